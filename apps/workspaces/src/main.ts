@@ -107,7 +107,8 @@ async function run(config: Config): Promise<void> {
         auditDays: config.auditDays,
         secrets: config.secretsService,
         registry,
-        vcs: config.vcs && reach && { reach, publicUrl, settings, pollSeconds: config.vcs.pollSeconds },
+        vcs: config.vcs &&
+          reach && { reach, publicUrl, settings, uploads: service.env, pollSeconds: config.vcs.pollSeconds },
       });
   log.info({ url: serving.url, edition: config.edition }, 'listening');
   stopOnSignal(serving, housekeeping, service, tracing, log);

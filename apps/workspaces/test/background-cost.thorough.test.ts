@@ -164,7 +164,13 @@ describe('the background jobs of an installation with a past', () => {
 
   function everything(): Doing[] {
     const { db, env, outage, clockTrouble } = workspaces.service;
-    const vcs = { reach: env.vcsReach!, publicUrl: env.publicUrl, settings: env.settings, pollSeconds: 3600 };
+    const vcs = {
+      reach: env.vcsReach!,
+      publicUrl: env.publicUrl,
+      settings: env.settings,
+      uploads: env,
+      pollSeconds: 3600,
+    };
     const log = createLogger({ name: 'test', level: 'silent' });
     const parts = { db, keyring: env.keyring, workerId: 'w', configurationBytes: 1, fetcher: {} as never };
     const { signal } = new AbortController();

@@ -8,12 +8,14 @@ interface Fetching {
   readonly fails?: string;
   readonly again?: boolean;
   readonly agentPoolId?: string;
+  /** What is in the commits. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** Fetches everything that is to be, as a worker would, once each; answers how many that were. */
 export async function fetchAll(
   { db, env }: Service,
-  { fails, again = false, agentPoolId }: Fetching = {},
+  { fails, again = false, agentPoolId, files = { 'main.tf': '' } }: Fetching = {},
 ): Promise<number> {
   const { keyring } = env;
   const seen = new Set<string>();
@@ -28,7 +30,7 @@ export async function fetchAll(
     seen.add(fetch.configurationVersionId);
     if (fails) await failFetch(db, fetch, fails, again);
     else {
-      const archive = await archiveOf({ 'main.tf': '' });
+      const archive = await archiveOf(files);
       const pieces = (async function* () {
         yield archive;
       })();

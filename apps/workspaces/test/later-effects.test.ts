@@ -242,7 +242,13 @@ describe('what was asked for before a right was lost', () => {
 
   it('is known of every background job: on whose right it acts', () => {
     const { db, env } = workspaces.service;
-    const vcs = { reach: undefined as never, publicUrl: '', pollSeconds: 60, settings: () => env.settings() };
+    const vcs = {
+      reach: undefined as never,
+      publicUrl: '',
+      pollSeconds: 60,
+      uploads: env,
+      settings: () => env.settings(),
+    };
     const parts = { ...env, log: undefined as never, outage: undefined as never, clockTrouble: () => undefined };
     const names = jobsOf(db, { ...parts, consoleIdleMinutes: 30, vcs }).map(({ name }) => name);
     expect(Object.values(jobs).flat().sort()).toEqual([...names].sort());

@@ -295,6 +295,13 @@ describe('modules of the registry', () => {
     await run.get(`${protocol}/acme/for-runs/crane/versions`).expect(200);
     const link = (await locate(run, 'acme/for-runs/crane/1.0.0'))!;
     await fetchUrl(workspaces, link).expect(200);
+    const { id: moduleId } = (await admin.get(`${under}/private/acme/for-runs/crane`).expect(200)).body.data;
+    const used = async (query = '') =>
+      (await admin.get(`registry-modules/${moduleId}/usages${query}`).expect(200)).body.data;
+    await expect(used('?filter[version]=1.0.0')).resolves.toMatchObject([
+      { attributes: { version: '1.0.0' }, relationships: { workspace: { data: { id } } } },
+    ]);
+    await (await member(workspaces, 'acme')).get(`registry-modules/${moduleId}/usages`).expect(404);
     await run.get(`${protocol}/other/foreign/crane/versions`).expect(404);
     await run.get('organizations/acme').expect(404);
     await run.get(under).expect(404);
@@ -302,6 +309,19 @@ describe('modules of the registry', () => {
     await worker.endPlan(job, { outcome: 'errored', errorMessage: 'over' });
     await run.get(`${protocol}/acme/for-runs/crane/versions`).expect(401);
     await fetchUrl(workspaces, link).expect(404);
+    // The next run installs another version, and one that only plans says nothing of what the workspace uses.
+    await publish('for-runs', '1.1.0');
+    for (const [version, attributes, uses] of [
+      ['1.1.0', {}, '1.1.0'],
+      ['1.0.0', { 'plan-only': true }, '1.1.0'],
+    ] as const) {
+      await startRun(admin, id, attributes).expect(201);
+      const next = await worker.take('plan');
+      const { token } = (await worker.inputs(next)).registry!;
+      await locate(workspaces.as(token), `acme/for-runs/crane/${version}`);
+      await expect(used()).resolves.toMatchObject([{ attributes: { version: uses } }]);
+      await worker.endPlan(next, { outcome: 'errored', errorMessage: 'over' });
+    }
   });
 
   it('are shared with the organizations that consume them, for their members and runs', async () => {

@@ -4,13 +4,7 @@ import { ref, resource, startWorkspaces } from './start-workspaces';
 
 type Errors = { status: string; detail?: string; source?: { pointer?: string } }[];
 
-const never = [
-  'can-manage-sso',
-  'can-update-polengine',
-  'can-manage-public-providers',
-  'can-create-provider',
-  'can-manage-custom-providers',
-];
+const never = ['can-manage-sso', 'can-update-polengine', 'can-manage-custom-providers'];
 const ofOwners = [
   'can-update',
   'can-destroy',
@@ -30,6 +24,8 @@ const ofOwners = [
   'can-create-project',
   'can-create-module',
   'can-manage-public-modules',
+  'can-create-provider',
+  'can-manage-public-providers',
   'can-manage-run-tasks',
 ];
 

@@ -111,7 +111,13 @@ describe('work at Git hosts, while it goes on', () => {
   const query = async (text: string) => (await workspaces.service.pool.query(text)).rows;
   const jobs = () => {
     const { db, env, log } = { ...workspaces.service, log: { warn: () => undefined } as never };
-    const vcs = { reach: env.vcsReach!, publicUrl: env.publicUrl, pollSeconds: 3600, settings: () => env.settings() };
+    const vcs = {
+      reach: env.vcsReach!,
+      publicUrl: env.publicUrl,
+      pollSeconds: 3600,
+      uploads: env,
+      settings: () => env.settings(),
+    };
     const parts = {
       keyring: env.keyring,
       publicUrl: env.publicUrl,

@@ -50,3 +50,4 @@ export {
 } from './python';
 export { type Replicated, startReplicated } from './replicated';
 export { type ReceivedSpan, type SpanReceiver, spanReceiver } from './span-receiver';
+export { zipOf } from './zip';

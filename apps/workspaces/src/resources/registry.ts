@@ -2,6 +2,8 @@ import type { Includable, Resource } from '../kernel/endpoints/endpoint';
 import { adminResource } from './administration/admin/routes';
 import { auditResource } from './administration/audit';
 import { moduleResource } from './artifacts/modules/routes';
+import { gpgKeyResource } from './artifacts/providers/gpg-keys';
+import { providerResource } from './artifacts/providers/routes';
 import { agentPoolResource } from './connections/agent-pools/routes';
 import { appInstallationsResource } from './connections/app-installations/routes';
 import { oauthResource } from './connections/oauth/routes';
@@ -92,6 +94,8 @@ const described: readonly Resource[] = [
   configurationVersionResource,
   vcsResource,
   moduleResource,
+  providerResource,
+  gpgKeyResource,
   retentionResource,
   adminResource,
   auditResource,

@@ -43,7 +43,7 @@ describe('runs that follow a repository', () => {
     await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
     const { db, outage, clockTrouble } = workspaces.service;
     const { vcsReach, publicUrl, settings } = workspaces.service.env;
-    const vcs = { reach: vcsReach!, publicUrl, settings, pollSeconds: 3600 };
+    const vcs = { reach: vcsReach!, publicUrl, settings, uploads: workspaces.service.env, pollSeconds: 3600 };
     const log = createLogger({ name: 'test', level: process.env.TEST_LOG ?? 'silent' });
     keeping = startHousekeeping(db, {
       ...workspaces.service.env,

@@ -76,7 +76,7 @@ describe('a Git host that only agents reach', () => {
       outage,
       clockTrouble,
       consoleIdleMinutes: 30,
-      vcs: { reach: vcsReach!, publicUrl, settings, pollSeconds: 3600 },
+      vcs: { reach: vcsReach!, publicUrl, settings, uploads: workspaces.service.env, pollSeconds: 3600 },
     });
     await workspaces.organization('acme');
     const made = await admin.post('organizations/acme/agent-pools', resource('agent-pools', { name: 'inside' }));

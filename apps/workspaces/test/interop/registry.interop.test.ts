@@ -9,10 +9,12 @@ import { findProgram, freePort, testCertificate } from '@keystead/testing';
 import { archiveOf, configured, putUrl, startRun } from '../configurations';
 import { fakeWorker } from '../fake-worker';
 import { organizationToken } from '../members';
+import { addKey, publishProvider, signingKey } from '../signed-provider';
 import { resource, startWorkspaces } from '../start-workspaces';
 
 jest.setTimeout(120_000);
 const execute = promisify(execFile);
+const arch = process.arch === 'x64' ? 'amd64' : process.arch;
 const tools = [
   ['Terraform', findProgram('terraform')],
   ['OpenTofu', process.env.KEYSTEAD_TOFU ?? findProgram('tofu')],
@@ -53,6 +55,13 @@ describe('the registry, as the tools use it', () => {
         ['modules/deep/main.tf', `output "deep" { value = "deep-${said}" }`],
       ]);
       await putUrl(workspaces, made.body.data.links.upload, archive).expect(200);
+    }
+    const own = await signingKey('acme');
+    const key = { ...own, keyId: await addKey(admin, 'acme', own) };
+    const provider = { name: 'crane', namespace: 'acme', 'registry-name': 'private' };
+    await admin.post('organizations/acme/registry-providers', resource('registry-providers', provider)).expect(201);
+    for (const version of ['1.0.0', '1.1.0']) {
+      await publishProvider(workspaces, 'acme', 'crane', version, key, [['linux', arch]]);
     }
   });
   afterAll(() => {
@@ -113,6 +122,22 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       await worker.endPlan(job, { outcome: 'errored', errorMessage: 'over' });
       const late = folder(`${product}-late`, uses('1.0.0'), registry!.token, program!);
       await expect(late.run('init', '-no-color')).rejects.toThrow(/401|unauthorized/i);
+    });
+
+    it('installs a signed provider by init, and locks its sums', async () => {
+      const main = `terraform {
+  required_providers {
+    crane = {
+      source  = "${host}/acme/crane"
+      version = "~> 1.0"
+    }
+  }
+}`;
+      const { cwd, run } = folder(`${product}-provider`, main, admin.token!, program!);
+      expect(await run('init', '-no-color')).toMatch(/Installed \S+\/acme\/crane v1\.1\.0 \(self-signed/);
+      expect(readFileSync(path.join(cwd, '.terraform.lock.hcl'), 'utf8')).toMatch(/version\s+= "1\.1\.0"/);
+      const { token } = await organizationToken(workspaces, 'other');
+      await expect(folder(`${product}-foreign`, main, token!, program!).run('init')).rejects.toThrow(/acme\/crane/);
     });
 
     it('is refused where it may not read', async () => {

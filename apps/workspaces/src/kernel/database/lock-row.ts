@@ -9,6 +9,7 @@ type LockableTable =
   | 'organization'
   | 'project'
   | 'registry_module'
+  | 'registry_provider'
   | 'run_phase'
   | 'scim_group'
   | 'scim_user'

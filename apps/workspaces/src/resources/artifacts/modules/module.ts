@@ -2,6 +2,7 @@ import { rcompare } from 'semver';
 import {
   Prisma,
   type RegistryModule as Row,
+  type VcsRepository,
   type RegistryModuleVersion as VersionRow,
 } from '../../../generated/prisma/client';
 import type { Principal } from '../../../kernel/access/principal';
@@ -9,13 +10,29 @@ import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
 import { named, readersOf } from './names';
 
+const listed = {
+  version: true,
+  status: true,
+  error: true,
+  deprecatedAt: true,
+  deprecationReason: true,
+  deprecationLink: true,
+} as const;
+
 /** What a list of versions says of one. */
-type ListedVersion = Pick<VersionRow, 'version' | 'status' | 'error'>;
+export type ListedVersion = Pick<VersionRow, keyof typeof listed>;
+
+/** The repository that versions of a module come from, as far as its host was asked. */
+type ModuleRepository = Pick<VcsRepository, 'id' | 'displayIdentifier' | 'cloneUrl' | 'httpUrl' | 'serviceProvider'>;
 
 /** A module with its versions, newest first. */
 export interface RegistryModule extends Row {
   readonly organizationName: string;
   readonly versions: readonly ListedVersion[];
+  /** Versions come from it; undefined where they are uploaded. */
+  readonly repository: ModuleRepository | undefined;
+  /** Its connection is an installation of an app. */
+  readonly isInstallation: boolean;
   /** Organizations of the caller to which it is shared. */
   readonly readers: readonly string[];
 }
@@ -39,7 +56,8 @@ export interface ModuleName {
 
 const include = {
   organization: { select: { name: true } },
-  versions: { select: { version: true, status: true, error: true } },
+  versions: { select: listed },
+  oauthToken: { select: { installation: { select: { id: true } } } },
 } as const;
 
 /** Modules by id, in their order; `readers` as given. */
@@ -51,8 +69,16 @@ export async function findMany(
   const wanted = ids.map((id) => ({ id }));
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   const rows = await db.prisma.registryModule.findMany({ where, include });
-  const found = rows.map(({ organization, versions, ...row }) => ({
+  const places = rows.flatMap(({ oauthTokenId, vcsIdentifier: identifier }) =>
+    oauthTokenId === null || identifier === null ? [] : [{ oauthTokenId, identifier }],
+  );
+  const repositories = places.length === 0 ? [] : await db.prisma.vcsRepository.findMany({ where: { OR: places } });
+  const found = rows.map(({ organization, versions, oauthToken, ...row }) => ({
     ...row,
+    repository: repositories.find(
+      (one) => one.oauthTokenId === row.oauthTokenId && one.identifier === row.vcsIdentifier,
+    ),
+    isInstallation: Boolean(oauthToken?.installation),
     organizationName: organization.name,
     namespace: row.registryName === 'private' ? organization.name : row.namespace,
     versions: versions.sort((one, other) => rcompare(one.version, other.version)),
@@ -64,7 +90,7 @@ export async function findMany(
 /** One module. */
 export async function find(db: Database, principal: Principal, id: string): Promise<RegistryModule | undefined> {
   const [found] = await findMany(db, [id]);
-  return found && { ...found, readers: await readersOf(db, principal, found.organizationId) };
+  return found && { ...found, readers: await readersOf(db, principal, found.organizationId, 'modules') };
 }
 
 /** The modules of an organization with a name: one for each provider, or that of one provider. */
@@ -84,7 +110,7 @@ export async function findNamed(
        AND ${provider === undefined ? Prisma.sql`true` : named('m.provider', provider)}
      ORDER BY m.id`;
   const ids = rows.map(({ id }) => id);
-  return ids.length === 0 ? [] : findMany(db, ids, await readersOf(db, principal, organization.id));
+  return ids.length === 0 ? [] : findMany(db, ids, await readersOf(db, principal, organization.id, 'modules'));
 }
 
 /** One version of a module, written in any case. */
@@ -120,7 +146,7 @@ export async function findVersions(
     const module = modules.get(row.moduleId);
     if (!module) continue;
     const { organizationId } = module;
-    const readers = principal ? await readersOf(db, principal, organizationId) : [];
+    const readers = principal ? await readersOf(db, principal, organizationId, 'modules') : [];
     found.push({ ...row, organizationId, readers, module });
   }
   return found;

@@ -39,12 +39,24 @@ export function requireNamespace(
   return '';
 }
 
-/** The organizations besides the owner by which the caller may read what it shares: those that consume its modules. */
-export async function readersOf(db: Database, principal: Principal, ownerId: string): Promise<string[]> {
+/** SQL: the organization `o` may read what `p` has of a kind. */
+const sharing = {
+  modules: Prisma.sql`p.global_module_sharing OR EXISTS (
+    SELECT 1 FROM module_consumer c WHERE c.producer_id = p.id AND c.consumer_id = o.id)`,
+  providers: Prisma.sql`p.global_provider_sharing`,
+} as const;
+
+/** The organizations other than the owner by which the caller may read what the owner shares. */
+export async function readersOf(
+  db: Database,
+  principal: Principal,
+  ownerId: string,
+  kind: keyof typeof sharing,
+): Promise<string[]> {
   const found = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT o.id FROM organization o JOIN organization p ON p.id = ${ownerId}
      WHERE ${belonging(principal)} AND o.id <> p.id AND o.removed_at IS NULL
-       AND (p.global_module_sharing OR EXISTS (SELECT 1 FROM module_consumer c WHERE c.producer_id = p.id AND c.consumer_id = o.id))`;
+       AND (${sharing[kind]})`;
   return found.map(({ id }) => id);
 }
 

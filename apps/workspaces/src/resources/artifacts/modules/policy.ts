@@ -2,7 +2,8 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import type { RegistryModule } from './module';
 
-interface SharedArtifact {
+/** What an organization shares, and with which others. */
+export interface SharedArtifact {
   readonly organizationId: string;
   readonly readers: readonly string[];
 }

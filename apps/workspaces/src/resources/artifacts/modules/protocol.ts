@@ -7,16 +7,18 @@ import { endpoints, type LookupBy } from '../../../kernel/endpoints/endpoint';
 import * as organizations from '../../organizations/organizations/service';
 import { json } from '../../runs/agents/wire';
 import type { ModuleDocs } from './docs';
-import { findNamed, findVersion, type ModuleVersion, type RegistryModule } from './module';
+import { findNamed, findVersion, type ListedVersion, type ModuleVersion, type RegistryModule } from './module';
 import { organizationsOf, readsArtifact } from './policy';
+import { noteUsage } from './usages';
 
-/** How long what was found may be fetched. */
-const linkSeconds = 900;
+/** How long what was found may be fetched, in seconds. */
+export const linkSeconds = 900;
 
 /** The archive of a version: its name tells the tools how to unpack it. */
 export const archivePath = (id: string): string => `/registry-module-versions/${id}/object/module.tar.gz`;
 
-const spoken = {
+/** Who may ask a registry, and what for. */
+export const spoken = {
   outside: true,
   tokens: ['user', 'team', 'organization', 'run'],
   visible: readsArtifact,
@@ -40,21 +42,29 @@ async function loadVersion(lookup: ModuleLookup & LookupBy<'module_version'>): P
   return found?.status === 'ok' ? found : undefined;
 }
 
-const described = (description: string) => ({
+/** The description of a plain answer to the tools. */
+export const told = (description: string) => ({
   200: { description, type: 'application/json', schema: { type: 'object' } },
 });
-const published = ({ versions }: RegistryModule): string[] =>
-  versions.flatMap(({ version, status }) => (status === 'ok' ? [version] : []));
+const publishedOf = ({ versions }: RegistryModule) => versions.filter(({ status }) => status === 'ok');
+const listed = ({ version, deprecatedAt, deprecationReason, deprecationLink }: ListedVersion) =>
+  deprecatedAt === null
+    ? { version }
+    : { version, deprecation: { reason: deprecationReason ?? '', link: deprecationLink ?? '' } };
 const addressOf = ({ namespace, name, provider }: RegistryModule): string => `${namespace}/${name}/${provider}`;
 
 const versions = raw('GET')(`${at}/versions`, {
   ...spoken,
   summary: 'List the published versions of a module, for the tools.',
-  answers: described('The versions.'),
+  answers: told('The versions.'),
   load,
   run: async ({ target }) =>
-    json({ modules: [{ source: addressOf(target), versions: published(target).map((version) => ({ version })) }] }),
+    json({ modules: [{ source: addressOf(target), versions: publishedOf(target).map(listed) }] }),
 });
+
+/** The tools take a folder of an archive where two slashes name it. */
+const inFolder = (url: string, { sourceDirectory: folder }: ModuleVersion): string =>
+  folder === '' ? url : url.replace('?', `//${folder.split('/').map(encodeURIComponent).join('/')}?`);
 
 /** The tools read the address of the archive in a header. */
 const located = { 204: { description: 'The header `X-Terraform-Get` says where the archive is.' } };
@@ -65,16 +75,17 @@ const download = raw('GET')(`${at}/:module_version/download`, {
   answers: located,
   discloses: { action: 'registry-module-version.download' },
   load: loadVersion,
-  run: async ({ env, target }) => ({
-    status: 204,
-    headers: { 'X-Terraform-Get': signedUrl(env, 'GET', archivePath(target.id), linkSeconds) },
-  }),
+  run: async ({ db, env, principal, target }) => {
+    await noteUsage(db, principal, target);
+    const link = signedUrl(env, 'GET', archivePath(target.id), linkSeconds);
+    return { status: 204, headers: { 'X-Terraform-Get': inFolder(link, target) } };
+  },
 });
 
 const show = raw('GET')(`${at}/:module_version`, {
   ...spoken,
   summary: 'Show what a version says of itself: README, inputs, outputs, resources, submodules.',
-  answers: described('The version.'),
+  answers: told('The version.'),
   load: loadVersion,
   run: async ({ db, env, target }) => {
     const { module, version, docsBlobId, updatedAt } = target;
@@ -90,15 +101,17 @@ const show = raw('GET')(`${at}/:module_version`, {
       version,
       provider,
       description: '',
-      source: '',
-      tag: '',
+      source: module.repository?.httpUrl ?? '',
+      tag: target.tag ?? '',
       published_at: updatedAt.toISOString(),
       downloads: 0,
       verified: false,
       ...docs,
       root: { ...docs.root, name },
       providers: [provider],
-      versions: published(module).sort((one, other) => rcompare(other, one)),
+      versions: publishedOf(module)
+        .map((one) => one.version)
+        .sort((one, other) => rcompare(other, one)),
     });
   },
 });

@@ -13,8 +13,10 @@ import {
   type Resource,
 } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
+import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
+import { askForChange, askForFollower, changeFollower, createFollower, type NewFollower, resync } from './git-modules';
 import {
   find,
   findMany,
@@ -26,10 +28,11 @@ import {
 } from './module';
 import { modulePolicy, organizationsOf, readsArtifact } from './policy';
 import { archivePath, moduleProtocol } from './protocol';
-import { CreateModule, CreateModuleVersion } from './schema';
+import { ChangeModule, CreateFromGit, CreateModule, CreateModuleVersion, DeprecateVersion } from './schema';
 import { moduleSerializer, moduleVersionSerializer } from './serializer';
 import * as modules from './service';
 import { handOut, upload as uploadArchive } from './upload';
+import { usageIncluded, usageIndex } from './usages';
 
 const onOrganization = endpoints(organizationPolicy, moduleSerializer, {
   visible: (access, { id }) => access.isMember(id),
@@ -37,8 +40,10 @@ const onOrganization = endpoints(organizationPolicy, moduleSerializer, {
 });
 const onModule = endpoints(modulePolicy, moduleSerializer, { visible: readsArtifact, organizationsOf });
 
-const mayUpload = (access: Access, { module }: ModuleVersion): boolean => modulePolicy['can-delete'](access, module);
-const onVersion = endpoints({ 'can-upload': mayUpload }, moduleVersionSerializer, {
+const mayUpload = (access: Access, { module, source }: ModuleVersion): boolean =>
+  source === 'tfe-api' && modulePolicy['can-delete'](access, module);
+const mayDeprecate = (access: Access, { module }: ModuleVersion): boolean => modulePolicy['can-delete'](access, module);
+const onVersion = endpoints({ 'can-upload': mayUpload, 'can-deprecate': mayDeprecate }, moduleVersionSerializer, {
   visible: readsArtifact,
   organizationsOf,
 });
@@ -73,6 +78,25 @@ const create = onOrganization.post(inOrganization, {
   body: CreateModule,
   load: loadOrganization,
   run: ({ db, access, target, body, ...call }) => modules.create(db, actorOf(call), access, target, body),
+});
+
+const vcsForm = `${inOrganization}/vcs` as const;
+
+const follow = onOrganization.post(vcsForm, {
+  summary: 'Create a module whose versions come from the tags or a branch of a repository.',
+  requires: (access, { id }) => access.can(id, 'manage-modules'),
+  body: CreateFromGit,
+  load: loadOrganization,
+  asks: ({ target, body, ...call }) => askForFollower(call, target as Organization, body),
+  run: ({ db, env, asked, ...call }) => createFollower(db, env, actorOf(call), asked as NewFollower),
+});
+
+const followOlder = onModule.post('/registry-modules', {
+  summary:
+    'Create a module whose versions come from a repository, in the organization of its connection: the older form.',
+  body: CreateFromGit,
+  asks: ({ body, ...call }) => askForFollower(call, undefined, body),
+  run: ({ db, env, asked, ...call }) => createFollower(db, env, actorOf(call), asked as NewFollower),
 });
 
 type NameParts = 'organization_name' | 'module_name';
@@ -148,12 +172,31 @@ const destroy = [
 
 /** Says where to upload a version that can still change. */
 const withUpload = (env: Environment, version: ModuleVersion): ModuleVersion =>
-  version.readAt ? version : { ...version, uploadUrl: signedUrl(env, 'PUT', archivePath(version.id)) };
+  version.readAt || version.source !== 'tfe-api'
+    ? version
+    : { ...version, uploadUrl: signedUrl(env, 'PUT', archivePath(version.id)) };
 
 const privately = async (lookup: Naming): Promise<RegistryModule | undefined> => {
   const found = await loadModule(lookup);
   return found?.registryName === 'private' ? found : undefined;
 };
+
+const change = onModule.patch(byProvider, {
+  summary: 'Change what of its repository a module follows.',
+  requires: 'can-delete',
+  body: ChangeModule,
+  load: privately,
+  asks: ({ target, body, ...call }) => askForChange(call, target, body),
+  run: ({ db, target, asked, ...call }) =>
+    changeFollower(db, actorOf(call), target, asked as Parameters<typeof changeFollower>[3]),
+});
+
+const again = onModule.command('POST')('/registry-modules/:registry_module_id/actions/resync', {
+  summary: 'Look at the repository of a module now, and try again what could not be published.',
+  requires: 'can-resync',
+  load: ({ db, principal, params }) => find(db, principal, params.registry_module_id),
+  run: ({ db, target, ...call }) => resync(db, actorOf(call), target),
+});
 
 const createVersion = endpoints(modulePolicy, moduleVersionSerializer, {
   visible: readsArtifact,
@@ -172,6 +215,14 @@ const showVersion = onVersion.get(`${byProvider}/version`, {
   query: { module_version: 'The version; needed.' },
   load: async (lookup) => findVersion(lookup.db, await privately(lookup), lookup.query.get('module_version') ?? ''),
   run: async ({ env, access, target }) => (mayUpload(access, target) ? withUpload(env, target) : target),
+});
+
+const deprecation = onVersion.patch(`${byProvider}/:module_version`, {
+  summary: 'Deprecate a version, or take that back.',
+  requires: 'can-deprecate',
+  body: DeprecateVersion,
+  load: async (lookup) => findVersion(lookup.db, await privately(lookup), lookup.params.module_version),
+  run: ({ db, target, body, ...call }) => modules.deprecate(db, actorOf(call), target, body),
 });
 
 const byLink = '/registry-module-versions/:module_version_id/object/module.tar.gz' as const;
@@ -210,8 +261,25 @@ const content = onVersion.raw('GET')(byLink, {
 /** Modules that organizations share: by upload, with the protocol by which the tools fetch them. */
 export const moduleResource: Resource = {
   name: 'registry-modules',
-  endpoints: [index, create, ...show, ...destroy, createVersion, showVersion, upload, content, ...moduleProtocol],
+  endpoints: [
+    index,
+    create,
+    follow,
+    followOlder,
+    ...show,
+    change,
+    again,
+    ...destroy,
+    createVersion,
+    showVersion,
+    deprecation,
+    usageIndex,
+    upload,
+    content,
+    ...moduleProtocol,
+  ],
   includable: {
+    'registry-module-usages': usageIncluded,
     'registry-modules': includable<RegistryModule>({
       serializer: moduleSerializer,
       load: (db, ids) => findMany(db, ids),

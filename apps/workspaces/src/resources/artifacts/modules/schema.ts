@@ -2,13 +2,87 @@ import { document, type ParsedDocument } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { artifactName, registryNames, versionText } from './names';
 
-const unserved = { 'no-code': 'no-code modules are not built' };
+const unserved = {
+  'no-code': 'no-code modules are not built',
+  'test-config': 'tests of modules are not built',
+};
+
+const provider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
+
+/** A folder of a repository; empty for its root. */
+const folder = z
+  .string()
+  .max(512)
+  .transform((text) => text.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, ''))
+  .refine(
+    (text) => text.split('/').every((part) => !['.', '..'].includes(part) && !/[\s?#\\\0]/.test(part)),
+    'must be a folder of the repository',
+  )
+  .refine((text) => text === '' || !text.split('/').includes(''), 'must be a folder of the repository');
+
+const followed = {
+  branch: z.string().max(255).nullish(),
+  tags: z.boolean().nullish(),
+  'source-directory': folder.nullish(),
+  'tag-prefix': z
+    .string()
+    .max(128)
+    .regex(/^[^\s~^:?*[\\]*$/, 'must be the beginning of a tag')
+    .nullish(),
+};
+
+/** A new module whose versions come from a repository. */
+export const CreateFromGit = document('registry-modules', {
+  attributes: {
+    name: artifactName.nullish(),
+    provider: provider.nullish(),
+    'initial-version': versionText.nullish(),
+    'vcs-repo': z.object({
+      identifier: z
+        .string()
+        .max(512)
+        .regex(/^[^/\s]+(?:\/[^/\s]+)+$/, 'must have the form :org/:repo'),
+      'display-identifier': z.string().max(512).nullish(),
+      'oauth-token-id': z.string().nullish(),
+      'vcshost-app-installation-id': z.string().nullish(),
+      'organization-name': z.string().max(255).nullish(),
+      ...followed,
+    }),
+  },
+  aliases: { 'vcs-repo.vcshost-app-installation-id': 'vcs-repo.github-app-installation-id' },
+  unserved,
+});
+export type NewGitModule = ParsedDocument<typeof CreateFromGit>;
+
+/** What of its repository a module follows. */
+export const ChangeModule = document('registry-modules', {
+  attributes: { 'vcs-repo': z.object(followed) },
+  unserved,
+});
+export type ModuleChanges = ParsedDocument<typeof ChangeModule>;
+
+/** That a version is deprecated, or is so no more. */
+export const DeprecateVersion = document('module-versions', {
+  untyped: true,
+  attributes: {
+    deprecation: z.object({
+      'deprecated-status': z.enum(['Deprecated', 'Undeprecated']),
+      reason: z.string().max(1000).nullish(),
+      link: z
+        .string()
+        .max(2048)
+        .regex(/^https?:\/\/\S+$|^$/, 'must be an http or https address')
+        .nullish(),
+    }),
+  },
+});
+export type Deprecation = ParsedDocument<typeof DeprecateVersion>;
 
 /** A new module without files. */
 export const CreateModule = document('registry-modules', {
   attributes: {
     name: artifactName,
-    provider: z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most'),
+    provider,
     'registry-name': z.enum(registryNames).nullish(),
     namespace: artifactName.nullish(),
   },

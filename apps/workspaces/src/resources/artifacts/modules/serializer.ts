@@ -2,11 +2,58 @@ import { choice, flag, hasOne, instant, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
-import type { ModuleVersion, RegistryModule } from './module';
+import { webhookUrl } from '../../connections/repositories/repository';
+import type { ListedVersion, ModuleVersion, RegistryModule } from './module';
 import { registryNames } from './names';
 import { modulePolicy } from './policy';
 
-const versionStatus = choice(['pending', 'ok', 'reg_ingress_failed']);
+const versionStatus = choice(['pending', 'cloning', 'ok', 'clone_failed', 'reg_ingress_failed']);
+
+const repositoryShown = z.object({
+  branch: text.nullable(),
+  'display-identifier': text,
+  identifier: text,
+  'oauth-token-id': text.nullable(),
+  'vcshost-app-installation-id': text.nullable(),
+  'repository-http-url': text.nullable(),
+  'service-provider': text.nullable(),
+  'source-directory': text,
+  'tag-prefix': text,
+  tags: flag,
+  'webhook-url': text.nullable(),
+});
+
+function repositoryOf(module: RegistryModule, publicUrl: string) {
+  const { oauthTokenId, vcsIdentifier, isInstallation, repository } = module;
+  if (oauthTokenId === null || vcsIdentifier === null) return null;
+  return {
+    branch: module.vcsBranch,
+    'display-identifier': repository?.displayIdentifier ?? vcsIdentifier,
+    identifier: vcsIdentifier,
+    'oauth-token-id': isInstallation ? null : oauthTokenId,
+    'vcshost-app-installation-id': isInstallation ? oauthTokenId : null,
+    'repository-http-url': repository?.httpUrl ?? null,
+    'service-provider': repository?.serviceProvider ?? null,
+    'source-directory': module.sourceDirectory,
+    'tag-prefix': module.tagPrefix,
+    tags: module.vcsBranch === null,
+    'webhook-url': repository && !isInstallation ? webhookUrl(publicUrl, repository.id) : null,
+  };
+}
+
+/** Why a module has no version yet, or that it has one. */
+function statusOf({ versions, oauthTokenId, vcsBranch, lookedAt }: RegistryModule) {
+  if (versions.some(({ status }) => status === 'ok')) return 'setup_complete';
+  if (versions.some(({ status }) => !status.endsWith('_failed'))) return 'pending';
+  if (oauthTokenId !== null && versions.length > 0) return 'setup_failed';
+  return oauthTokenId !== null && vcsBranch === null && lookedAt !== null ? 'no_version_tags' : 'pending';
+}
+
+const deprecationShown = z.object({ 'deprecated-status': text, reason: text.nullable(), link: text.nullable() });
+
+/** What people who use a version are told, where it is deprecated. */
+const deprecationOf = ({ deprecatedAt, deprecationReason: reason, deprecationLink: link }: ListedVersion) =>
+  deprecatedAt === null ? undefined : { 'deprecated-status': 'Deprecated', reason, link };
 
 /** A module with what became of its versions. */
 export const moduleSerializer = serializerOf<RegistryModule>()({
@@ -16,8 +63,17 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
     namespace: text,
     'registry-name': choice(registryNames),
     provider: text,
-    status: choice(['pending', 'setup_complete']),
-    'version-statuses': z.array(z.object({ version: text, status: versionStatus, error: text.optional() })),
+    status: choice(['pending', 'no_version_tags', 'setup_failed', 'setup_complete']),
+    'publishing-mechanism': text.nullable(),
+    'vcs-repo': repositoryShown.nullable(),
+    'version-statuses': z.array(
+      z.object({
+        version: text,
+        status: versionStatus,
+        error: text.optional(),
+        deprecation: deprecationShown.optional(),
+      }),
+    ),
     'no-code': flag,
     permissions: permissions(modulePolicy),
     'created-at': instant,
@@ -26,16 +82,19 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
   relations: { organization: hasOne('organizations') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/registry-modules/${id}`,
-  attributes: (module, { access }) => ({
+  attributes: (module, { access, publicUrl }) => ({
     name: module.name,
     namespace: module.namespace,
     'registry-name': module.registryName,
     provider: module.provider,
-    status: module.versions.some(({ status }) => status === 'ok') ? 'setup_complete' : 'pending',
-    'version-statuses': module.versions.map(({ version, status, error }) => ({
-      version,
-      status,
-      ...(error === null ? {} : { error }),
+    status: statusOf(module),
+    'publishing-mechanism': module.oauthTokenId === null ? null : module.vcsBranch === null ? 'git_tag' : 'branch',
+    'vcs-repo': repositoryOf(module, publicUrl),
+    'version-statuses': module.versions.map((one) => ({
+      version: one.version,
+      status: one.status,
+      ...(one.error === null ? {} : { error: one.error }),
+      deprecation: deprecationOf(one),
     })),
     'no-code': false,
     permissions: abilities(modulePolicy, access, module),
@@ -52,8 +111,9 @@ export const moduleVersionSerializer = serializerOf<ModuleVersion>()({
     version: text,
     status: versionStatus,
     error: text.nullable(),
-    source: text,
+    source: choice(['tfe-api', 'tfe-vcs']),
     'commit-sha': text.nullable(),
+    deprecation: deprecationShown.nullable(),
     'created-at': instant,
     'updated-at': instant,
   },
@@ -63,8 +123,9 @@ export const moduleVersionSerializer = serializerOf<ModuleVersion>()({
     version: one.version,
     status: one.status,
     error: one.error,
-    source: 'tfe-api',
+    source: one.source,
     'commit-sha': one.commitSha,
+    deprecation: deprecationOf(one) ?? null,
     'created-at': one.createdAt,
     'updated-at': one.updatedAt,
   }),

@@ -7,13 +7,15 @@ import { newId } from '../../../kernel/database/ids';
 import { containing } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Organization } from '../../organizations/organizations/organization';
+import { awaitCommits } from '../../runs/vcs/module-fetches';
 import { findMany, findVersions, type ModuleVersion, type RegistryModule } from './module';
 import { requireNamespace } from './names';
 import { modulePolicy } from './policy';
-import type { NewModule, NewModuleVersion } from './schema';
+import type { Deprecation, NewModule, NewModuleVersion } from './schema';
 
 const mostModules = 10_000;
-const mostVersions = 2000;
+/** Versions of a module at most. */
+export const mostVersions = 2000;
 
 /** What a list of modules is narrowed by. */
 export interface ModuleSearch {
@@ -66,19 +68,31 @@ export async function create(
     throw new MissingPermission(registryName === 'public' ? 'can-manage-public-modules' : 'can-create-module');
   }
   const namespace = requireNamespace(registryName, input.namespace ?? undefined, organization.name);
+  const { name, provider } = input;
+  return addModule(db, actor, organization, { name, provider, registryName, namespace });
+}
+
+/** Writes a new module, and what belongs to it. */
+export async function addModule(
+  db: Database,
+  actor: Actor,
+  { id: organizationId }: Organization,
+  row: Omit<Prisma.RegistryModuleUncheckedCreateInput, 'id' | 'organizationId'>,
+  more: (tx: Database) => Promise<void> = async () => undefined,
+): Promise<RegistryModule> {
   const id = newId('mod');
   return db.transaction(async (tx) => {
-    await lockRow(tx, 'organization', organization.id);
-    if ((await tx.prisma.registryModule.count({ where: { organizationId: organization.id } })) >= mostModules) {
+    await lockRow(tx, 'organization', organizationId);
+    if ((await tx.prisma.registryModule.count({ where: { organizationId } })) >= mostModules) {
       throw invalid('name', `is one too many: an organization has ${mostModules} modules at most`);
     }
-    const { name, provider } = input;
-    await tx.prisma.registryModule.create({
-      data: { id, organizationId: organization.id, registryName, namespace, name, provider },
-    });
-    const [made] = await findMany(tx, [id]);
-    await recordChange(tx, actor, { ...changeOf(still(made), 'create'), after: { name, provider, registryName } });
-    return still(made);
+    await tx.prisma.registryModule.create({ data: { ...row, id, organizationId } });
+    await more(tx);
+    const made = still((await findMany(tx, [id]))[0]);
+    const { name, provider, registryName, vcsIdentifier } = made;
+    const after = { name, provider, registryName, ...(vcsIdentifier === null ? {} : { vcsIdentifier }) };
+    await recordChange(tx, actor, { ...changeOf(made, 'create'), after });
+    return made;
   });
 }
 
@@ -90,16 +104,48 @@ export async function createVersion(
   { version, commitSha }: NewModuleVersion,
 ): Promise<ModuleVersion> {
   const id = newId('modver');
+  const { repository, vcsBranch, sourceDirectory } = module;
+  if (module.oauthTokenId !== null) {
+    if (vcsBranch === null) throw invalid('version', 'comes from the tags of the repository');
+    if (!commitSha) throw invalid('commitSha', "can't be blank: the version is a commit of the repository");
+    if (!repository?.cloneUrl) throw invalid('version', 'must wait until the repository was looked at');
+  }
+  const follows = module.oauthTokenId === null ? {} : { source: 'tfe-vcs', status: 'cloning', sourceDirectory };
   return db.transaction(async (tx) => {
     await lockRow(tx, 'registry_module', module.id);
     if ((await tx.prisma.registryModuleVersion.count({ where: { moduleId: module.id } })) >= mostVersions) {
       throw invalid('version', `is one too many: a module has ${mostVersions} versions at most`);
     }
-    const data = { id, moduleId: module.id, version, commitSha: commitSha ?? null };
+    const data = { id, moduleId: module.id, version, commitSha: commitSha?.toLowerCase() ?? null, ...follows };
     await tx.prisma.registryModuleVersion.create({ data });
+    if (repository?.cloneUrl && commitSha) {
+      const { id: repositoryId, cloneUrl } = repository;
+      const commit = { moduleVersionId: id, commitSha: commitSha.toLowerCase(), ref: `refs/heads/${vcsBranch}` };
+      await awaitCommits(tx, { id: repositoryId, cloneUrl }, [commit]);
+    }
     await recordChange(tx, actor, versionChange(module, version, 'create'));
     const [made] = await findVersions(tx, [id]);
     return still(made);
+  });
+}
+
+/** Says of a version that it is deprecated, and why, or that it is so no more. */
+export async function deprecate(
+  db: Database,
+  actor: Actor,
+  { id, module, version }: ModuleVersion,
+  { deprecation }: Deprecation,
+): Promise<ModuleVersion> {
+  const isDeprecated = deprecation.deprecatedStatus === 'Deprecated';
+  const data = {
+    deprecatedAt: isDeprecated ? new Date() : null,
+    deprecationReason: (isDeprecated && deprecation.reason) || null,
+    deprecationLink: (isDeprecated && deprecation.link) || null,
+  };
+  return db.transaction(async (tx) => {
+    await tx.prisma.registryModuleVersion.updateMany({ where: { id }, data });
+    await recordChange(tx, actor, versionChange(module, version, isDeprecated ? 'deprecate' : 'undeprecate'));
+    return still((await findVersions(tx, [id]))[0]);
   });
 }
 
@@ -113,6 +159,11 @@ export async function remove(
   await db.transaction(async (tx) => {
     if (version) {
       const { count } = await tx.prisma.registryModuleVersion.deleteMany({ where: { id: version.id } });
+      // Its tag makes it not again.
+      if (count > 0 && version.tag !== null) {
+        const data = { withdrawn: { push: version.version.toLowerCase() } };
+        await tx.prisma.registryModule.update({ where: { id: version.moduleId }, data });
+      }
       if (count > 0) await recordChange(tx, actor, versionChange(version.module, version.version, 'delete'));
       return;
     }
@@ -123,7 +174,8 @@ export async function remove(
   });
 }
 
-function changeOf({ id, name, provider, organizationId }: RegistryModule, verb: string) {
+/** The event of what happened to a module. */
+export function changeOf({ id, name, provider, organizationId }: RegistryModule, verb: string) {
   const target = { type: 'registry-modules', id, name: `${name}/${provider}` };
   return { organizationId, action: `registry-module.${verb}`, target };
 }

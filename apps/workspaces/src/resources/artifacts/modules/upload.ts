@@ -32,8 +32,9 @@ export async function upload(
   const limit = env.configurationBytes;
   const digest = createHash('sha256');
   let text = 0;
+  const root = version.sourceDirectory === '' ? '' : `${version.sourceDirectory}/`;
   const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries }, (name, bytes) => {
-    if (!isDescribed(name)) return false;
+    if (!name.startsWith(root) || !isDescribed(name.slice(root.length))) return false;
     text += bytes;
     if (text > mostText) throw new BadArchive(`the texts of the module have more than ${mostText} bytes`);
     return true;
@@ -54,7 +55,8 @@ export async function upload(
       await check.end();
     };
     const { id: blobId, size } = await keep(pieces(), limit);
-    const docs = await env.largeUploads.run(() => readModule(check.kept), version.organizationId);
+    const files = new Map([...check.kept].map(([name, bytes]) => [name.slice(root.length), bytes]));
+    const docs = await env.largeUploads.run(() => readModule(files), version.organizationId);
     const about = Buffer.from(JSON.stringify(docs));
     const { id: docsBlobId } = await keep(Readable.from([about]), about.length);
     await publish(db, actor, version, { blobId, docsBlobId, size: BigInt(size), digest: digest.digest() });

@@ -29,13 +29,18 @@ export async function adoptRepositories({ db, keyring }: VcsDeps): Promise<void>
   }
 }
 
-const isUsed = (alias: string) => `EXISTS (
-  SELECT 1 FROM workspace w WHERE w.oauth_token_id = ${alias}.oauth_token_id AND w.vcs_identifier = ${alias}.identifier)`;
+const isUsed = (alias: string) =>
+  `(${['workspace', 'registry_module']
+    .map(
+      (table) => `EXISTS (SELECT 1 FROM ${table} u
+    WHERE u.oauth_token_id = ${alias}.oauth_token_id AND u.vcs_identifier = ${alias}.identifier)`,
+    )
+    .join(' OR ')})`;
 
 /** Claims on repositories. */
 export const repositoryClaims = new Claims({ table: 'vcs_repository', keys: ['id'], lease: keptFor });
 
-/** Takes the repository that has been due longest. `used`: a workspace is connected to it. */
+/** Takes the repository that has been due longest. `used`: a workspace or a module is connected to it. */
 export async function takeDue(
   db: Database,
   busy: string[],

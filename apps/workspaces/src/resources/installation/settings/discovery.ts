@@ -35,6 +35,7 @@ const discovery = raw('GET')('/.well-known/terraform.json', {
       'tfe.v2.2': BASE,
       'state.v2': BASE,
       'modules.v1': '/api/registry/v1/modules/',
+      'providers.v1': '/api/registry/v1/providers/',
       ...(env.hasConsole ? { 'login.v1': login } : {}),
     }),
   }),

@@ -12,8 +12,17 @@ import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { type DeliveryHeaders, header, textAt } from '../../connections/git-hosts/reading';
 import { Turns } from '../../connections/git-hosts/turns';
 import { lookSoon } from '../../connections/oauth/look-soon';
-import { factsOf, hookSecretOf, reachRepository, type VcsDeps } from '../../connections/repositories/repository';
+import {
+  factsOf,
+  hookSecretOf,
+  type Reached,
+  reachRepository,
+  type VcsDeps,
+} from '../../connections/repositories/repository';
 import { applyEvent } from './events';
+
+/** What else follows a repository, and looks at it when its branches or tags may have moved. */
+export type Follow = (db: Database, reached: Reached) => Promise<void>;
 
 /** The largest delivery that is read: hosts leave commits out beyond a few megabytes. */
 export const deliveryBytes = 4 * 1024 * 1024;
@@ -125,18 +134,24 @@ export function processDeliveries(
   deps: VcsDeps,
   settings: () => Promise<SiteSettings>,
   turns = new Turns(),
+  follow: Follow = async () => undefined,
 ): Promise<void> {
   const { db } = deps;
   const columns = Prisma.sql`x.repository_id, x.events`;
   return turns.each(
     50,
     (busy) => claims.take<Delivery>(db, busy, columns),
-    async (taken) => processOne(deps, taken, await settings()),
+    async (taken) => processOne(deps, taken, await settings(), follow),
     (taken) => claims.keep(db, taken),
   );
 }
 
-async function processOne(deps: VcsDeps, taken: Taken<'id', Delivery>, settings: SiteSettings): Promise<void> {
+async function processOne(
+  deps: VcsDeps,
+  taken: Taken<'id', Delivery>,
+  settings: SiteSettings,
+  follow: Follow,
+): Promise<void> {
   const { db } = deps;
   try {
     const row = await findRepository(db, taken.repository_id);
@@ -144,8 +159,9 @@ async function processOne(deps: VcsDeps, taken: Taken<'id', Delivery>, settings:
     if (reached) {
       const facts = factsOf(await reached.host.findRepository(reached.api, reached.row.identifier));
       await db.prisma.vcsRepository.updateMany({ where: { id: reached.row.id }, data: facts });
-      for (const event of taken.events)
-        await applyEvent(db, { ...reached, row: { ...reached.row, ...facts } }, event, settings);
+      const fresh = { ...reached, row: { ...reached.row, ...facts } };
+      for (const event of taken.events) await applyEvent(db, fresh, event, settings);
+      if (taken.events.some(({ kind }) => kind !== 'pull-request')) await follow(db, fresh);
     }
     await claims.end(db, taken, Prisma.sql`now()`, Prisma.sql`state = 'done', problem = NULL`);
   } catch (error) {

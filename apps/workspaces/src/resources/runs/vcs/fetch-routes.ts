@@ -8,7 +8,16 @@ import { toWire } from '../agents/names';
 import * as wire from '../agents/protocol';
 import { waitForWork } from '../agents/wait-for-work';
 import { bodyOf, described, json } from '../agents/wire';
-import { claimFetch, type Fetch, failFetch, findTaken, finishFetch, releaseFetch, releaseUnheard } from './fetches';
+import {
+  claimFetch,
+  type Fetch,
+  failFetch,
+  findTaken,
+  finishFetch,
+  releaseFetch,
+  releaseUnheard,
+  type TakenFetch,
+} from './fetches';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
@@ -71,12 +80,7 @@ interface FetchRequest {
 }
 
 /** What the agent was given, while it is the last who was. Throws `transition`. */
-async function requireTaken({
-  db,
-  env,
-  params,
-  request,
-}: FetchRequest): Promise<Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>> {
+async function requireTaken({ db, env, params, request }: FetchRequest): Promise<TakenFetch> {
   const { agent_id, configuration_version_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-fetch');
   const taken = await findTaken(db, id, attempt);

@@ -5,6 +5,7 @@ import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
 import { refresh, removeHook, repositoryClaims, takeDue } from '../../connections/repositories/hooks';
 import { type Reached, reachRepository, type VcsDeps } from '../../connections/repositories/repository';
+import type { Follow } from './deliveries';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
 /** What was pushed while a host could not be reached is found so soon after it can be again. */
@@ -19,21 +20,32 @@ export async function syncRepositories(
   settings: () => Promise<SiteSettings>,
   pollSeconds: number,
   turns = new Turns(),
+  follow: Follow = async () => undefined,
 ): Promise<void> {
   const { db } = deps;
   await turns.each(
     50,
     (busy) => takeDue(db, busy),
-    async ({ row, used }) => (used ? syncOne(deps, row, await settings(), pollSeconds) : removeHook(deps, row)),
+    async ({ row, used }) => (used ? syncOne(deps, row, await settings(), pollSeconds, follow) : removeHook(deps, row)),
     ({ row }) => repositoryClaims.keep(db, row),
   );
 }
 
-async function syncOne(deps: VcsDeps, row: VcsRepository, settings: SiteSettings, pollSeconds: number): Promise<void> {
+async function syncOne(
+  deps: VcsDeps,
+  row: VcsRepository,
+  settings: SiteSettings,
+  pollSeconds: number,
+  follow: Follow,
+): Promise<void> {
   const { db } = deps;
   try {
     const reached = await reachRepository(deps, row);
-    if (reached) await look(deps, { ...reached, row: await refresh(deps, reached) }, settings);
+    if (reached) {
+      const fresh = { ...reached, row: await refresh(deps, reached) };
+      await look(deps, fresh, settings);
+      await follow(db, fresh);
+    }
     await repositoryClaims.end(db, row, inSeconds(pollSeconds), Prisma.sql`attempts = 0`);
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);

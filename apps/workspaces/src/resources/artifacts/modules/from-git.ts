@@ -1,0 +1,173 @@
+import type { Keyring } from '@keystead/keyring';
+import { isRefusal } from '@keystead/refusal';
+import { Prisma, type VcsRepository } from '../../../generated/prisma/client';
+import { recordChanges, system } from '../../../kernel/audit/audit';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { Claims, inSeconds, keptFor } from '../../connections/git-hosts/claims';
+import type { HostTag } from '../../connections/git-hosts/git-host';
+import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { Turns } from '../../connections/git-hosts/turns';
+import type { Reached } from '../../connections/repositories/repository';
+import { awaitCommits } from '../../runs/vcs/module-fetches';
+import { findMany, findVersions, type RegistryModule } from './module';
+import { versionText } from './names';
+import { mostVersions, versionChange } from './service';
+import { upload } from './upload';
+
+/** A commit that is to be a version. */
+interface SeenVersion {
+  readonly version: string;
+  readonly commitSha: string;
+  readonly tag: string | null;
+  /** Where it was seen. */
+  readonly ref: string;
+}
+
+const isHash = (text: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text);
+
+/** The versions among tags: what follows the prefix, with or without a v. Of two tags for one version the first counts. */
+function versionsIn(tags: readonly HostTag[], prefix: string): SeenVersion[] {
+  const found = new Map<string, SeenVersion>();
+  for (const { name: tag, sha: commitSha } of tags) {
+    if (!tag.startsWith(prefix) || !isHash(commitSha)) continue;
+    const version = tag.slice(prefix.length).replace(/^v/, '');
+    const key = version.toLowerCase();
+    if (!versionText.safeParse(version).success || found.has(key)) continue;
+    found.set(key, { version, commitSha, tag, ref: `refs/tags/${tag}` });
+  }
+  return [...found.values()];
+}
+
+/** Makes versions of what modules of a repository do not have yet. Any number of callers may tell the same. */
+export async function followModules(db: Database, { row, host, api }: Reached): Promise<void> {
+  const { oauthTokenId, identifier: vcsIdentifier } = row;
+  const rows = await db.prisma.registryModule.findMany({
+    where: { oauthTokenId, vcsIdentifier },
+    select: { id: true },
+  });
+  if (rows.length === 0) return;
+  const modules = await findMany(
+    db,
+    rows.map(({ id }) => id),
+  );
+  const tags = modules.some(({ vcsBranch }) => vcsBranch === null) ? await host.listTags(api, vcsIdentifier) : [];
+  for (const module of modules) {
+    const { vcsBranch: branch, initialVersion: version } = module;
+    if (branch === null) await addVersions(db, row, module, versionsIn(tags, module.tagPrefix));
+    else if (version !== null) {
+      const { sha: commitSha = '' } = (await host.findHead(api, vcsIdentifier, branch)) ?? {};
+      const seen = isHash(commitSha) ? [{ version, commitSha, tag: null, ref: `refs/heads/${branch}` }] : [];
+      await addVersions(db, row, module, seen);
+    }
+  }
+}
+
+/**
+ * Adds versions that are not there, and tries again those that were never published and whose tag has moved since. What was published stays
+ * as it is, wherever its tag goes; what was deleted is not made again.
+ */
+async function addVersions(db: Database, row: VcsRepository, module: RegistryModule, seen: readonly SeenVersion[]) {
+  const { id: moduleId } = module;
+  await db.transaction(async (tx) => {
+    await lockRow(tx, 'registry_module', moduleId);
+    const now = await tx.prisma.registryModule.findUnique({ where: { id: moduleId }, include: { versions: true } });
+    if (now?.oauthTokenId !== row.oauthTokenId || now.vcsIdentifier !== row.identifier) return;
+    const known = new Map(now.versions.map((one) => [one.version.toLowerCase(), one]));
+    const fresh = seen
+      .filter(({ version }) => !known.has(version.toLowerCase()) && !now.withdrawn.includes(version.toLowerCase()))
+      .slice(0, Math.max(0, mostVersions - known.size));
+    const moved = seen.flatMap((one) => {
+      const before = known.get(one.version.toLowerCase());
+      if (!before?.status.endsWith('_failed') || before.blobId !== null) return [];
+      return before.commitSha === one.commitSha ? [] : [{ ...one, id: before.id }];
+    });
+    const made = fresh.map((one) => ({ ...one, id: newId('modver') }));
+    const { sourceDirectory } = now;
+    await tx.prisma.registryModuleVersion.createMany({
+      data: made.map(({ id, version, commitSha, tag }) => ({
+        id,
+        moduleId,
+        version,
+        commitSha,
+        tag,
+        sourceDirectory,
+        source: 'tfe-vcs',
+        status: 'cloning',
+      })),
+    });
+    for (const { id, commitSha, tag } of moved) {
+      const data = { commitSha, tag, sourceDirectory, status: 'cloning', error: null, updatedAt: new Date() };
+      await tx.prisma.registryModuleVersion.update({ where: { id }, data });
+    }
+    const awaited = [...made, ...moved].map(({ id, commitSha, ref }) => ({ moduleVersionId: id, commitSha, ref }));
+    await awaitCommits(tx, { id: row.id, cloneUrl: row.cloneUrl ?? '' }, awaited);
+    const initialVersion = made.some(({ version }) => version === now.initialVersion) ? null : now.initialVersion;
+    await tx.prisma.registryModule.update({ where: { id: moduleId }, data: { lookedAt: new Date(), initialVersion } });
+    const events = [...made, ...moved].map(({ version }) => versionChange(module, version, 'create'));
+    await recordChanges(tx, system, events);
+  });
+}
+
+/** What publishing takes. */
+export interface Publishing extends Pick<Environment, 'configurationBytes' | 'largeUploads'> {
+  readonly db: Database;
+  readonly keyring: Keyring;
+}
+
+interface Fetched {
+  readonly module_version_id: string;
+  readonly status: 'fetched' | 'failed';
+  readonly problem: string | null;
+  readonly blob_id: string | null;
+}
+
+const claims = new Claims({
+  table: 'module_fetch',
+  keys: ['id'],
+  lease: keptFor,
+  owner: 'vcs_repository y ON y.id = x.repository_id',
+  only: "x.status <> 'fetching'",
+});
+
+/** Publishes the versions whose commits were fetched, and says of the others why not. Safe with any number of callers. */
+export function publishFetched(deps: Publishing, turns = new Turns()): Promise<void> {
+  const { db } = deps;
+  const columns = Prisma.sql`x.module_version_id, x.status, x.problem, x.blob_id`;
+  return turns.each(
+    50,
+    (busy) => claims.take<Fetched>(db, busy, columns),
+    async (taken) => {
+      try {
+        await publishOne(deps, taken);
+        await claims.remove(db, taken);
+      } catch (error) {
+        const problem = (error as Error).message.slice(0, 1000);
+        await claims.end(db, taken, inSeconds(pauseSeconds(taken.attempts)), Prisma.sql`problem = ${problem}`);
+      }
+    },
+    (taken) => claims.keep(db, taken),
+  );
+}
+
+async function publishOne(deps: Publishing, { module_version_id: id, status, problem, blob_id }: Fetched) {
+  const { db, keyring } = deps;
+  const error = status === 'failed' ? (problem ?? '') : undefined;
+  if (error !== undefined) {
+    const data = { status: 'clone_failed', error, updatedAt: new Date() };
+    await db.prisma.registryModuleVersion.updateMany({ where: { id, status: 'cloning' }, data });
+    return;
+  }
+  const [version] = await findVersions(db, [id]);
+  const archive = version && blob_id ? await readBlob(db, keyring, blob_id) : undefined;
+  if (!version || !archive) return;
+  try {
+    await upload(db, deps, system, version, archive);
+  } catch (refusal) {
+    // What is wrong with it is kept with the version.
+    if (!isRefusal(refusal) || !['invalid', 'too-large'].includes(refusal.kind)) throw refusal;
+  }
+}

@@ -1,0 +1,174 @@
+import { invalid, MissingPermission } from '@keystead/jsonapi';
+import type { Access } from '../../../kernel/access/access';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import type { HostRepository } from '../../connections/git-hosts/git-host';
+import { checkRepository } from '../../connections/repositories/check';
+import { keepRepository } from '../../connections/repositories/repository';
+import type { Organization } from '../../organizations/organizations/organization';
+import * as organizations from '../../organizations/organizations/service';
+import { findMany, type RegistryModule } from './module';
+import { modulePolicy } from './policy';
+import type { ModuleChanges, NewGitModule } from './schema';
+import { addModule, changeOf } from './service';
+
+interface Asking {
+  readonly db: Database;
+  readonly env: Environment;
+  accessTo(organizationIds: readonly string[]): Promise<Access>;
+}
+
+/** What of its repository a module follows. */
+type Following = Pick<RegistryModule, 'vcsBranch' | 'tagPrefix' | 'sourceDirectory'>;
+
+const byTags: Following = { vcsBranch: null, tagPrefix: '', sourceDirectory: '' };
+
+/** What a module follows after a change. Throws `invalid`. */
+function sourceAfter(before: Following, sent: ModuleChanges['vcsRepo']): Following {
+  const { branch, tags, tagPrefix, sourceDirectory } = sent;
+  if (tags && branch) throw invalid(['vcsRepo', 'tags'], 'must not be given together with a branch');
+  const vcsBranch = tags ? null : branch === undefined || branch === null ? before.vcsBranch : branch || null;
+  if (tags === false && vcsBranch === null) throw invalid(['vcsRepo', 'branch'], "can't be blank without tags");
+  if (tagPrefix && vcsBranch !== null) throw invalid(['vcsRepo', 'tagPrefix'], 'is only for modules by tags');
+  return {
+    vcsBranch,
+    tagPrefix: vcsBranch === null ? (tagPrefix ?? before.tagPrefix) : '',
+    sourceDirectory: sourceDirectory ?? before.sourceDirectory,
+  };
+}
+
+/** A module that is to follow a repository, which its host has shown. */
+export interface NewFollower extends Following {
+  readonly organization: Organization;
+  readonly name: string;
+  readonly provider: string;
+  readonly oauthTokenId: string;
+  readonly vcsIdentifier: string;
+  readonly initialVersion: string | null;
+  readonly found: HostRepository;
+}
+
+async function askFor(
+  { db, env }: Pick<Asking, 'db' | 'env'>,
+  place: { readonly organizationId: string; readonly tokenId: string; readonly identifier: string },
+  branch: string | null,
+): Promise<HostRepository> {
+  const { vcsReach: reach, keyring } = env;
+  const found = reach && (await checkRepository({ db, keyring, reach }, { ...place, branch }));
+  if (!found) throw invalid(['vcsRepo', 'identifier'], 'cannot be read: its Git host is not called from here');
+  return found;
+}
+
+/**
+ * Asks for the repository that a new module is to follow. The connection must be one of the whole organization; without a given
+ * organization it says which that is. Throws `invalid`. To be called outside any transaction.
+ */
+export async function askForFollower(
+  asking: Asking,
+  given: Organization | undefined,
+  { vcsRepo, name, provider, initialVersion }: NewGitModule,
+): Promise<NewFollower> {
+  const { db, env, accessTo } = asking;
+  const { identifier, oauthTokenId, vcshostAppInstallationId } = vcsRepo;
+  const tokenId = vcshostAppInstallationId || oauthTokenId;
+  if (vcshostAppInstallationId && oauthTokenId)
+    throw invalid(['vcsRepo', 'oauthTokenId'], 'must not be given together with an app installation');
+  if (!tokenId) throw invalid(['vcsRepo', 'oauthTokenId'], "can't be blank");
+  const token = await db.prisma.oauthToken.findFirst({
+    where: {
+      id: tokenId,
+      oauthClient: { organizationScoped: true },
+      installation: vcshostAppInstallationId ? { isNot: null } : { is: null },
+    },
+    select: { oauthClient: { select: { organizationId: true } } },
+  });
+  const owner = token && (await organizations.find(db, env, token.oauthClient.organizationId));
+  const target = owner && { organizationId: owner.id, registryName: 'private', readers: [] };
+  const may = target && modulePolicy['can-delete'](await accessTo([owner.id]), target);
+  if (!owner || !may || (given && given.id !== owner.id)) {
+    const named = vcshostAppInstallationId ? 'vcshostAppInstallationId' : 'oauthTokenId';
+    throw invalid(['vcsRepo', named], 'was not found among the connections of the whole organization');
+  }
+  const source = sourceAfter(byTags, vcsRepo);
+  if (initialVersion && source.vcsBranch === null) throw invalid('initialVersion', 'is only for modules by branch');
+  const [, ofRepository, nameOfRepository] =
+    /^terraform-([0-9a-z]{1,64})-([0-9A-Za-z][0-9A-Za-z_-]{0,63})$/.exec(identifier.split('/').at(-1) ?? '') ?? [];
+  const called = { name: name ?? nameOfRepository, provider: provider ?? ofRepository };
+  for (const part of ['name', 'provider'] as const) {
+    if (!called[part]) throw invalid(part, 'must be given where the repository is not called terraform-PROVIDER-NAME');
+  }
+  const place = { organizationId: owner.id, tokenId, identifier };
+  return {
+    ...source,
+    organization: owner,
+    name: called.name!,
+    provider: called.provider!,
+    oauthTokenId: tokenId,
+    vcsIdentifier: identifier,
+    initialVersion: source.vcsBranch === null ? null : (initialVersion ?? '0.0.0'),
+    found: await askFor(asking, place, source.vcsBranch),
+  };
+}
+
+/** Creates a module that follows a repository, which is looked at soon. Throws `invalid` for a name that is taken. */
+export function createFollower(
+  db: Database,
+  { keyring }: Pick<Environment, 'keyring'>,
+  actor: Actor,
+  follower: NewFollower,
+): Promise<RegistryModule> {
+  const { organization, found, ...row } = follower;
+  return addModule(db, actor, organization, { ...row, registryName: 'private', namespace: '' }, (tx) =>
+    keepRepository(tx, keyring, { tokenId: row.oauthTokenId, identifier: row.vcsIdentifier }, found),
+  );
+}
+
+/** What a module follows after a change, which its host was asked about. Throws `invalid`. To be called outside any transaction. */
+export async function askForChange(
+  asking: Pick<Asking, 'db' | 'env'>,
+  module: RegistryModule,
+  { vcsRepo }: ModuleChanges,
+): Promise<Following> {
+  const { oauthTokenId: tokenId, vcsIdentifier: identifier, organizationId } = module;
+  if (tokenId === null || identifier === null) throw invalid('vcsRepo', 'is only for modules that follow a repository');
+  const after = sourceAfter(module, vcsRepo);
+  const isNew = after.vcsBranch !== null && after.vcsBranch !== module.vcsBranch;
+  if (isNew) await askFor(asking, { organizationId, tokenId, identifier }, after.vcsBranch);
+  return after;
+}
+
+/** Has the repository of a module looked at now. */
+async function lookSoon(tx: Database, { oauthTokenId, vcsIdentifier: identifier }: RegistryModule): Promise<void> {
+  if (oauthTokenId === null || identifier === null) return;
+  const data = { nextAt: new Date(0), attempts: 0 };
+  await tx.prisma.vcsRepository.updateMany({ where: { oauthTokenId, identifier }, data });
+}
+
+/** Follows other tags, a branch, or another folder from now on; versions that are there stay as they are. */
+export function changeFollower(
+  db: Database,
+  actor: Actor,
+  module: RegistryModule,
+  after: Following,
+): Promise<RegistryModule> {
+  const { id, vcsBranch, tagPrefix, sourceDirectory } = module;
+  return db.transaction(async (tx) => {
+    await tx.prisma.registryModule.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
+    await lookSoon(tx, module);
+    const before = { vcsBranch, tagPrefix, sourceDirectory };
+    await recordChange(tx, actor, { ...changeOf(module, 'update'), before, after: { ...after } });
+    return still((await findMany(tx, [id], module.readers))[0]);
+  });
+}
+
+/** Looks at the repository of a module now, and tries again what could not be published. Throws for one that follows none. */
+export async function resync(db: Database, actor: Actor, module: RegistryModule): Promise<void> {
+  if (module.oauthTokenId === null) throw new MissingPermission('can-resync');
+  await db.transaction(async (tx) => {
+    const failed = { moduleId: module.id, blobId: null, tag: { not: null }, status: { endsWith: '_failed' } };
+    await tx.prisma.registryModuleVersion.updateMany({ where: failed, data: { commitSha: null } });
+    await lookSoon(tx, module);
+    await recordChange(tx, actor, changeOf(module, 'resync'));
+  });
+}

@@ -1,0 +1,324 @@
+import { notFound } from '@keystead/refusal';
+import { actorOf } from '../../../kernel/audit/audit';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import { signedUrl } from '../../../kernel/blobs/signed-urls';
+import {
+  both,
+  type Call,
+  endpoints,
+  includable,
+  type LookupBy,
+  type Resource,
+} from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
+import { gather } from '../../runs/agents/wire';
+import { organizationsOf, readsArtifact } from '../modules/policy';
+import { providerPolicy, providerVersionPolicy } from './policy';
+import { paths, providerProtocol } from './protocol';
+import {
+  find,
+  findMany,
+  findNamed,
+  findPlatforms,
+  findVersion,
+  findVersions,
+  type ProviderPlatform,
+  type ProviderVersion,
+  platformOf,
+  platformsOf,
+  type RegistryProvider,
+} from './provider';
+import { CreatePlatform, CreateProvider, CreateProviderVersion } from './schema';
+import { platformSerializer, providerSerializer, providerVersionSerializer } from './serializers';
+import * as providers from './service';
+import { mostSums, signatureOf, sumsOf, uploadArchive, uploadPart } from './upload';
+
+const shared = { visible: readsArtifact, organizationsOf } as const;
+const onOrganization = endpoints(organizationPolicy, providerSerializer, {
+  visible: (access, { id }) => access.isMember(id),
+  organizationsOf: (item) => ('readers' in item ? organizationsOf(item) : [item.id]),
+});
+const onProvider = endpoints(providerPolicy, providerSerializer, shared);
+const versionsOfProvider = endpoints(providerPolicy, providerVersionSerializer, shared);
+const onVersion = endpoints(providerVersionPolicy, providerVersionSerializer, shared);
+const platformsOfVersion = endpoints(providerVersionPolicy, platformSerializer, shared);
+const onPlatform = platformsOfVersion;
+
+const inOrganization = '/organizations/:organization_name/registry-providers' as const;
+const byName = `${inOrganization}/:registry_name/:namespace/:provider_name` as const;
+const inProvider = `${byName}/versions` as const;
+const byVersion = `${inProvider}/:provider_version` as const;
+const inVersion = `${byVersion}/platforms` as const;
+const byPlatform = `${inVersion}/:os/:arch` as const;
+
+const loadOrganization = ({ db, env, params }: LookupBy<'organization_name'>) =>
+  organizations.findByName(db, env, params.organization_name);
+
+type ProviderLookup = LookupBy<'organization_name' | 'registry_name' | 'namespace' | 'provider_name'>;
+type VersionLookup = ProviderLookup & LookupBy<'provider_version'>;
+type PlatformLookup = VersionLookup & LookupBy<'os' | 'arch'>;
+
+const load = async (lookup: ProviderLookup): Promise<RegistryProvider | undefined> => {
+  const { registry_name: registryName, namespace, provider_name: name } = lookup.params;
+  const organization = await loadOrganization(lookup);
+  return findNamed(lookup.db, lookup.principal, organization, { registryName, namespace, name });
+};
+/** Only private providers have versions here. */
+const loadPrivate = async (lookup: ProviderLookup) =>
+  lookup.params.registry_name === 'private' ? load(lookup) : undefined;
+const loadVersion = async (lookup: VersionLookup): Promise<ProviderVersion | undefined> =>
+  findVersion(lookup.db, lookup.principal, await loadPrivate(lookup), lookup.params.provider_version);
+const loadPlatform = async (lookup: PlatformLookup): Promise<ProviderPlatform | undefined> =>
+  platformOf(await loadVersion(lookup), lookup.params.os, lookup.params.arch);
+
+const index = onOrganization.list(inOrganization, {
+  summary: 'List the providers of an organization.',
+  query: {
+    q: 'A part of the name or the namespace.',
+    'filter[registry_name]': 'private or public.',
+    'filter[organization_name]': 'Providers of this organization.',
+  },
+  include: ['registry-provider-versions'],
+  load: loadOrganization,
+  run: ({ db, target, query, page }) => {
+    const registryName = query.get('filter[registry_name]');
+    const organizationName = query.get('filter[organization_name]');
+    return providers.list(db, target, { any: query.get('q'), registryName, organizationName }, page!);
+  },
+});
+
+const create = onOrganization.post(inOrganization, {
+  summary: 'Create a provider, whose versions will be uploaded.',
+  requires: (access, { id }) => access.can(id, 'manage-providers') || access.can(id, 'manage-public-providers'),
+  body: CreateProvider,
+  load: loadOrganization,
+  run: ({ db, access, target, body, ...call }) => providers.create(db, actorOf(call), access, target, body),
+});
+
+const show = both(
+  onProvider.get,
+  {
+    [byName]: load,
+    '/registry-providers/:registry_provider_id': ({ db, principal, params }: LookupBy<'registry_provider_id'>) =>
+      find(db, principal, params.registry_provider_id),
+  },
+  {
+    summary: 'Show a provider.',
+    include: ['registry-provider-versions'],
+    run: async ({ target }: Call<string, undefined, RegistryProvider>) => target,
+  },
+);
+
+const destroy = onProvider.remove(byName, {
+  summary: 'Delete a provider with all its versions.',
+  requires: 'can-delete',
+  load,
+  run: ({ db, target, ...call }) => providers.remove(db, actorOf(call), target as RegistryProvider),
+});
+
+const manages = providerVersionPolicy['can-upload-asset'];
+
+/** Where the files of a version are, and where they go until they are signed. */
+function withFiles(env: Environment, one: ProviderVersion): ProviderVersion {
+  const links: Record<string, string> = {};
+  const add = (name: string, stored: unknown, path: string) => {
+    if (stored !== null) links[`${name}-download`] = signedUrl(env, 'GET', path);
+    if (one.signedBy === null) links[`${name}-upload`] = signedUrl(env, 'PUT', path);
+  };
+  add('shasums', one.sums, paths.sums(one.id));
+  add('shasums-sig', one.signature, paths.signature(one.id));
+  return { ...one, links };
+}
+
+function withArchive(env: Environment, one: ProviderPlatform): ProviderPlatform {
+  const path = paths.archive(one.id);
+  const links: Record<string, string> =
+    one.blobId === null
+      ? { 'provider-binary-upload': signedUrl(env, 'PUT', path) }
+      : { 'provider-binary-download': signedUrl(env, 'GET', path) };
+  return { ...one, links };
+}
+
+const pageOf = <T>(all: readonly T[], { offset, size }: { offset: number; size: number }) => ({
+  items: all.slice(offset, offset + size),
+  total: all.length,
+});
+
+const versionIndex = versionsOfProvider.list(inProvider, {
+  summary: 'List the versions of a provider.',
+  load: loadPrivate,
+  run: async ({ db, principal, target, page }) => {
+    const { items, total } = pageOf((target as RegistryProvider).versionIds, page!);
+    return { items: await findVersions(db, items, principal), total };
+  },
+});
+
+const createVersion = versionsOfProvider.post(inProvider, {
+  summary: 'Create a version of a provider; the answer says where to upload its sums and their signature.',
+  requires: 'can-delete',
+  body: CreateProviderVersion,
+  load: loadPrivate,
+  run: ({ db, target, body, ...call }) => providers.createVersion(db, actorOf(call), target as RegistryProvider, body),
+  adds: (made, env) => withFiles(env, made),
+});
+
+const showVersion = onVersion.get(byVersion, {
+  summary: 'Show a version of a provider.',
+  load: loadVersion,
+  run: async ({ env, access, target }) => (manages(access, target) ? withFiles(env, target) : target),
+});
+
+const destroyVersion = onVersion.remove(byVersion, {
+  summary: 'Delete a version of a provider.',
+  requires: 'can-delete',
+  load: loadVersion,
+  run: ({ db, target, ...call }) => providers.removeVersion(db, actorOf(call), target as ProviderVersion),
+});
+
+const platformIndex = platformsOfVersion.list(inVersion, {
+  summary: 'List the platforms of a version.',
+  load: loadVersion,
+  run: async ({ target, page }) => pageOf(platformsOf(target as ProviderVersion), page!),
+});
+
+const createPlatform = platformsOfVersion.post(inVersion, {
+  summary: 'Create a platform of a version; the answer says where to upload its archive.',
+  requires: 'can-upload-asset',
+  body: CreatePlatform,
+  load: loadVersion,
+  run: ({ db, target, body, ...call }) => providers.createPlatform(db, actorOf(call), target as ProviderVersion, body),
+  adds: (made, env) => withArchive(env, made),
+});
+
+const showPlatform = onPlatform.get(byPlatform, {
+  summary: 'Show a platform of a version.',
+  load: loadPlatform,
+  run: async ({ env, access, target }) => (manages(access, target) ? withArchive(env, target) : target),
+});
+
+const destroyPlatform = onPlatform.remove(byPlatform, {
+  summary: 'Delete a platform of a version.',
+  requires: 'can-delete',
+  load: loadPlatform,
+  run: ({ db, target, ...call }) => providers.removePlatform(db, actorOf(call), target as ProviderPlatform),
+});
+
+const octets = { type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } };
+const taken = {
+  answers: { 200: { description: 'Taken.' } },
+  takes: octets.type,
+  refuses: [413, 422],
+  link: 'only',
+  requires: 'can-upload-asset',
+  streams: true,
+} as const;
+const given = { answers: { 200: { description: 'The file.', ...octets } }, link: 'only' } as const;
+const done = { status: 200, headers: {}, body: '' };
+const sent = (body: Parameters<typeof Buffer.from>[0] | NodeJS.ReadableStream | null | undefined) => {
+  if (!body) throw notFound();
+  return { status: 200, headers: { 'Content-Type': octets.type }, body: body as Buffer | NodeJS.ReadableStream };
+};
+
+const versionByLink = async ({ db, principal, params }: LookupBy<'provider_version_id'>) =>
+  (await findVersions(db, [params.provider_version_id], principal))[0];
+const platformByLink = async ({ db, principal, params }: LookupBy<'provider_platform_id'>) =>
+  (await findPlatforms(db, [params.provider_platform_id], principal))[0];
+
+const signed = (
+  [
+    ['SHA256SUMS', 'list of sums', sumsOf, ({ sums }: ProviderVersion) => sums && Buffer.from(sums)],
+    [
+      'SHA256SUMS.sig',
+      'signature of the sums',
+      signatureOf,
+      ({ signature }: ProviderVersion) => signature && Buffer.from(signature),
+    ],
+  ] as const
+).flatMap(([file, what, partOf, stored]) => {
+  const path = `/registry-provider-versions/:provider_version_id/object/${file}` as const;
+  return [
+    onVersion.raw('PUT')(path, {
+      ...taken,
+      summary: `Upload the ${what} of a version.`,
+      load: versionByLink,
+      run: async ({ db, target, request, ...call }) => {
+        const bytes = await gather(request.stream, mostSums, file);
+        await uploadPart(db, actorOf({ ...call, request }), target as ProviderVersion, partOf(bytes));
+        return done;
+      },
+    }),
+    onVersion.raw('GET')(path, {
+      ...given,
+      summary: `Download the ${what} of a version.`,
+      load: versionByLink,
+      run: async ({ target }) => sent(stored(target as ProviderVersion)),
+    }),
+  ];
+});
+
+const archiveByLink = '/registry-provider-platforms/:provider_platform_id/object/provider.zip' as const;
+
+const upload = onPlatform.raw('PUT')(archiveByLink, {
+  ...taken,
+  summary: 'Upload the archive of a platform.',
+  load: platformByLink,
+  run: async ({ db, env, target, request, ...call }) => {
+    await uploadArchive(db, env, actorOf({ ...call, request }), target as ProviderPlatform, request.stream!);
+    return done;
+  },
+});
+
+const content = onPlatform.raw('GET')(archiveByLink, {
+  ...given,
+  summary: 'Download the archive of a platform.',
+  load: platformByLink,
+  run: async ({ db, env, target }) => {
+    const { blobId } = target as ProviderPlatform;
+    return sent(blobId === null ? undefined : await readBlob(db, env.keyring, blobId));
+  },
+});
+
+/** Providers of organizations: by upload, signed, with the protocol by which the tools install them. */
+export const providerResource: Resource = {
+  name: 'registry-providers',
+  endpoints: [
+    index,
+    create,
+    ...show,
+    destroy,
+    versionIndex,
+    createVersion,
+    showVersion,
+    destroyVersion,
+    platformIndex,
+    createPlatform,
+    showPlatform,
+    destroyPlatform,
+    ...signed,
+    upload,
+    content,
+    ...providerProtocol,
+  ],
+  includable: {
+    'registry-providers': includable<RegistryProvider>({
+      serializer: providerSerializer,
+      load: (db, ids) => findMany(db, ids),
+      visible: readsArtifact,
+      organizationsOf,
+    }),
+    'registry-provider-versions': includable<ProviderVersion>({
+      serializer: providerVersionSerializer,
+      load: (db, ids) => findVersions(db, ids),
+      visible: readsArtifact,
+      organizationsOf,
+    }),
+    'registry-provider-platforms': includable<ProviderPlatform>({
+      serializer: platformSerializer,
+      load: (db, ids) => findPlatforms(db, ids),
+      visible: readsArtifact,
+      organizationsOf,
+    }),
+  },
+};

@@ -1,0 +1,48 @@
+import { document, type ParsedDocument } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { artifactName, registryNames, versionText } from '../modules/names';
+
+const names: readonly string[] = registryNames;
+
+const registryName = z.string().superRefine((name, context) => {
+  if (name === '') context.addIssue({ code: 'custom', message: "can't be blank" });
+  if (!names.includes(name)) context.addIssue({ code: 'custom', message: 'is not included in the list' });
+});
+
+/** A new provider without versions. */
+export const CreateProvider = document('registry-providers', {
+  attributes: { name: artifactName, namespace: artifactName.nullish(), 'registry-name': registryName },
+});
+export type NewProvider = ParsedDocument<typeof CreateProvider>;
+
+const word = (most: number) =>
+  z
+    .string()
+    .regex(/^[0-9A-Za-z]+$/, 'must be letters and digits')
+    .max(most);
+
+/** A new version; some clients send no type. */
+export const CreateProviderVersion = document('registry-provider-versions', {
+  untyped: true,
+  attributes: {
+    version: versionText,
+    'key-id': z.string().regex(/^[0-9A-Za-z-]{1,40}$/, 'must be the id of a key'),
+    protocols: z
+      .array(z.string().regex(/^\d{1,3}\.\d{1,3}$/, 'must be versions such as 5.0'))
+      .max(20)
+      .nullish(),
+  },
+});
+export type NewProviderVersion = ParsedDocument<typeof CreateProviderVersion>;
+
+/** A new platform; some clients send no type. */
+export const CreatePlatform = document('registry-provider-platforms', {
+  untyped: true,
+  attributes: {
+    os: word(32),
+    arch: word(32),
+    shasum: word(64),
+    filename: z.string().regex(/^[0-9A-Za-z][\w.-]{0,254}$/, 'must be the name of a file'),
+  },
+});
+export type NewPlatform = ParsedDocument<typeof CreatePlatform>;

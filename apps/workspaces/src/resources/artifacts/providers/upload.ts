@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import { Refusal } from '@keystead/refusal';
+import { createMessage, readKey, readSignature, verify } from 'openpgp';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import type { ProviderPlatform, ProviderVersion } from './provider';
+import { partChange } from './service';
+import { contradicted, sumsIn } from './sums';
+
+/** The largest list of sums, or signature. */
+export const mostSums = 256 * 1024;
+const mostArchive = 512 * 1024 * 1024;
+const keyIdDigits = 16;
+/** Bytes that a zip archive with files begins with. */
+const zipHead = Buffer.from('PK\x03\x04');
+
+const refuse = (reason: string) => new Refusal('invalid', reason);
+
+/** One of the two files that make a version signed. */
+export type SignedPart = { readonly sums: string } | { readonly signature: Buffer };
+
+/**
+ * Takes the list of sums of a version, or its signature, in any order. The second of both is taken only if the key of the
+ * version made the signature; then neither changes any more. Throws `invalid` and `conflict`.
+ */
+export async function uploadPart(
+  db: Database,
+  actor: Actor,
+  version: ProviderVersion,
+  part: SignedPart,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockRow(tx, 'registry_provider', version.providerId);
+    const where = { id: version.id };
+    const row = await tx.prisma.registryProviderVersion.findUnique({ where, include: { platforms: true } });
+    if (!row) throw new Refusal('missing', '');
+    const sums = 'sums' in part ? part.sums : row.sums;
+    const signature = 'signature' in part ? part.signature : row.signature && Buffer.from(row.signature);
+    if (row.signedBy !== null) {
+      if (sums === row.sums && signature?.equals(Buffer.from(row.signature!)) === true) return;
+      throw new Refusal('conflict', 'the sums of this version are signed, and do not change any more');
+    }
+    for (const platform of row.platforms) {
+      const wrong = contradicted(sums, platform);
+      if (wrong) throw refuse(`SHA256SUMS contradicts the ${wrong} of the platform ${platform.os}_${platform.arch}`);
+    }
+    const signedBy = sums !== null && signature ? await requireSigned(tx, version, sums, signature) : null;
+    const data = { sums, signature: signature && new Uint8Array(signature), signedBy, updatedAt: new Date() };
+    await tx.prisma.registryProviderVersion.update({ where, data });
+    await recordChange(tx, actor, partChange(version, 'upload', 'sums' in part ? 'SHA256SUMS' : 'SHA256SUMS.sig'));
+  });
+}
+
+/** The id of the key that made a signature. Throws `invalid` where that is not the key of the version. */
+async function requireSigned(tx: Database, version: ProviderVersion, sums: string, signature: Buffer): Promise<string> {
+  const { organizationId } = version;
+  const keyId = version.keyId.slice(-keyIdDigits).toUpperCase();
+  const key = await tx.prisma.gpgKey.findFirst({ where: { organizationId, keyId } });
+  if (!key) throw refuse(`the organization has no GPG key with the key-id of this version, ${version.keyId}`);
+  try {
+    const { signatures } = await verify({
+      message: await createMessage({ binary: new Uint8Array(Buffer.from(sums)) }),
+      signature: await readSignature({ binarySignature: new Uint8Array(signature) }),
+      verificationKeys: await readKey({ armoredKey: key.asciiArmor }),
+    });
+    await Promise.any(signatures.map(({ verified }) => verified));
+  } catch {
+    throw refuse(`SHA256SUMS.sig is no valid signature of SHA256SUMS by the key-id of this version, ${version.keyId}`);
+  }
+  return key.id;
+}
+
+/** A list of sums. Throws `invalid` for a text that is none. */
+export function sumsOf(bytes: Buffer): SignedPart {
+  const sums = bytes.toString('utf8');
+  if (!Buffer.from(sums).equals(bytes) || sums.includes('\0') || sumsIn(sums).size === 0) {
+    throw refuse('SHA256SUMS must be lines of a SHA-256 sum and the name of a file');
+  }
+  return { sums };
+}
+
+/** A signature as the tools read it. Throws `invalid` for an armored one. */
+export function signatureOf(signature: Buffer): SignedPart {
+  if (signature.length === 0) throw refuse('SHA256SUMS.sig is empty');
+  if (signature.subarray(0, 5).toString('latin1') === '-----') throw refuse('SHA256SUMS.sig must not be armored');
+  return { signature };
+}
+
+/** Takes the archive of a platform. Throws `invalid` for other bytes than the platform and the sums of its version announce. */
+export async function uploadArchive(
+  db: Database,
+  { keyring }: Pick<Environment, 'keyring'>,
+  actor: Actor,
+  { id, version, shasum, os, arch }: ProviderPlatform,
+  source: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const digest = createHash('sha256');
+  let head = Buffer.alloc(0);
+  const seen = async (piece: Uint8Array) => {
+    digest.update(piece);
+    if (head.length < zipHead.length) head = Buffer.concat([head, piece.subarray(0, zipHead.length)]);
+  };
+  const blob = await writeBlob(db, keyring, source, { limit: mostArchive, provisional: true, seen }).catch((error) => {
+    throw error instanceof BlobTooLarge
+      ? new Refusal('too-large', `an archive has ${mostArchive} bytes at most`)
+      : error;
+  });
+  try {
+    const sum = digest.digest('hex');
+    if (sum !== shasum) throw refuse(`the SHA-256 sum of the archive is ${sum}, and not the shasum of the platform`);
+    if (!head.subarray(0, zipHead.length).equals(zipHead)) throw refuse('the archive must be a zip archive');
+    const isNew = await db.transaction(async (tx) => {
+      await lockRow(tx, 'registry_provider', version.providerId);
+      const row = await tx.prisma.registryProviderPlatform.findUnique({ where: { id } });
+      if (!row) throw new Refusal('missing', '');
+      // The same was there already.
+      if (row.blobId !== null) return false;
+      await keepBlob(tx, blob.id);
+      await tx.prisma.registryProviderPlatform.update({ where: { id }, data: { blobId: blob.id } });
+      await recordChange(tx, actor, partChange(version, 'upload', `${os}_${arch}`));
+      return true;
+    });
+    if (!isNew) await removeBlob(db, blob.id);
+  } catch (error) {
+    await removeBlob(db, blob.id);
+    throw error;
+  }
+}

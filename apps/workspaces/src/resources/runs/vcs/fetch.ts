@@ -1,0 +1,68 @@
+import type { Keyring } from '@keystead/keyring';
+import type { VcsRepository } from '../../../generated/prisma/client';
+import type { Database } from '../../../kernel/database/database';
+import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
+import { isOwnHost } from '../../connections/forwarding/host-call';
+import { hostOf } from '../../connections/git-hosts/hosts';
+import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
+import { accessTo } from '../../connections/repositories/repository';
+
+/** A commit to be fetched, with the credential for it; for no eyes but those of the program that fetches. */
+export interface Fetch {
+  /** What the commit is for: a configuration version, or the fetch of a version of a module. */
+  readonly configurationVersionId: string;
+  /** Empty where it is for no workspace. */
+  readonly workspaceId: string;
+  readonly attempt: number;
+  readonly cloneUrl: string;
+  readonly commit: string;
+  /** Where it was seen: for hosts that serve a commit only by the name of its branch or tag. */
+  readonly ref: string | undefined;
+  readonly submodules: boolean;
+  /** An HTTP header for the host of the repository. */
+  readonly authorization: string;
+  /** A private key for submodules that are fetched by SSH. */
+  readonly sshKey: string | undefined;
+}
+
+/** A commit that a worker took, by what it is for and the number of the taking. */
+export type TakenFetch = Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>;
+
+/** How long a worker may take over a commit, in seconds. */
+export const leaseSeconds = 900;
+/** A host may be away for so long before a commit of it is given up. */
+export const patienceHours = 6;
+const longestPauseSeconds = 60;
+
+/** Seconds until a commit is tried again. */
+export const pauseAfter = (failures: number): number => pauseSeconds(failures - quickTries, longestPauseSeconds);
+
+/** SQL: whether the worker that took a commit is gone. Workers send heartbeats, whether they fetch or not. */
+export const workerIsGone = (row: string): string => `(${row}.fetch_worker_id IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM run_worker k WHERE k.id = ${row}.fetch_worker_id AND k.ended_at IS NULL
+     AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'))`;
+
+/** SQL: the pool whose agents call the host of the repository of a row `j`, as its connection says now. */
+export const poolOf = `(SELECT CASE WHEN o.id IS NULL THEN v.agent_pool_id ELSE o.agent_pool_id END
+   FROM vcs_repository v LEFT JOIN oauth_token t ON t.id = v.oauth_token_id LEFT JOIN oauth_client o ON o.id = t.oauth_client_id
+  WHERE v.id = j.repository_id)`;
+
+/** The credentials by which a commit is fetched, or why it cannot be. */
+export async function credentialsFor(
+  db: Database,
+  keyring: Keyring,
+  repository: VcsRepository | null,
+  { cloneUrl, agentPoolId }: { readonly cloneUrl: string; readonly agentPoolId: string | null },
+): Promise<Pick<Fetch, 'authorization' | 'sshKey'> | string> {
+  const host = repository && hostOf(repository.serviceProvider);
+  if (!repository || !host) return 'the workspace is not connected to the repository any more';
+  const access = await accessTo({ db, keyring }, repository);
+  if (agentPoolId !== null && !isOwnHost(access, cloneUrl)) {
+    return `the repository is said to be at ${cloneUrl}, which is not the host of its connection`;
+  }
+  const token = await db.prisma.oauthToken.findUnique({ where: { id: repository.oauthTokenId } });
+  const sshKey =
+    token?.sshKey &&
+    keyring.open(token.sshKey, { table: 'oauth_token', row: token.id, column: 'ssh_key' }).toString('utf8');
+  return { authorization: host.gitAuthorization(access.credential), sshKey: sshKey || undefined };
+}

@@ -1,0 +1,326 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { configured, fetchUrl, putUrl, startRun } from './configurations';
+import { fakeWorker } from './fake-worker';
+import { member, organizationToken, team } from './members';
+import {
+  addKey,
+  providerZip,
+  publishProvider,
+  type SigningKey,
+  signatureOf,
+  signingKey,
+  sumOf,
+  sumsOf,
+} from './signed-provider';
+import { type Client, resource, startWorkspaces } from './start-workspaces';
+
+const protocol = '/api/registry/v1/providers';
+const keys = '/api/registry/private/v2/gpg-keys';
+
+describe('providers of the registry', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const worker = fakeWorker(workspaces);
+  let key: SigningKey & { keyId: string };
+  let foreign: SigningKey & { keyId: string };
+
+  beforeAll(async () => {
+    await workspaces.organization('acme');
+    await workspaces.organization('other');
+    const [own, others] = await Promise.all([signingKey('acme'), signingKey('other')]);
+    key = { ...own, keyId: await addKey(admin, 'acme', own) };
+    foreign = { ...others, keyId: await addKey(admin, 'other', others) };
+  });
+
+  const under = (organization = 'acme') => `organizations/${organization}/registry-providers`;
+  const at = (name: string) => `${under()}/private/acme/${name}`;
+  const create = (name: string, attributes: object = {}, by: Client = admin, organization = 'acme') =>
+    by.post(
+      under(organization),
+      resource('registry-providers', { name, namespace: organization, 'registry-name': 'private', ...attributes }),
+    );
+  const version = async (name: string, number: string, keyId = key.keyId) => {
+    const body = resource('registry-provider-versions', { version: number, 'key-id': keyId, protocols: ['5.0'] });
+    return (await admin.post(`${at(name)}/versions`, body).expect(201)).body.data;
+  };
+  const platform = (name: string, number: string, attributes: object) =>
+    admin.post(
+      `${at(name)}/versions/${number}/platforms`,
+      resource('registry-provider-platforms', { os: 'linux', arch: 'amd64', filename: 'crane.zip', ...attributes }),
+    );
+  const installable = async (name: string, by: Client = admin) =>
+    (await by.get(`${protocol}/acme/${name}/versions`).expect(200)).body.versions;
+
+  it('are created, signed, uploaded for each system, and found by the protocol of the tools', async () => {
+    const made = (await create('crane').expect(201)).body.data;
+    expect(made).toMatchObject({
+      attributes: {
+        name: 'crane',
+        namespace: 'acme',
+        'registry-name': 'private',
+        permissions: { 'can-delete': true },
+      },
+      relationships: { organization: { data: { id: 'acme' } }, 'registry-provider-versions': { data: [] } },
+    });
+    await publishProvider(workspaces, 'acme', 'crane', '1.2.3', key, [
+      ['linux', 'amd64'],
+      ['darwin', 'arm64'],
+    ]);
+    const { body: shown } = await admin.get(`${at('crane')}/versions/1.2.3`).expect(200);
+    expect(shown.data.attributes).toMatchObject({ 'shasums-uploaded': true, 'shasums-sig-uploaded': true });
+    expect(Object.keys(shown.data.links).sort()).toEqual(['shasums-download', 'shasums-sig-download']);
+    const { body: discovered } = await admin.get('/.well-known/terraform.json').expect(200);
+    expect(discovered['providers.v1']).toBe(`${protocol}/`);
+    await expect(installable('crane')).resolves.toEqual([
+      {
+        version: '1.2.3',
+        protocols: ['5.0'],
+        platforms: [
+          { os: 'darwin', arch: 'arm64' },
+          { os: 'linux', arch: 'amd64' },
+        ],
+      },
+    ]);
+    const { body: found } = await admin.get(`${protocol}/acme/crane/1.2.3/download/linux/amd64`).expect(200);
+    expect(found).toMatchObject({
+      protocols: ['5.0'],
+      os: 'linux',
+      arch: 'amd64',
+      filename: 'terraform-provider-crane_1.2.3_linux_amd64.zip',
+      signing_keys: { gpg_public_keys: [{ key_id: key.keyId, ascii_armor: key.publicKey }] },
+    });
+    const archive = (await fetchUrl(workspaces, found.download_url).expect(200)).body;
+    expect(sumOf(archive)).toBe(found.shasum);
+    const sums = (await fetchUrl(workspaces, found.shasums_url).expect(200)).body.toString();
+    expect(sums).toContain(`${found.shasum}  ${found.filename}`);
+    await fetchUrl(workspaces, found.shasums_signature_url).expect(200);
+    await admin.get(`${protocol}/acme/crane/1.2.3/download/windows/amd64`).expect(404);
+    const included = await admin.get(`${under()}?include=registry-provider-versions&q=RAN`).expect(200);
+    expect(included.body.included).toEqual([expect.objectContaining({ type: 'registry-provider-versions' })]);
+  });
+
+  it.each<[string, RegExp, (files: { sums: string; archive: Buffer }) => Promise<[string, Buffer]>]>([
+    ['made by another key', /no valid signature/, async ({ sums }) => [sums, await signatureOf(sums, foreign)]],
+    ['of other sums', /no valid signature/, async ({ sums }) => [sums, await signatureOf(`${sums}\n`, key)]],
+    ['that is none', /no valid signature/, async ({ sums }) => [sums, Buffer.from('none')]],
+    [
+      'that is armored',
+      /must not be armored/,
+      async ({ sums }) => [sums, Buffer.from('-----BEGIN PGP SIGNATURE-----\n')],
+    ],
+    ['that is empty', /empty/, async ({ sums }) => [sums, Buffer.alloc(0)]],
+  ])('refuse a signature %s, and can be signed again', async (what, reason, make) => {
+    const name = what.replaceAll(' ', '-');
+    await create(name).expect(201);
+    const { links } = await version(name, '1.0.0');
+    const archive = providerZip(name, '1.0.0');
+    const [sums, signature] = await make({ sums: sumsOf([['crane.zip', archive]]), archive });
+    await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(200);
+    const refused = await putUrl(workspaces, links['shasums-sig-upload'], signature).expect(422);
+    expect(refused.body.errors[0].detail).toMatch(reason);
+    const made = await platform(name, '1.0.0', { shasum: sumOf(archive) }).expect(201);
+    await putUrl(workspaces, made.body.data.links['provider-binary-upload'], archive).expect(200);
+    await expect(installable(name)).resolves.toEqual([]);
+    await admin.get(`${protocol}/acme/${name}/1.0.0/download/linux/amd64`).expect(404);
+    await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, key)).expect(200);
+    await expect(installable(name)).resolves.toHaveLength(1);
+    // What is signed does not change any more; the same again changes nothing.
+    await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(200);
+    await putUrl(workspaces, links['shasums-upload'], Buffer.from(`${sums}${sums}`)).expect(409);
+    await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, foreign)).expect(409);
+  });
+
+  it('count only keys of the same organization', async () => {
+    await create('borrowed').expect(201);
+    const { links } = await version('borrowed', '1.0.0', foreign.keyId);
+    const sums = sumsOf([['crane.zip', Buffer.from('x')]]);
+    // In any order: the second of both is the one that is judged.
+    await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, foreign)).expect(200);
+    const refused = await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(422);
+    expect(refused.body.errors[0].detail).toContain(`key-id of this version, ${foreign.keyId}`);
+  });
+
+  it('refuse archives and platforms that their sums contradict, whichever comes first', async () => {
+    await create('sums').expect(201);
+    const { links } = await version('sums', '1.0.0');
+    const archive = providerZip('sums', '1.0.0');
+    const right = { shasum: sumOf(archive) };
+    const made = await platform('sums', '1.0.0', right).expect(201);
+    const put = (bytes: Buffer) => putUrl(workspaces, made.body.data.links['provider-binary-upload'], bytes);
+    expect((await put(Buffer.concat([archive, archive])).expect(422)).body.errors[0].detail).toContain('shasum');
+    const wrong = [[['other.zip', archive]], [['crane.zip', Buffer.from('other')]]] as const;
+    for (const files of wrong) {
+      await putUrl(workspaces, links['shasums-upload'], Buffer.from(sumsOf(files))).expect(422);
+    }
+    await putUrl(workspaces, links['shasums-upload'], Buffer.from('nothing of the kind')).expect(422);
+    await putUrl(workspaces, links['shasums-upload'], Buffer.from(sumsOf([['crane.zip', archive]]))).expect(200);
+    await put(archive).expect(200);
+    await put(archive).expect(200);
+    const refused = async (attributes: object) =>
+      (await platform('sums', '1.0.0', { arch: 'arm64', ...right, ...attributes }).expect(422)).body.errors[0].source
+        .pointer;
+    await expect(refused({ filename: 'other.zip' })).resolves.toBe('/data/attributes/filename');
+    await expect(refused({ shasum: sumOf(Buffer.from('y')) })).resolves.toBe('/data/attributes/shasum');
+  });
+
+  it('refuse an archive that is no zip archive, although its sum is right', async () => {
+    await create('tarred').expect(201);
+    await version('tarred', '1.0.0');
+    const bytes = Buffer.from('not a zip archive');
+    const made = await platform('tarred', '1.0.0', { shasum: sumOf(bytes) }).expect(201);
+    await putUrl(workspaces, made.body.data.links['provider-binary-upload'], bytes).expect(422);
+  });
+
+  it('have one name, one version and one platform, in any case, also when two ask at once', async () => {
+    const statuses = async (asked: readonly PromiseLike<{ status: number }>[]) =>
+      (await Promise.all(asked)).map(({ status }) => status).sort();
+    await expect(statuses(['Twin', 'tWIN'].map((name) => create(name)))).resolves.toEqual([201, 422]);
+    const announce = (number: string) =>
+      admin.post(
+        `${at('twin')}/versions`,
+        resource('registry-provider-versions', { version: number, 'key-id': key.keyId }),
+      );
+    await expect(statuses(['1.0.0-RC1', '1.0.0-rc1'].map(announce))).resolves.toEqual([201, 422]);
+    const both = await Promise.all([1, 2].map(() => platform('twin', '1.0.0-rc1', { shasum: 'ab' })));
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 422]);
+    expect(both.find(({ status }) => status === 422)!.body.errors[0].source.pointer).toBe('/data/attributes/os');
+  });
+
+  it.each([
+    ['name', { name: '../up' }],
+    ['namespace', { namespace: 'other' }],
+    ['namespace', { 'registry-name': 'public', namespace: '' }],
+    ['registry-name', { 'registry-name': 'PRIVATE' }],
+  ])('refuse a wrong %s by name', async (attribute, given) => {
+    const { body } = await create('wrong', given).expect(422);
+    expect(body.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
+  });
+
+  it.each([
+    ['version', { version: 'v1' }],
+    ['key-id', { 'key-id': 'not a key' }],
+    ['protocols', { protocols: ['five'] }],
+  ])('refuse a version with a wrong %s by name', async (attribute, given) => {
+    await create('versions');
+    const attributes = { version: '1.0.0', 'key-id': key.keyId, protocols: ['5.0'], ...given };
+    const { body } = await admin
+      .post(`${at('versions')}/versions`, resource('registry-provider-versions', attributes))
+      .expect(422);
+    expect(body.errors[0].source.pointer).toContain(`/data/attributes/${attribute}`);
+  });
+
+  it('go with their versions, platforms and bytes', async () => {
+    const blobs = () => workspaces.service.db.prisma.blob.count();
+    const before = await blobs();
+    await create('gone').expect(201);
+    for (const number of ['1.0.0', '1.1.0', '1.2.0']) await publishProvider(workspaces, 'acme', 'gone', number, key);
+    await admin.delete(`${at('gone')}/versions/1.0.0/platforms/linux/amd64`).expect(204);
+    await admin.get(`${at('gone')}/versions/1.0.0/platforms/linux/amd64`).expect(404);
+    await admin.delete(`${at('gone')}/versions/1.1.0`).expect(204);
+    await expect(installable('gone')).resolves.toMatchObject([{ version: '1.2.0' }]);
+    await admin.delete(at('gone')).expect(204);
+    await admin.get(at('gone')).expect(404);
+    await expect(blobs()).resolves.toBe(before);
+  });
+
+  it('are recommended from the public registry by name, without versions', async () => {
+    const made = await create('aws', { 'registry-name': 'public', namespace: 'hashicorp' }).expect(201);
+    const path = `${under()}/public/hashicorp/aws`;
+    expect((await admin.get(path).expect(200)).body.data.id).toBe(made.body.data.id);
+    await admin.get(`${path}/versions`).expect(404);
+    const { body } = await admin.get(`${under()}?filter[registry_name]=public`).expect(200);
+    expect(body.data).toHaveLength(1);
+    await admin.get(`${protocol}/hashicorp/aws/versions`).expect(404);
+  });
+
+  it('are managed by two rights of teams, and read by members and runs of their organization', async () => {
+    await create('rights').expect(201);
+    await publishProvider(workspaces, 'acme', 'rights', '1.0.0', key);
+    const managing = await team(workspaces, 'acme', 'publishers', ['manage-providers']);
+    const publisher = await member(workspaces, 'acme', [managing]);
+    const plain = await member(workspaces, 'acme');
+    const stranger = await workspaces.person('stan');
+    await create('theirs', {}, publisher).expect(201);
+    await create('curated', { 'registry-name': 'public', namespace: 'x' }, publisher).expect(404);
+    await create('mine', {}, plain).expect(404);
+    await plain.delete(at('rights')).expect(404);
+    const { body: seen } = await plain.get(`${at('rights')}/versions/1.0.0`).expect(200);
+    expect(seen.data.links?.['shasums-upload']).toBeUndefined();
+    await expect(installable('rights', plain)).resolves.toHaveLength(1);
+    await stranger.get(`${protocol}/acme/rights/versions`).expect(404);
+    const other = await organizationToken(workspaces, 'other');
+    await other.get(`${protocol}/acme/rights/versions`).expect(404);
+    // Shared with all organizations of the installation, where the site says so.
+    const sharing = (on: boolean) =>
+      workspaces.service.pool.query('UPDATE organization SET global_provider_sharing = $1 WHERE name = $2', [
+        on,
+        'acme',
+      ]);
+    await sharing(true);
+    await expect(installable('rights', other)).resolves.toHaveLength(1);
+    await other.delete(at('rights')).expect(404);
+    await sharing(false);
+    const { id } = await workspaces.workspace('acme', 'reader');
+    await configured(workspaces, id);
+    await startRun(admin, id).expect(201);
+    const job = await worker.take('plan');
+    const { registry } = await worker.inputs(job);
+    const run = workspaces.as(registry!.token);
+    const { body } = await run.get(`${protocol}/acme/rights/1.0.0/download/linux/amd64`).expect(200);
+    await fetchUrl(workspaces, body.download_url).expect(200);
+    await run.get(at('rights')).expect(404);
+    await worker.endPlan(job, { outcome: 'errored', errorMessage: 'over' });
+    await fetchUrl(workspaces, body.download_url).expect(404);
+  });
+
+  it('are signed by keys that stay while something is signed by them', async () => {
+    const { publicKey, ...rest } = await signingKey('short-lived');
+    const keyId = await addKey(admin, 'acme', { publicKey, ...rest });
+    const path = `${keys}/acme/${keyId}`;
+    expect((await admin.get(path.toLowerCase()).expect(200)).body.data.attributes).toMatchObject({
+      'key-id': keyId,
+      namespace: 'acme',
+      'ascii-armor': publicKey,
+    });
+    await create('signed').expect(201);
+    await publishProvider(workspaces, 'acme', 'signed', '1.0.0', { publicKey, ...rest, keyId });
+    await admin.delete(path).expect(409);
+    await admin.patch(path, resource('gpg-keys', { namespace: 'other' })).expect(409);
+    await admin.delete(`${at('signed')}/versions/1.0.0`).expect(204);
+    const moved = await admin.patch(path, resource('gpg-keys', { namespace: 'other' })).expect(200);
+    expect(moved.body.data.attributes.namespace).toBe('other');
+    await admin.delete(path).expect(404);
+    await admin.delete(`${keys}/other/${keyId}`).expect(204);
+  });
+
+  it('refuse keys that are none, private, there already, or of an organization of others', async () => {
+    const add = async (asciiArmor: string, namespace = 'acme', by: Client = admin) => {
+      const answer = await by.post(keys, resource('gpg-keys', { namespace, 'ascii-armor': asciiArmor })).expect(422);
+      return answer.body.errors[0].source.pointer;
+    };
+    await expect(add('nothing')).resolves.toBe('/data/attributes/ascii-armor');
+    await expect(add(key.privateKey)).resolves.toBe('/data/attributes/ascii-armor');
+    await expect(add(key.publicKey)).resolves.toBe('/data/attributes/ascii-armor');
+    const { publicKey } = await signingKey('stray');
+    await expect(add(publicKey, 'nowhere')).resolves.toBe('/data/attributes/namespace');
+    await expect(add(publicKey, 'acme', await member(workspaces, 'acme'))).resolves.toBe('/data/attributes/namespace');
+    await admin.get(keys).expect(400);
+    const { body } = await (await organizationToken(workspaces, 'other'))
+      .get(`${keys}?filter[namespace]=acme,other`)
+      .expect(200);
+    expect(body.data.map(({ attributes }: { attributes: { namespace: string } }) => attributes.namespace)).toEqual([
+      'other',
+    ]);
+  });
+
+  it('go with their organization, signed or not', async () => {
+    await workspaces.organization('brief');
+    const made = await signingKey('brief');
+    const signer = { ...made, keyId: await addKey(admin, 'brief', made) };
+    await create('crane', {}, admin, 'brief').expect(201);
+    await publishProvider(workspaces, 'brief', 'crane', '1.0.0', signer);
+    await workspaces.service.pool.query(`DELETE FROM organization WHERE name = 'brief'`);
+    const { rows } = await workspaces.service.pool.query('SELECT 1 FROM gpg_key WHERE key_id = $1', [signer.keyId]);
+    expect(rows).toEqual([]);
+  });
+});
