@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type From, type Passkeys, ProofNeeded, type SessionView } from '@keystead/console-host';
-import { invalid, invalidAll } from '@keystead/jsonapi';
+import { type From, type Passkeys, ProofNeeded } from '@keystead/console-host';
+import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Principal } from '../../../kernel/access/principal';
 import type { AccessTrail } from '../../../kernel/audit/access-trail';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
@@ -12,7 +12,9 @@ import { hashConsoleId, hashSecret } from '../tokens/secret';
 import * as tokens from '../tokens/service';
 import { prove } from '../users/attempts';
 import { checkPassword } from '../users/password';
+import { consolePasskeys } from './console-passkeys';
 import * as passkeys from './passkeys';
+import { Again, Proof, parseProof } from './proofs';
 import { openSession, signIn, signInByPasskey } from './service';
 import { spendCode } from './two-factor';
 
@@ -49,36 +51,6 @@ export interface NewConsoleSession {
 }
 
 const stepUpMinutes = 5;
-const password = z.string().min(1).max(1024);
-const code = z.string().min(1).max(64);
-const token = z.string().min(1).max(512);
-
-const Proof = z.discriminatedUnion('method', [
-  z.strictObject({
-    method: z.literal('password'),
-    username: z.string().min(1).max(254),
-    password,
-    code: code.optional(),
-    passkey: passkeys.PasskeyAnswer.optional(),
-  }),
-  z.strictObject({ method: z.literal('token'), token }),
-  z.strictObject({ method: z.literal('passkey'), passkey: passkeys.PasskeyAnswer }),
-]);
-const Again = z.union([
-  z.strictObject({ password }),
-  z.strictObject({ code }),
-  z.strictObject({ token }),
-  z.strictObject({ passkey: passkeys.PasskeyAnswer }),
-]);
-
-/** Throws `invalid` with what is wrong, and nothing of what was sent. */
-function parse<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
-  const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.filter(({ path }) => path.length > 0);
-  if (issues.length === 0) throw new Refusal('invalid', whole);
-  throw invalidAll(issues.map(({ path, message }) => ({ path: path.map(String), message })));
-}
 
 interface SessionRow {
   readonly token_id: string;
@@ -105,7 +77,12 @@ interface SessionRow {
  * once. It uses a token, which it owns if its person signed in with a password, and has exactly the token's rights.
  */
 export class ConsoleSessions {
-  constructor(private readonly parts: ConsoleParts) {}
+  /** Passkeys of the person of a session, and those that the sign-in page asks for. */
+  readonly passkeys: Passkeys;
+
+  constructor(private readonly parts: ConsoleParts) {
+    this.passkeys = consolePasskeys(parts, (session, changesAccess) => this.personOf(session, changesAccess));
+  }
 
   /**
    * Makes a session for a password (and code or passkey), for a passkey that `browser` was asked for, or for an API token.
@@ -116,7 +93,7 @@ export class ConsoleSessions {
     { requestId, browser }: Pick<From, 'requestId' | 'browser'>,
   ): Promise<NewConsoleSession> {
     const { sessionHours } = this.parts;
-    const proof = parse(Proof, given, 'method must be password, passkey or token');
+    const proof = parseProof(Proof, given, 'method must be password, passkey or token');
     const now = this.parts.now();
     const minutes = sessionHours * 60;
     const made = proof.method === 'token' ? undefined : await this.signIn(proof, { requestId, browser }, now, minutes);
@@ -159,43 +136,18 @@ export class ConsoleSessions {
     return passkeys.userOf(this.parts, { purpose, asker: { browser, session } }, answer);
   }
 
-  /** Passkeys of the person of a session, and those that the sign-in page asks for. */
-  readonly passkeys: Passkeys = {
-    ask: async (purpose, asker) => {
-      const row = asker.session === undefined ? undefined : await this.personOf(asker.session, purpose === 'add');
-      const person = row && { id: row.user_id!, username: row.name };
-      return (await passkeys.ask(this.parts, { purpose, asker }, person)) as SessionView;
-    },
-    list: async (session) => {
-      const { user_id: userId } = await this.personOf(session, false);
-      return (await passkeys.list(this.parts.db, userId!)) as readonly object[] as readonly SessionView[];
-    },
-    add: async (given, asker, { requestId }) => {
-      const actor = actorOf({
-        principal: principalOf(await this.personOf(asker.session, true)),
-        request: { id: requestId },
-      });
-      const added = parse(passkeys.NewPasskey, given, 'give name and answer');
-      return (await passkeys.add(this.parts, { purpose: 'add', asker }, actor, added)) as object as SessionView;
-    },
-    remove: async (session, id, { requestId }) => {
-      const principal = principalOf(await this.personOf(session, true));
-      await passkeys.remove(this.parts.db, actorOf({ principal, request: { id: requestId } }), id);
-    },
-  };
-
   /**
    * A session of a person. What changes the ways into the account asks for a recent proof, and for a session that its person
    * signed in to: one that was made with an API token has no more than the token.
    */
-  private async personOf(session: string, changesAccess: boolean): Promise<SessionRow> {
+  private async personOf(session: string, changesAccess: boolean): Promise<Principal> {
     const row = await this.read(session);
     if (row === undefined) throw new Refusal('unauthenticated', 'sign in first');
     if (row.user_id === null || (changesAccess && !row.owns_token)) {
       throw new Refusal('denied', 'sign in as a person, not with a token');
     }
     if (changesAccess && (row.step_up_until?.getTime() ?? 0) <= this.parts.now()) throw new ProofNeeded();
-    return row;
+    return principalOf(row);
   }
 
   /** Makes a session for a person whom a provider vouches for. */
@@ -278,7 +230,7 @@ export class ConsoleSessions {
   /** Takes another proof of who sits there, good for some minutes. Throws `unauthenticated` for a wrong one, `limited`. */
   async stepUp(id: string, given: unknown, browser?: string): Promise<ConsoleSession> {
     const { db, keyring } = this.parts;
-    const proof = parse(Again, given, 'give one of password, code, passkey and token');
+    const proof = parseProof(Again, given, 'give one of password, code, passkey and token');
     const row = await this.read(id);
     if (row === undefined || !(await this.isProof(row, proof, { browser, session: id })))
       throw new Refusal('unauthenticated', '');

@@ -85,7 +85,7 @@ const siteOf = ({ publicUrl }: PasskeyParts) => {
 export async function ask(
   parts: PasskeyParts,
   asked: PasskeyQuestion,
-  user?: { id: string; username: string },
+  user?: { id: string; name: string },
 ): Promise<object> {
   const { rpID } = siteOf(parts);
   const challenge = new Uint8Array(challengeOf(parts, asked));
@@ -105,7 +105,7 @@ export async function ask(
   return generateRegistrationOptions({
     rpName: 'Keystead',
     rpID,
-    userName: user!.username,
+    userName: user!.name,
     userID: new Uint8Array(Buffer.from(user!.id)),
     challenge,
     timeout: lifetimeMs,

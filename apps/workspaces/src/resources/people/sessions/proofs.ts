@@ -1,0 +1,37 @@
+import { invalidAll } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { PasskeyAnswer } from './passkeys';
+
+const password = z.string().min(1).max(1024);
+const code = z.string().min(1).max(64);
+const token = z.string().min(1).max(512);
+
+/** What a person signs in to the console with. */
+export const Proof = z.discriminatedUnion('method', [
+  z.strictObject({
+    method: z.literal('password'),
+    username: z.string().min(1).max(254),
+    password,
+    code: code.optional(),
+    passkey: PasskeyAnswer.optional(),
+  }),
+  z.strictObject({ method: z.literal('token'), token }),
+  z.strictObject({ method: z.literal('passkey'), passkey: PasskeyAnswer }),
+]);
+/** What a person proves again with who sits there. */
+export const Again = z.union([
+  z.strictObject({ password }),
+  z.strictObject({ code }),
+  z.strictObject({ token }),
+  z.strictObject({ passkey: PasskeyAnswer }),
+]);
+
+/** Throws `invalid` with what is wrong, and nothing of what was sent. */
+export function parseProof<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.filter(({ path }) => path.length > 0);
+  if (issues.length === 0) throw new Refusal('invalid', whole);
+  throw invalidAll(issues.map(({ path, message }) => ({ path: path.map(String), message })));
+}
