@@ -17,6 +17,7 @@ import { lookForInstallations } from './resources/connections/oauth/installation
 import { adoptRepositories } from './resources/connections/repositories/hooks';
 import { eraseRemoved } from './resources/organizations/organizations/removal';
 import { sweepConsoleSessions } from './resources/people/sessions/console';
+import { remindOfTokens } from './resources/people/tokens/reminders';
 import { forgetAssessments, startAssessments } from './resources/runs/assessments/schedule';
 import { deliverDue, forgetDelivered } from './resources/runs/notifications/deliver';
 import { forgetTrials } from './resources/runs/notifications/mail-trials';
@@ -186,6 +187,12 @@ export function jobsOf(
       run: () => startAutoDestroy(db, keyring),
     },
     { name: 'send auto-destroy reminders', everySeconds: 60, run: () => remindOfAutoDestroy(db) },
+    {
+      name: 'send reminders of expiring tokens',
+      everySeconds: 600,
+      byTime: true,
+      run: () => remindOfTokens(db, { mailer: given.mailer, publicUrl, now }),
+    },
     { name: 'start assessments', everySeconds: 30, run: () => startAssessments(db, assessmentHours) },
     { name: 'delete old assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },

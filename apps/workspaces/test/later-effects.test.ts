@@ -209,6 +209,7 @@ describe('what was asked for before a right was lost', () => {
       'report passing statuses of commits without a run',
       'comment on pull requests',
     ],
+    'the person of the token, or the owners, as they are when it is sent': ['send reminders of expiring tokens'],
     'the connection, while it is there': [
       'adopt repositories of older nodes',
       'sync repositories',

@@ -120,6 +120,7 @@ describe('the console of the secrets service', () => {
     await dialog.getByLabel('Action').selectOption('copy');
     await dialog.getByLabel('New path').fill('spare');
     await dialog.getByRole('button', { name: 'Copy', exact: true }).click();
+    await page.getByRole('heading', { name: 'spare', exact: true }).waitFor();
     await page.getByRole('link', { name: 'database' }).waitFor();
     expect((await api('LIST', 'moved/metadata/')).data.keys).toEqual(['spare/', 'team/']);
   });

@@ -1,6 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Pagination, Resource } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { Time } from '../../design/time';
 import type { ApiCall } from '../api';
@@ -11,6 +12,12 @@ interface TokensAnswer {
   readonly data: readonly Resource<'AuthenticationTokensResource'>[];
   readonly meta?: { readonly pagination?: Pagination };
 }
+
+const weekMs = 7 * 86_400_000;
+const isSoon = (end: string | null): boolean => {
+  const left = end === null ? Number.NaN : Date.parse(end) - Date.now();
+  return left > 0 && left < weekMs;
+};
 
 /** Tokens without their texts: what they are for, when they were used, when they end; and how to end them now. */
 export function TokenList({
@@ -39,7 +46,16 @@ export function TokenList({
         { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
         { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
         { head: 'Last used', className: 'tight', cell: ({ attributes }) => <Time at={attributes['last-used-at']} /> },
-        { head: 'Expires', className: 'tight', cell: ({ attributes }) => <Time at={attributes['expired-at']} /> },
+        {
+          head: 'Expires',
+          className: 'tight',
+          cell: ({ attributes: { 'expired-at': end } }) => (
+            <span className="row">
+              <Time at={end} />
+              {isSoon(end) ? <Badge tone="amber">soon</Badge> : null}
+            </span>
+          ),
+        },
         {
           head: '',
           className: 'tight',
