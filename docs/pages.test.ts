@@ -11,7 +11,7 @@ const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: '
   .split('\n')
   .filter((page) => existsSync(join(root, page)));
 /** `sh` is run, `console` is only for the reader. */
-const languages = ['sh', 'console', 'text', 'json', 'yaml', 'hcl', 'ini', 'nginx', 'python', 'mermaid', 'md'];
+const languages = ['sh', 'console', 'text', 'json', 'yaml', 'hcl', 'ini', 'nginx', 'python', 'mermaid', 'md', 'rego'];
 const isRun: ReadonlySet<string> = new Set(Object.values(pagesRunBy).flat());
 
 const programs =

@@ -23,6 +23,7 @@ import { deliverDue, forgetDelivered } from './resources/runs/notifications/deli
 import { forgetTrials } from './resources/runs/notifications/mail-trials';
 import { Sender } from './resources/runs/notifications/sender';
 import { sweep as sweepExports } from './resources/runs/plan-exports/service';
+import { settleEvaluations } from './resources/runs/policy-evaluations/perform';
 import { remindOfAutoDestroy, startAutoDestroy } from './resources/runs/runs/auto-destroy';
 import { forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
@@ -199,6 +200,11 @@ export function jobsOf(
     outside('perform run tasks', 1, (turns) =>
       performTasks({ db, keyring, reach: given.notificationReach, publicUrl }, turns),
     ),
+    {
+      name: 'end policy evaluations that nothing judges',
+      everySeconds: 1,
+      run: () => settleEvaluations({ db, keyring }),
+    },
     { name: 'delete delivered notifications', everySeconds: 3600, run: () => forgetDelivered(db) },
     { name: 'delete records of test mails', everySeconds: 3600, run: () => forgetTrials(db) },
     {

@@ -11,15 +11,18 @@ import { queuedChannel } from './kernel/database/notices';
 import { openDatabase } from './kernel/database/open-database';
 import { openKeyring } from './keys';
 import { addReleased, knownVersions } from './resources/administration/admin/infra-versions';
+import { Turns } from './resources/connections/git-hosts/turns';
+import { performEvaluations } from './resources/runs/policy-evaluations/perform';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import { jobBoard } from './resources/runs/runs/jobs/jobs';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
 import type { WorkerDeps } from './worker/deps';
 import { databaseFetches } from './worker/fetch/database-fetches';
-import { startFetching } from './worker/fetch/fetch-loop';
+import { startFetching, startLoop } from './worker/fetch/fetch-loop';
 import { fetcherOf } from './worker/fetch/fetch-parts';
 import { databaseSource } from './worker/job/database-source';
+import { opaEngine } from './worker/policies/opa';
 import { type Found, findReleased, type Product } from './worker/tool/catalogue';
 import { startWork } from './worker/work';
 
@@ -48,6 +51,26 @@ function startFetchingOf(
   if (!vcs) return undefined;
   const fetcher = fetcherOf(config, isolation, { networks: vcs.networks, configurationBytes });
   return startFetching(databaseFetches({ ...shared, configurationBytes, fetcher }), log, 1000);
+}
+
+/** A plan that takes longer to judge delays only its own organization. */
+const judgingPatienceMs = 5000;
+
+/** Judges plans by policies, where there is a program for that. */
+function startJudgingOf(
+  config: WorkerConfig,
+  { opa, isolation }: WorkerDeps,
+  parts: { db: Database; keyring: Keyring; log: Logger },
+) {
+  if (opa.length === 0) return undefined;
+  const engine = opaEngine({ programs: opa, isolation, scratch: config.scratch });
+  const turns = new Turns(judgingPatienceMs);
+  const loop = startLoop(async () => (await performEvaluations({ ...parts, engine }, turns), false), {
+    log: parts.log,
+    pollMs: 500,
+    problem: 'no plan could be judged by policies',
+  });
+  return { close: async () => void (await loop.close(), await turns.settled()) };
 }
 
 /** Adds what vendors have released since to the catalogue. Answers what was added, and what was not believed. */
@@ -139,10 +162,11 @@ export async function startWorker(config: WorkerConfig, deps: WorkerDeps, log: L
         ),
     });
     const fetching = startFetchingOf(config, deps, { db, keyring, log, workerId: id });
+    const judging = startJudgingOf(config, deps, { db, keyring, log });
     return {
       id,
       async close() {
-        await Promise.all([work.close(), fetching?.close()]);
+        await Promise.all([work.close(), fetching?.close(), judging?.close()]);
         await disconnect();
         keyring.destroy();
       },

@@ -113,6 +113,27 @@ const attachedTask = async (world: World) => {
   const made = await world.root('POST', `workspaces/${id}/tasks`, await attachment(world));
   return { at: { workspace_id: id, workspace_task_id: made.id } };
 };
+const policyAttributes = { kind: 'opa', query: 'data.x.deny', 'enforcement-level': 'advisory' };
+const policyIn = (world: World): Promise<Body> => makeIn(world, 'policies', 'policies', policyAttributes);
+const policySetIn = (world: World): Promise<Body> => makeIn(world, 'policy-sets', 'policy-sets', { kind: 'opa' });
+const parameter = (key: string, value = 'v') => resource('vars', { key, value, category: 'policy-set' });
+const parameterIn = async (world: World) => {
+  const { id } = await policySetIn(world);
+  const made = await world.root('POST', `policy-sets/${id}/parameters`, parameter('k'));
+  return { at: { policy_set_id: id, parameter_id: made.id } };
+};
+/** A list of a set, and what a request names in it. */
+const memberOf = (list: string, type: string, make: (world: World) => Promise<Body>) =>
+  Object.fromEntries(
+    (['POST', 'DELETE'] as const).map((method) => [
+      `${method} /policy-sets/:policy_set_id/relationships/${list}`,
+      async (world: World) => {
+        const data = [{ type, id: (await make(world)).id }];
+        return { at: { policy_set_id: (await policySetIn(world)).id }, body: () => ({ data }) };
+      },
+    ]),
+  );
+const selector = { data: [{ 'tag-key': 'env', 'tag-value': 'prod', 'is-exclude': false }] };
 const second = { also: [409] } as const;
 const taken = { also: [422] } as const;
 
@@ -770,6 +791,44 @@ export const examples: Readonly<Record<string, Making>> = {
   }),
   'POST /task-stages/:task_stage_id/actions/override': 'needs a task that did not pass: run-tasks.test.ts',
   'PATCH /task-results/:task_result_id/callback': 'needs the token of a request: run-tasks.test.ts',
+  'POST /organizations/:organization_name/policies': (world) => ({
+    at: { organization_name: world.organization },
+    body: () => resource('policies', { name: world.fresh(), ...policyAttributes }),
+  }),
+  'PATCH /policies/:policy_id': onThing('policy_id', policyIn, (n) =>
+    resource('policies', { description: `text ${n}` }),
+  ),
+  'DELETE /policies/:policy_id': onThing('policy_id', policyIn, undefined, once),
+  'PUT /policies/:policy_id/upload': async (world) => ({
+    url: `https://workspaces.test/api/v2/policies/${(await policyIn(world)).id}/upload`,
+    body: () => Buffer.from('package x'),
+  }),
+  'POST /organizations/:organization_name/policy-sets': (world) => ({
+    at: { organization_name: world.organization },
+    body: () => resource('policy-sets', { name: world.fresh(), kind: 'opa' }),
+  }),
+  'PATCH /policy-sets/:policy_set_id': onThing('policy_set_id', policySetIn, (n) =>
+    resource('policy-sets', { description: `text ${n}` }),
+  ),
+  'DELETE /policy-sets/:policy_set_id': onThing('policy_set_id', policySetIn, undefined, once),
+  ...memberOf('policies', 'policies', policyIn),
+  ...memberOf('workspaces', 'workspaces', workspace),
+  ...memberOf('workspace-exclusions', 'workspaces', workspace),
+  ...memberOf('projects', 'projects', project),
+  ...memberOf('project-exclusions', 'projects', project),
+  'POST /policy-sets/:policy_set_id/tag-selectors': onThing('policy_set_id', policySetIn, () => selector),
+  'DELETE /policy-sets/:policy_set_id/tag-selectors': onThing('policy_set_id', policySetIn, () => selector),
+  'POST /policy-sets/:policy_set_id/parameters': onThing('policy_set_id', policySetIn, () => parameter('one'), taken),
+  'PATCH /policy-sets/:policy_set_id/parameters/:parameter_id': async (world) => ({
+    ...(await parameterIn(world)),
+    body: (n) => resource('vars', { value: `v${n}` }),
+  }),
+  'DELETE /policy-sets/:policy_set_id/parameters/:parameter_id': async (world) => ({
+    ...(await parameterIn(world)),
+    ...once,
+  }),
+  'POST /policy-sets/:policy_set_id/versions': onThing('policy_set_id', policySetIn, () => ({})),
+  'PUT /policy-set-versions/:policy_set_version_id/object/policies.tar.gz': 'takes one archive once: policies.test.ts',
   'POST /organizations/:organization_name/registry-modules': (world) => ({
     at: { organization_name: world.organization },
     body: () => resource('registry-modules', { name: world.fresh(), provider: 'crane' }),

@@ -45,6 +45,7 @@ const parsesPlainly = [
   'resources/people/scim/filter.ts',
   'resources/people/sign-in-providers/saml/receive.ts',
   'resources/people/tokens/authenticate.ts',
+  'resources/runs/policy-evaluations/perform.ts',
   'resources/runs/runs/jobs/claims.ts',
   'resources/runs/runs/run.ts',
   'resources/runs/vcs/deliveries.ts',
@@ -53,6 +54,7 @@ const parsesPlainly = [
   'worker/agent/client.ts',
   'worker/isolation/scratch.ts',
   'worker/network/reach.ts',
+  'worker/policies/program.ts',
   'worker/tool/catalogue.ts',
   'worker/tool/execute.ts',
 ];

@@ -31,6 +31,11 @@ const typeOf: Readonly<Record<string, string>> = {
   'configuration-version': 'configuration-versions',
   'ssh-key': 'ssh-keys',
   task: 'tasks',
+  policies: 'policies',
+  workspaces: 'workspaces',
+  projects: 'projects',
+  'workspace-exclusions': 'workspaces',
+  'project-exclusions': 'projects',
 };
 /** Names that end like ids and are none of this service's. */
 const others = ['sso-team-id', 'owners-team-saml-role-id', 'client-id'];

@@ -225,6 +225,7 @@ describe('what was asked for before a right was lost', () => {
       'delete old webhook deliveries',
       'delete old assessments',
       'delete delivered notifications',
+      'end policy evaluations that nothing judges',
       'delete records of test mails',
       'revoke credentials of finished runs',
       'delete stopped workers',

@@ -125,6 +125,14 @@ describe('links that hold their own secret', () => {
     add('GET', found.headers['x-terraform-get']!);
     add('PUT', await publish('1.1.0'), await archiveOf());
 
+    const sets = resource('policy-sets', { name: 'set', kind: 'opa' });
+    const { id: setId } = (await admin.post('organizations/acme/policy-sets', sets).expect(201)).body.data;
+    const rules = await archiveOf([
+      ['policies.hcl', ''],
+      ['a.rego', 'package a'],
+    ]);
+    add('PUT', (await admin.post(`policy-sets/${setId}/versions`).expect(201)).body.data.links.upload, rules);
+
     const pending = await announced(admin, workspaceId, { speculative: true });
     add('PUT', pending.attributes['upload-url'], await archiveOf());
   });
@@ -266,7 +274,7 @@ describe('links that hold their own secret', () => {
     for (const { endpoint, url, body } of links) {
       await ask(endpoint.method, url, body).expect(200);
       // Nothing has used them, so another archive could take their place: this is none.
-      const refused = /^\/(configuration|registry-module)-versions/.test(endpoint.path) ? 422 : 409;
+      const refused = /^\/(configuration|registry-module|policy-set)-versions/.test(endpoint.path) ? 422 : 409;
       if (endpoint.method === 'PUT') await ask('PUT', url, Buffer.concat([body, Buffer.from('\n')])).expect(refused);
     }
   });

@@ -4,7 +4,7 @@ import { ref, resource, startWorkspaces } from './start-workspaces';
 
 type Errors = { status: string; detail?: string; source?: { pointer?: string } }[];
 
-const never = ['can-manage-sso', 'can-update-polengine', 'can-manage-custom-providers'];
+const never = ['can-manage-sso', 'can-manage-custom-providers'];
 const ofOwners = [
   'can-update',
   'can-destroy',
@@ -27,6 +27,7 @@ const ofOwners = [
   'can-create-provider',
   'can-manage-public-providers',
   'can-manage-run-tasks',
+  'can-update-polengine',
 ];
 
 describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations as specified, %s', (edition) => {

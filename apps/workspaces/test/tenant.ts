@@ -180,6 +180,32 @@ export async function tenant(
   const level = { 'enforcement-level': 'advisory', stages: ['post_plan'] };
   const workspaceTask = await make(`${at}/tasks`, resource('workspace-tasks', level, { task: ref('tasks', task.id) }));
 
+  // After the runs, which it would judge.
+  const rule = { name: `${name}-policy`, kind: 'opa', query: 'data.x.deny', 'enforcement-level': 'advisory' };
+  const policy = await makeIn('policies', 'policies', rule);
+  await owner
+    .put(`policies/${policy.id}/upload`)
+    .set('Content-Type', 'application/octet-stream')
+    .send(`# ${name}`)
+    .expect(200);
+  const policySet = await make(
+    `organizations/${name}/policy-sets`,
+    resource(
+      'policy-sets',
+      { name: `${name}-policies`, kind: 'opa' },
+      {
+        policies: { data: [{ type: 'policies', id: policy.id }] },
+        workspaces: { data: [ref('workspaces', workspace.id).data] },
+      },
+    ),
+  );
+  const parameter = await make(
+    `policy-sets/${policySet.id}/parameters`,
+    resource('vars', { ...given, category: 'policy-set' }),
+  );
+  const versioned = await makeIn('policy-sets', 'policy-sets', { name: `${name}-versioned`, kind: 'opa' });
+  const setVersion = await make(`policy-sets/${versioned.id}/versions`, {});
+
   const oauthToken = oauthClient.relationships['oauth-tokens'].data[0].id;
   return {
     name,
@@ -230,6 +256,10 @@ export async function tenant(
       ':module_version_id': moduleVersion.id,
       ':task_id': task.id,
       ':workspace_task_id': workspaceTask.id,
+      ':policy_id': policy.id,
+      ':policy_set_id': policySet.id,
+      ':parameter_id': parameter.id,
+      ':policy_set_version_id': setVersion.id,
       'plans/:id': planId,
       'applies/:id': applyId,
       'entitlement-sets/:id': organization.id,
@@ -256,6 +286,7 @@ export async function tenant(
       'state-versions': version.id,
       'configuration-versions': configuration.id,
       tasks: task.id,
+      policies: policy.id,
       'team-tokens': teamToken.id,
     },
   };

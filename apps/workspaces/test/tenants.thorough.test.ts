@@ -54,6 +54,12 @@ const ofMembers = [
   'GET /organizations/:organization_name/varsets',
   'GET /organizations/:organization_name/tasks :task_id',
   'GET /tasks/:task_id',
+  'GET /organizations/:organization_name/policies :policy_id :policy_set_id',
+  'GET /policies/:policy_id :policy_set_id',
+  'GET /policies/:policy_id/download',
+  'GET /organizations/:organization_name/policy-sets :policy_id :policy_set_id :policy_set_version_id',
+  'GET /policy-sets/:policy_set_id :policy_id',
+  'GET /policy-set-versions/:policy_set_version_id',
   'GET /organizations/:organization_name/runs',
   'GET /organizations/:organization_name/runs/queue',
   'GET /organizations/:organization_name/capacity',
@@ -155,13 +161,27 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   /** As if a task had been asked in its run, without a service to ask. */
   const withStage = async (one: Tenant): Promise<Tenant> => {
     const [stage, result] = [`ts-of-${one.name}`, `taskrs-of-${one.name}`];
+    const [evaluation, outcome] = [`poleval-of-${one.name}`, `psout-of-${one.name}`];
     const { ':run_id': run, ':task_id': task } = one.params;
     await workspaces.service.pool.query(
       `INSERT INTO task_stage (id, run_id, stage) VALUES ('${stage}', '${run}', 'post_plan');
        INSERT INTO task_result (id, organization_id, task_stage_id, run_task_id, task_name, task_url, enforcement_level)
-       SELECT '${result}', organization_id, '${stage}', id, name, url, 'advisory' FROM run_task WHERE id = '${task}';`,
+       SELECT '${result}', organization_id, '${stage}', id, name, url, 'advisory' FROM run_task WHERE id = '${task}';
+       INSERT INTO policy_evaluation (id, organization_id, task_stage_id, kind)
+       SELECT '${evaluation}', organization_id, '${stage}', 'opa' FROM run_task WHERE id = '${task}';
+       INSERT INTO policy_set_outcome (id, policy_evaluation_id, policy_set_id, policy_set_name, overridable)
+       VALUES ('${outcome}', '${evaluation}', 'polset-1', 'zebra', true);`,
     );
-    return { ...one, params: { ...one.params, ':task_stage_id': stage, ':task_result_id': result } };
+    return {
+      ...one,
+      params: {
+        ...one.params,
+        ':task_stage_id': stage,
+        ':task_result_id': result,
+        ':policy_evaluation_id': evaluation,
+        ':policy_set_outcome_id': outcome,
+      },
+    };
   };
 
   const leaked = (text: string, said: string): string[] =>

@@ -2,6 +2,8 @@ import type { Includable, Resource } from '../kernel/endpoints/endpoint';
 import { adminResource } from './administration/admin/routes';
 import { auditResource } from './administration/audit';
 import { moduleResource } from './artifacts/modules/routes';
+import { policyResource } from './artifacts/policies/routes';
+import { policySetResource } from './artifacts/policies/set-routes';
 import { gpgKeyResource } from './artifacts/providers/gpg-keys';
 import { providerResource } from './artifacts/providers/routes';
 import { agentPoolResource } from './connections/agent-pools/routes';
@@ -32,6 +34,7 @@ import { configurationVersionResource } from './runs/configuration-versions/rout
 import { notificationResource } from './runs/notifications/routes';
 import { planExportResource } from './runs/plan-exports/routes';
 import { planResource } from './runs/plans';
+import { policyEvaluationResource } from './runs/policy-evaluations/routes';
 import { runEventResource } from './runs/run-events';
 import { runTriggerResource } from './runs/run-triggers/routes';
 import { runResource } from './runs/runs/routes';
@@ -82,6 +85,7 @@ const described: readonly Resource[] = [
   runResource,
   agentResource,
   taskStageResource,
+  policyEvaluationResource,
   fetchResource,
   runTriggerResource,
   notificationResource,
@@ -96,6 +100,8 @@ const described: readonly Resource[] = [
   moduleResource,
   providerResource,
   gpgKeyResource,
+  policyResource,
+  policySetResource,
   retentionResource,
   adminResource,
   auditResource,

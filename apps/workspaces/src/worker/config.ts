@@ -26,6 +26,9 @@ const Variables = z.object({
   WORKSPACES_WORKER_VERSIONS: list.describe(
     'Versions of the tool to fetch and keep, with commas between: 1.11.4, tofu 1.10.0. Needs WORKSPACES_WORKER_RELEASE_KEYS_FILE.',
   ),
+  WORKSPACES_WORKER_OPA: list.describe(
+    'Programs of OPA that judge plans by policies, with commas between; a set gets the one of its version. Unless set: opa of PATH.',
+  ),
   WORKSPACES_WORKER_RELEASE_KEYS_FILE: z
     .string()
     .optional()
@@ -166,6 +169,8 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
     binaries: given.WORKSPACES_WORKER_BINARY,
+    /** Programs of OPA. */
+    opa: given.WORKSPACES_WORKER_OPA,
     /** Fetched where they are not there yet. */
     versions: wanted.filter((one): one is WantedTool => one !== undefined),
     releases: {

@@ -7,6 +7,7 @@ import { findIsolation, type Trial, tryReading, tryUserNamespace } from './isola
 import { type DatabaseAddress, findDatabaseAddress, findPlace } from './network/database-address';
 import { blockCloudEndpoints, blockDatabase } from './network/network';
 import { tryCloudEndpoints, tryDatabase } from './network/reach';
+import { findOpa, type OpaProgram } from './policies/program';
 import { type Binary, findBinaries } from './tool/binaries';
 import { fetchTool } from './tool/releases';
 
@@ -18,6 +19,8 @@ export class NoWorker extends Error {
 /** What a machine offers to a worker. */
 export interface WorkerDeps {
   readonly binaries: readonly Binary[];
+  /** Programs of OPA, the newest first; none: others judge by policies. */
+  readonly opa: readonly OpaProgram[];
   readonly isolation: Isolation;
   /** What is enforced and what is not, a sentence each. */
   readonly said: readonly string[];
@@ -101,7 +104,15 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
       ? `the memory of each process of a run is limited, not that of the run as a whole: ${groups}`
       : 'memory and processes of each run are limited as a whole',
   );
-  return { binaries, isolation, said, closeAgain: () => closePlaces(config, isolation) };
+  const opa = await findOpa(config.opa, config.searchPath).catch((error: Error) => {
+    throw new NoWorker(`WORKSPACES_WORKER_OPA: ${error.message}`);
+  });
+  said.push(
+    opa.length > 0
+      ? `policies are judged by OPA ${opa.map(({ version }) => version).join(', ')}`
+      : 'no program of OPA: policies are judged by other workers',
+  );
+  return { binaries, opa, isolation, said, closeAgain: () => closePlaces(config, isolation) };
 }
 
 function kernelTexts(confinement: Confinement | string): string[] {

@@ -7,6 +7,7 @@ type LockableTable =
   | 'notification_configuration'
   | 'oauth_client'
   | 'organization'
+  | 'policy_set'
   | 'project'
   | 'registry_module'
   | 'registry_provider'

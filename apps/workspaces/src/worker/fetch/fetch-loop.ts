@@ -40,15 +40,18 @@ async function fail(source: FetchSource, log: Logger, fetch: Fetch, error: Error
 
 const longestPauseMs = 10_000;
 
-/** Fetches commits, one at a time, until it is closed. */
-export function startFetching(source: FetchSource, log: Logger, pollMs: number): { close(): Promise<void> } {
-  const failing = new Failing(log, 'no commit could be taken');
+/** Does one thing after the other until it is closed: at once while there is more, and seldom while it fails. */
+export function startLoop(
+  next: (closing: AbortSignal) => Promise<boolean>,
+  { log, pollMs, problem }: { readonly log: Logger; readonly pollMs: number; readonly problem: string },
+): { close(): Promise<void> } {
+  const failing = new Failing(log, problem);
   let pauseMs = pollMs;
   let closing = false;
   const waiting = new AbortController();
   const looping = (async () => {
     while (!closing) {
-      const more = await fetchNext(source, log, waiting.signal).catch((error) => {
+      const more = await next(waiting.signal).catch((error) => {
         if (!closing) failing.failed(error);
         return undefined;
       });
@@ -65,3 +68,7 @@ export function startFetching(source: FetchSource, log: Logger, pollMs: number):
     },
   };
 }
+
+/** Fetches commits, one at a time, until it is closed. */
+export const startFetching = (source: FetchSource, log: Logger, pollMs: number) =>
+  startLoop((closing) => fetchNext(source, log, closing), { log, pollMs, problem: 'no commit could be taken' });

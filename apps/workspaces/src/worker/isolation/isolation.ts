@@ -23,6 +23,8 @@ export interface Command {
   readonly cwd: string;
   /** The file in the job's folder that sets its environment: by default that of the tool. */
   readonly environment?: string;
+  /** Without a network, where namespaces keep it apart. */
+  readonly offline?: boolean;
 }
 
 /** Where one job runs: a separate folder and, where uids are configured, a separate uid. */
@@ -114,11 +116,11 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
       ...command.argv,
     ];
   };
-  const namespaces = () => [
+  const namespaces = (offline = false) => [
     ...['setpriv', ...untilParentEnds, '--', 'unshare'],
     ...(kind === 'user-namespace' ? ['--user', '--map-root-user'] : []),
     ...['--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'],
-    ...(options.network === 'none' ? ['--net'] : []),
+    ...(offline || options.network === 'none' ? ['--net'] : []),
     '--',
   ];
   const root = (jobFolder: JobFolder, tool: string) => [
@@ -135,7 +137,7 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     launch(jobFolder, tool, command) {
       const [file = '', ...args] = [
         ...join(jobFolder),
-        ...(rooted ? [...namespaces(), ...root(jobFolder, tool)] : []),
+        ...(rooted ? [...namespaces(command.offline), ...root(jobFolder, tool)] : []),
         ...drop(jobFolder),
         ...(options.confinement?.argv ?? []),
         ...limits(jobFolder),

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { readInThread } from './reading-thread';
 
 /** A module that cannot be read; the message is for the person who uploads it. */
 export class BadModule extends Error {
@@ -38,8 +38,6 @@ export interface ModuleDocs {
   readonly examples: readonly FolderDocs[];
 }
 
-const readMs = 20_000;
-
 /** Texts of the root, and of folders right below `modules` and `examples`. */
 const described = /^(?:(?:modules|examples)\/[^/]+\/)?(?:README\.md|[^/]+\.(?:tf|tofu)(?:\.json)?)$/;
 
@@ -51,26 +49,9 @@ export const isDescribed = (file: string): boolean => described.test(file);
  * written in the language of the tools, takes too long, or declares nothing in its root.
  */
 export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promise<ModuleDocs> {
-  const thread = path.join(__dirname, `module-thread${path.extname(__filename)}`);
-  const worker = new Worker(thread, {
-    workerData: files,
-    // When running from source, the thread needs the loader for it.
-    execArgv: thread.endsWith('.ts') ? ['--conditions=source', '--require', require.resolve('tsx/cjs')] : [],
-    resourceLimits: { maxOldGenerationSizeMb: 256, stackSizeMb: 4 },
-  });
-  const late = setTimeout(() => void worker.terminate(), readMs);
-  try {
-    const answer = await new Promise<ModuleDocs | string>((resolve) => {
-      worker.once('message', resolve);
-      worker.once('error', () => resolve('the module cannot be read: it is too deeply nested, or too large'));
-      worker.once('exit', () => resolve('the module cannot be read: it takes too long'));
-    });
-    if (typeof answer === 'string') throw new BadModule(answer);
-    if (answer.root.empty)
-      throw new BadModule('the archive declares nothing in its root: no .tf file of a module is there');
-    return answer;
-  } finally {
-    clearTimeout(late);
-    await worker.terminate();
-  }
+  const answer = await readInThread<ModuleDocs>(path.join(__dirname, 'module-thread'), files, 'the module');
+  if (typeof answer === 'string') throw new BadModule(answer);
+  if (answer.root.empty)
+    throw new BadModule('the archive declares nothing in its root: no .tf file of a module is there');
+  return answer;
 }

@@ -22,7 +22,7 @@ export const organizationPolicy = policy<Organization>()({
   'can-manage-subscription': owner,
   'can-manage-sso': () => false,
   'can-update-oauth': (access, org) => access.can(org.id, 'manage-vcs-settings'),
-  'can-update-polengine': () => false,
+  'can-update-polengine': (access, org) => org.entitlements.polengine && access.can(org.id, 'manage-policies'),
   'can-update-ssh-keys': (access, org) => access.can(org.id, 'manage-vcs-settings') && !ownToken(access, org),
   'can-update-api-token': owner,
   'can-traverse': (access, org) => access.canTraverse(org.id),

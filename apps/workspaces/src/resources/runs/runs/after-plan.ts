@@ -2,11 +2,13 @@ import type { Database } from '../../../kernel/database/database';
 import { enqueue, finish, lockFor } from './queue';
 import { decideUnattended } from './rights-at-effect';
 import type { Run } from './run';
+import { preparePolicies } from './stages/policies';
 import { enterStage, hasStage } from './stages/stages';
 import { moveRun } from './transition';
 
-/** What follows a plan that succeeded: its tasks, or what follows them. */
+/** What follows a plan that succeeded: its tasks and policies, those among them that came while it was made; or what follows them. */
 export async function afterPlan(tx: Database, run: Run, hasChanges: boolean): Promise<void> {
+  await preparePolicies(tx, run.id);
   if (!(await hasStage(tx, run.id, 'post_plan'))) return goOn(tx, run, hasChanges, 'planned');
   await moveRun(tx, run.id, 'planned');
   await enterStage(tx, run.id, 'post_plan');

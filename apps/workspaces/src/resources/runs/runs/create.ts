@@ -12,6 +12,7 @@ import { effectiveMode, type Workspace } from '../../workspaces/workspaces/works
 import { type Configuration, requireConfiguration } from './configuration';
 import { advance, yieldAssessment } from './queue';
 import { find, type Run, type RunVariable, variablesCell } from './run';
+import { preparePolicies } from './stages/policies';
 import { prepareStages } from './stages/stages';
 import { moveRun } from './transition';
 
@@ -132,6 +133,7 @@ export async function create(
     const phases = (['plan', 'apply'] as const).map((kind) => ({ id: newId(kind), runId: id, kind }));
     await tx.prisma.runPhase.createMany({ data: phases });
     await prepareStages(tx, id, planOnly);
+    await preparePolicies(tx, id);
     await moveRun(tx, id, 'pending', { actor, event: 'created' });
     await tx.prisma.workspace.updateMany({ where: { id: workspace.id }, data: { latestRunId: id } });
     await recordChange(tx, actor, {

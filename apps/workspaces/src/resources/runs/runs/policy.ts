@@ -25,8 +25,7 @@ export const runPolicy = policy<RunTarget>()({
   'can-force-execute': applies,
   'can-force-cancel': administers,
   'can-override-tasks': (access, { organizationId }) => access.can(organizationId, 'manage-run-tasks'),
-  // Policies are not built.
-  'can-override-policy-check': () => false,
+  'can-override-policy-check': (access, { organizationId }) => access.can(organizationId, 'manage-policy-overrides'),
 });
 
 /** The organizations whose rules protect such a thing. */

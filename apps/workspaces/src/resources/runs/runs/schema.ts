@@ -36,7 +36,7 @@ export const CreateRun = document('runs', {
     variables: z.array(variable).max(1000).nullish(),
   },
   aliases: { 'infra-version': 'terraform-version' },
-  unserved: { 'policy-paths': 'policies are not built', 'invoke-action-addrs': 'actions are not invoked here' },
+  unserved: { 'policy-paths': 'local policies are not judged', 'invoke-action-addrs': 'actions are not invoked here' },
   relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
 });
 

@@ -1,7 +1,7 @@
 import { choice, flag, hasMany, hasOne, instant, text, timestamps, toMany, toOne } from '@keystead/jsonapi';
 import { notFound, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { abilities, type Policy, permissions } from '../../../kernel/access/policy';
+import { abilities, type Policy, permissions, policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
@@ -22,10 +22,15 @@ import { overrideStage } from '../runs/stages/settle';
 import { Callback, requireAsked, requireOpen, requireToken, takeResult } from './callback';
 import { findResults, findStages, stagesOfRun, type TaskResult, type TaskStage } from './task-stage';
 
-const stagePolicy = {
+const stagePolicy = policy<TaskStage>()({
   'can-override-tasks': runPolicy['can-override-tasks'],
-  'can-override': runPolicy['can-override-tasks'],
-};
+  'can-override-policy': runPolicy['can-override-policy-check'],
+  // Who overrides a stage must be allowed to override all that is against the run.
+  'can-override': (access, stage) =>
+    (!stage.against.tasks || runPolicy['can-override-tasks'](access, stage)) &&
+    (!stage.against.policies || runPolicy['can-override-policy-check'](access, stage)) &&
+    (runPolicy['can-override-tasks'](access, stage) || runPolicy['can-override-policy-check'](access, stage)),
+});
 
 const stageSerializer = serializerOf<TaskStage>()({
   type: 'task-stages',
@@ -63,10 +68,10 @@ const stageSerializer = serializerOf<TaskStage>()({
     permissions: abilities(stagePolicy, access, stage),
     actions: { 'is-overridable': stage.status === 'awaiting_override' },
   }),
-  relationships: ({ runId, resultIds }) => ({
+  relationships: ({ runId, resultIds, evaluationIds }) => ({
     run: toOne('runs', runId),
     'task-results': toMany('task-results', resultIds),
-    'policy-evaluations': toMany('policy-evaluations', []),
+    'policy-evaluations': toMany('policy-evaluations', evaluationIds),
   }),
 });
 
@@ -122,7 +127,7 @@ const ofStage = endpoints(stagePolicy, stageSerializer, { visible: readsRun, org
 const ofResult = endpoints({} as Policy<TaskResult>, resultSerializer, { visible: readsRun, organizationsOf });
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
-const include = ['task_results', 'run'];
+const include = ['task_results', 'policy_evaluations', 'run'];
 const stagePath = '/task-stages/:task_stage_id';
 const resultPath = '/task-results/:task_result_id';
 const loadStage = async ({ db, params }: LookupBy<'task_stage_id'>) =>
@@ -146,9 +151,9 @@ const showStage = ofStage.get(stagePath, {
 });
 
 const override = ofStage.action(`${stagePath}/actions/override`, {
-  summary: 'Let a run go on although mandatory tasks did not pass.',
+  summary: 'Let a run go on although mandatory tasks or policies did not pass.',
   tokens: ['user', 'team'],
-  requires: 'can-override-tasks',
+  requires: 'can-override',
   body: Remark,
   load: loadStage,
   run: async ({ db, env, target, body, ...call }: Call<string, Remarked, TaskStage>) => {

@@ -6,6 +6,9 @@ import type { RunTarget } from '../runs/policy';
 /** The tasks of a run at one point of its life. */
 export interface TaskStage extends StageRow, RunTarget {
   readonly resultIds: readonly string[];
+  readonly evaluationIds: readonly string[];
+  /** What is against the run, while it waits for a decision. */
+  readonly against: { readonly tasks: boolean; readonly policies: boolean };
 }
 
 /** One finding of a task. */
@@ -31,11 +34,23 @@ const alive = { run: { isAssessment: false, workspace: { organization: { removed
 async function stagesWhere(db: Database, where: object): Promise<TaskStage[]> {
   const rows = await db.prisma.taskStage.findMany({
     where: { ...where, ...alive },
-    include: { run, results: { select: { id: true }, orderBy: [{ taskName: 'asc' }, { id: 'asc' }] } },
+    include: {
+      run,
+      results: {
+        select: { id: true, status: true, enforcementLevel: true },
+        orderBy: [{ taskName: 'asc' }, { id: 'asc' }],
+      },
+      evaluations: { select: { id: true, status: true }, orderBy: { kind: 'asc' } },
+    },
   });
-  const stages = rows.map(({ run: of, results, ...row }) => ({
+  const stages = rows.map(({ run: of, results, evaluations, ...row }) => ({
     ...row,
     resultIds: results.map(({ id }) => id),
+    evaluationIds: evaluations.map(({ id }) => id),
+    against: {
+      tasks: results.some((one) => one.enforcementLevel === 'mandatory' && one.status !== 'passed'),
+      policies: evaluations.some(({ status }) => status !== 'passed'),
+    },
     workspace: of.workspace,
     organizationId: of.workspace.organizationId,
   }));

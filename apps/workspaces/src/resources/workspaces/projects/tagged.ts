@@ -22,7 +22,7 @@ export function taggedFilters(query: Query): { key: string; value?: string }[] {
   return [...filters.values()].flatMap(({ key, value }) => (key ? [{ key, value: value || undefined }] : []));
 }
 
-const valued = (value: string | undefined): Prisma.Sql =>
+const valued = (value: string | Prisma.Sql | undefined): Prisma.Sql =>
   value === undefined ? Prisma.sql`TRUE` : Prisma.sql`b.value = ${value}`;
 
 /** SQL: the project p has the binding. */
@@ -35,7 +35,7 @@ export function projectHasBinding(key: string, value?: string): Prisma.Sql {
  * SQL: the binding applies to the workspace w: its own or its project's. Its own hides the project's with that
  * key, unless the key is reserved and may not be overridden.
  */
-export function workspaceHasBinding(key: string, value?: string): Prisma.Sql {
+export function workspaceHasBinding(key: string | Prisma.Sql, value?: string | Prisma.Sql): Prisma.Sql {
   const fixed = isFixedKey(Prisma.sql`w.organization_id`, Prisma.sql`${key}`);
   const other = (place: Prisma.Sql) =>
     Prisma.sql`EXISTS (SELECT 1 FROM tag_binding other WHERE other.key = ${key} AND ${place})`;

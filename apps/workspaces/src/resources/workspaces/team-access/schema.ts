@@ -16,7 +16,7 @@ const workspaceSettings = {
   'run-tasks': toggle,
 };
 const workspaceAliases = { 'polengine-mocks': 'sentinel-mocks' };
-const noPolicies = 'policies are not built';
+const noPolicies = 'the right manage-policy-overrides is for a whole organization';
 const workspaceUnserved = { 'policy-overrides': noPolicies };
 
 export const GrantWorkspace = document('team-workspaces', {

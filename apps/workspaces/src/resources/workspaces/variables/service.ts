@@ -12,11 +12,12 @@ import { variableAttributes } from './attributes';
 import type { VariableInput } from './schema';
 import type { Variable } from './variable';
 
-/** Whose variables they are: a workspace's or a variable set's. */
+/** Whose variables they are: a workspace's, a variable set's, or as parameters a policy set's. */
 export interface Owner {
   readonly organizationId: string;
   readonly workspaceId?: string;
   readonly variableSetId?: string;
+  readonly policySetId?: string;
 }
 
 const { initial, plain } = variableAttributes;
@@ -31,18 +32,19 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Va
 
 /** One variable of an owner. */
 export async function findOf(db: Database, owner: Owner, id: string): Promise<Variable | undefined> {
-  const { workspaceId, variableSetId } = owner;
-  const row = await db.prisma.variable.findFirst({ where: { id, workspaceId, variableSetId }, omit: withoutSealed });
+  const { workspaceId, variableSetId, policySetId } = owner;
+  const where = { id, workspaceId, variableSetId, policySetId };
+  const row = await db.prisma.variable.findFirst({ where, omit: withoutSealed });
   return row ?? undefined;
 }
 
 /** The variables of an owner, oldest first; without a page, all of them. */
 export async function list(
   db: Database,
-  { workspaceId, variableSetId }: Owner,
+  { workspaceId, variableSetId, policySetId }: Owner,
   page?: { offset: number; size: number },
 ): Promise<{ items: Variable[]; total?: number }> {
-  const where = { workspaceId, variableSetId };
+  const where = { workspaceId, variableSetId, policySetId };
   const items = await db.prisma.variable.findMany({
     where,
     omit: withoutSealed,
@@ -69,6 +71,7 @@ export async function create(
         id,
         workspaceId: owner.workspaceId,
         variableSetId: owner.variableSetId,
+        policySetId: owner.policySetId,
         ...initial,
         ...plain(input),
         versionId: randomBase62(VERSION_LENGTH),

@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../../kernel/audit/audit';
-import { recordChange } from '../../../../kernel/audit/audit';
+import { recordChange, system } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
 import type { TaskStageName } from '../../../workspaces/run-tasks/run-task';
 import { addComment } from '../actions';
@@ -9,32 +9,74 @@ import { goOn } from '../after-plan';
 import { enqueueNow, finish } from '../queue';
 import type { Run } from '../run';
 import { lockRun, moveRun, recordEvent } from '../transition';
+import { isOverridable, moveEvaluation, namesAgainst, type SetVerdict, verdictOf } from './policies';
 import { moveStage } from './stages';
 
-/** Goes on with a run once all tasks of a stage have ended. To be called with the run held. */
+const judged = {
+  setOutcomes: { select: { policySetName: true, overridable: true, outcomes: true, error: true } },
+} as const;
+
+/** Goes on with a run once all tasks of a stage have ended, and its policies have judged. To be called with the run held. */
 export async function settleStage(tx: Database, run: Run, id: string): Promise<void> {
-  const found = await tx.prisma.taskStage.findUnique({ where: { id }, include: { results: true } });
+  const found = await tx.prisma.taskStage.findUnique({
+    where: { id },
+    include: { results: true, evaluations: { include: judged } },
+  });
   if (found?.status !== 'running') return;
-  if (found.results.some(({ status }) => status === 'pending' || status === 'running')) return;
+  const parts = [...found.results, ...found.evaluations];
+  if (parts.some(({ status }) => status === 'pending' || status === 'running')) return;
   const stage = found.stage as TaskStageName;
   const against = found.results.filter((one) => one.enforcementLevel === 'mandatory' && one.status !== 'passed');
-  if (against.length === 0) {
+  const refusing = found.evaluations.filter(({ status }) => status !== 'passed');
+  if (against.length === 0 && refusing.length === 0) {
     await moveStage(tx, id, 'passed');
     return leaveStage(tx, run, stage);
   }
-  const names = against.map(({ taskName }) => taskName).join(', ');
-  const reason = `Mandatory run tasks did not pass: ${names}`;
+  const sets = refusing.flatMap(({ setOutcomes }) => setOutcomes);
+  const reason = [
+    ['Mandatory run tasks', against.map(({ taskName }) => taskName)] as const,
+    ['Mandatory policies', namesAgainst(sets)] as const,
+  ]
+    .flatMap(([what, names]) => (names.length > 0 ? `${what} did not pass: ${names.join(', ')}` : []))
+    .join('. ')
+    .slice(0, 2000);
   if (stage === 'post_apply') {
     await moveStage(tx, id, 'failed');
     await recordEvent(tx, run.id, 'post-apply-failed', { description: reason });
     return;
   }
-  if (run.planOnly) {
+  if (run.planOnly || !isOverridable(sets)) {
     await moveStage(tx, id, 'failed');
     return finish(tx, run, 'errored', { reason });
   }
   await moveStage(tx, id, 'awaiting_override');
   await moveRun(tx, run.id, `${stage}_awaiting_decision`, { reason });
+}
+
+/** Takes what policies said of a plan. To be called with the run held. */
+export async function takeVerdicts(
+  tx: Database,
+  run: Run,
+  evaluation: { readonly id: string; readonly task_stage_id: string; readonly kind: string },
+  verdicts: readonly SetVerdict[],
+): Promise<void> {
+  for (const { id, error, outcomes } of verdicts) {
+    await tx.prisma.$executeRaw`
+      UPDATE policy_set_outcome SET error = ${error.slice(0, 5000)}, outcomes = ${JSON.stringify(outcomes)}::jsonb,
+             policies = (SELECT coalesce(jsonb_agg(one - 'text'), '[]') FROM jsonb_array_elements(policies) one)
+       WHERE id = ${id} AND policy_evaluation_id = ${evaluation.id}`;
+  }
+  const sets = await tx.prisma.policySetOutcome.findMany({
+    where: { policyEvaluationId: evaluation.id },
+    ...judged.setOutcomes,
+  });
+  const verdict = verdictOf(sets);
+  await moveEvaluation(tx, evaluation.id, verdict);
+  const { organizationId, workspaceName: name, id: runId } = run;
+  const target = { type: 'policy-evaluations', id: evaluation.id, name };
+  const after = { runId, kind: evaluation.kind, verdict, against: namesAgainst(sets).slice(0, 100) };
+  await recordChange(tx, system, { organizationId, action: 'policy-evaluation.judge', target, after });
+  await settleStage(tx, run, evaluation.task_stage_id);
 }
 
 /** What comes after the tasks of a stage. */
@@ -46,7 +88,7 @@ async function leaveStage(tx: Database, run: Run, stage: TaskStageName): Promise
   await enqueueNow(tx, { id: run.id, phaseId: kind === 'plan' ? run.planId : run.applyId }, kind);
 }
 
-/** Lets a run go on although mandatory tasks did not pass. Throws `transition` where nothing waits for that. */
+/** Lets a run go on although mandatory tasks or policies did not pass. Throws `transition` where nothing waits for that. */
 export async function overrideStage(
   db: Database,
   keyring: Keyring,
@@ -55,16 +97,21 @@ export async function overrideStage(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const run = await lockRun(tx, keyring, runId);
-    const found = await tx.prisma.taskStage.findUnique({ where: { id } });
+    const found = await tx.prisma.taskStage.findUnique({ where: { id }, include: { evaluations: true } });
     if (found?.status !== 'awaiting_override') {
       throw new Refusal('transition', `transition not allowed: a stage that is ${found?.status} cannot be overridden`);
     }
     await moveStage(tx, id, 'passed');
+    const overridden = found.evaluations.filter(({ status }) => status !== 'passed');
+    for (const one of overridden) await moveEvaluation(tx, one.id, 'overridden');
     await recordEvent(tx, runId, 'task-stage-overridden', { actor, description: comment });
     if (comment !== null) await addComment(tx, runId, actor, comment);
     const { organizationId, workspaceName: name } = run;
     const change = { organizationId, action: 'task-stage.override', target: { type: 'task-stages', id, name } };
-    await recordChange(tx, actor, { ...change, after: { runId, stage: found.stage, comment } });
+    await recordChange(tx, actor, {
+      ...change,
+      after: { runId, stage: found.stage, comment, evaluations: overridden.map((one) => one.id) },
+    });
     await leaveStage(tx, run, found.stage as TaskStageName);
   });
 }

@@ -4,6 +4,7 @@ import { newId } from '../../../../kernel/database/ids';
 import { type EnforcementLevel, type TaskStageName, taskStages } from '../../../workspaces/run-tasks/run-task';
 import type { FinalStatus } from '../statuses';
 import { moveRun, recordEvent, stampNow } from '../transition';
+import { beginPolicies, moveEvaluation } from './policies';
 
 /** How far the tasks of a stage are, and how each of them ended. */
 export type StageStatus =
@@ -85,7 +86,7 @@ const stampOf = (status: string): string => `${status.replaceAll('_', '-')}-at`;
 /** However often a task says that it is at work, it has this long in all. */
 const longest = Prisma.raw("interval '60 minutes'");
 
-/** Begins the tasks of a stage: they are due at once. False: there are none, or it was begun before. */
+/** Begins the tasks of a stage, and its policies: they are due at once. False: there are none, or it was begun before. */
 export async function enterStage(tx: Database, runId: string, stage: TaskStageName): Promise<boolean> {
   const found = await tx.prisma.taskStage.findFirst({
     where: { runId, stage, status: 'pending' },
@@ -95,6 +96,7 @@ export async function enterStage(tx: Database, runId: string, stage: TaskStageNa
   await moveStage(tx, found.id, 'running');
   await tx.prisma.$executeRaw`
     UPDATE task_result SET next_at = now(), ends_at = now() + ${longest} WHERE task_stage_id = ${found.id}`;
+  await beginPolicies(tx, found.id, runId);
   // After an apply the run is over already.
   if (stage === 'post_apply') await recordEvent(tx, runId, 'post-apply-running');
   else await moveRun(tx, runId, `${stage}_running`);
@@ -113,5 +115,9 @@ export async function closeStages(tx: Database, runId: string, status: FinalStat
     await tx.prisma.$executeRaw`
       UPDATE task_result SET next_at = NULL, claim = claim + 1, ${toStatus(was === 'pending' ? 'unreachable' : 'canceled')}
        WHERE task_stage_id = ${id} AND status IN ('pending', 'running')`;
+    const judging = { taskStageId: id, status: { in: ['pending', 'running'] } };
+    for (const one of await tx.prisma.policyEvaluation.findMany({ where: judging, select: { id: true } })) {
+      await moveEvaluation(tx, one.id, was === 'pending' ? 'unreachable' : 'canceled');
+    }
   }
 }

@@ -1,0 +1,33 @@
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+
+const readMs = 20_000;
+
+/**
+ * Reads texts in a separate thread: the parser is not ours to stop. `file` is that of the thread without its ending, `what` is named in
+ * the answer where it takes too long or too much. A thread answers an object, or why there is none.
+ */
+export async function readInThread<T extends object>(
+  file: string,
+  texts: ReadonlyMap<string, Uint8Array>,
+  what: string,
+): Promise<T | string> {
+  const thread = `${file}${path.extname(__filename)}`;
+  const worker = new Worker(thread, {
+    workerData: texts,
+    // When running from source, the thread needs the loader for it.
+    execArgv: thread.endsWith('.ts') ? ['--conditions=source', '--require', require.resolve('tsx/cjs')] : [],
+    resourceLimits: { maxOldGenerationSizeMb: 256, stackSizeMb: 4 },
+  });
+  const late = setTimeout(() => void worker.terminate(), readMs);
+  try {
+    return await new Promise<T | string>((resolve) => {
+      worker.once('message', resolve);
+      worker.once('error', () => resolve(`${what} cannot be read: it is too deeply nested, or too large`));
+      worker.once('exit', () => resolve(`${what} cannot be read: it takes too long`));
+    });
+  } finally {
+    clearTimeout(late);
+    await worker.terminate();
+  }
+}

@@ -1,0 +1,316 @@
+import { invalid, type Page } from '@keystead/jsonapi';
+import { notFound } from '@keystead/refusal';
+import type { Prisma, PolicySet as Row } from '../../../generated/prisma/client';
+import type { WorkspaceTarget } from '../../../kernel/access/access';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { literally } from '../../../kernel/database/like';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { PolicyKind, TagSelector } from '../../runs/runs/stages/policies';
+
+/** Policies, and which workspaces they reach. */
+export interface PolicySet extends Omit<Row, 'tagSelectors'> {
+  readonly organization: string;
+  readonly tagSelectors: readonly TagSelector[];
+  readonly policyIds: readonly string[];
+  readonly workspaces: readonly WorkspaceTarget[];
+  readonly workspaceExclusions: readonly WorkspaceTarget[];
+  readonly projectIds: readonly string[];
+  readonly projectExclusionIds: readonly string[];
+  readonly newestVersionId: string | null;
+  /** The newest whose files could be read. */
+  readonly currentVersionId: string | null;
+}
+
+/** What a request says of a set besides its members. */
+export interface PolicySetInput {
+  readonly name?: string;
+  readonly kind?: PolicyKind | null;
+  readonly description?: string | null;
+  readonly global?: boolean | null;
+  readonly overridable?: boolean | null;
+  readonly agentEnabled?: boolean | null;
+  readonly policyToolVersion?: string | null;
+  readonly policyUpdatePatterns?: readonly string[] | null;
+}
+
+/** What a set has lists of. */
+export const memberKinds = [
+  'policies',
+  'workspaces',
+  'workspace-exclusions',
+  'projects',
+  'project-exclusions',
+] as const;
+export type MemberKind = (typeof memberKinds)[number];
+
+/** Ids by the list that they are to be in. */
+export type Members = { readonly [K in MemberKind]?: readonly string[] };
+
+const mostSets = 500;
+/** Of one set: their texts are copied into each run that they judge. */
+const mostPolicies = 200;
+
+const target = { select: { id: true, projectId: true, organizationId: true } } as const;
+const whole = {
+  organization: { select: { name: true } },
+  policies: { select: { policyId: true }, orderBy: { policyId: 'asc' } },
+  workspaces: { select: { excluded: true, workspace: target }, orderBy: { workspaceId: 'asc' } },
+  projects: { select: { excluded: true, projectId: true }, orderBy: { projectId: 'asc' } },
+} as const;
+
+async function setsWhere(db: Database, where: Prisma.PolicySetWhereInput, page?: Page): Promise<PolicySet[]> {
+  const rows = await db.prisma.policySet.findMany({
+    where: { ...where, organization: { removedAt: null } },
+    include: whole,
+    orderBy: [{ name: 'asc' }, { id: 'asc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  const newest = await newestVersions(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map(({ organization, policies, workspaces, projects, tagSelectors, ...row }) => {
+    const reached = (excluded: boolean) =>
+      workspaces.flatMap((one) => (one.excluded === excluded ? [one.workspace] : []));
+    const within = (excluded: boolean) => projects.flatMap((one) => (one.excluded === excluded ? [one.projectId] : []));
+    return {
+      ...row,
+      organization: organization.name,
+      tagSelectors: tagSelectors as unknown as readonly TagSelector[],
+      policyIds: policies.map(({ policyId }) => policyId),
+      workspaces: reached(false),
+      workspaceExclusions: reached(true),
+      projectIds: within(false),
+      projectExclusionIds: within(true),
+      newestVersionId: newest.get(row.id)?.newest ?? null,
+      currentVersionId: newest.get(row.id)?.current ?? null,
+    };
+  });
+}
+
+async function newestVersions(db: Database, ids: readonly string[]) {
+  const rows = await db.prisma.$queryRaw<{ id: string; newest: string; current: string | null }[]>`
+    SELECT policy_set_id AS id, (array_agg(id ORDER BY created_at DESC, id DESC))[1] AS newest,
+           (array_agg(id ORDER BY created_at DESC, id DESC) FILTER (WHERE status = 'ready'))[1] AS current
+      FROM policy_set_version WHERE policy_set_id = ANY(${[...ids]}) GROUP BY policy_set_id`;
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Sets by id, in no order; unknown ones are left out. */
+export const findSets = (db: Database, ids: readonly string[]): Promise<PolicySet[]> =>
+  setsWhere(db, { id: { in: [...ids] } });
+
+/** A page of the sets of an organization, by name. */
+export async function listSets(
+  db: Database,
+  organizationId: string,
+  { name, kind }: { readonly name?: string; readonly kind?: string },
+  page: Page,
+) {
+  const where: Prisma.PolicySetWhereInput = {
+    organizationId,
+    ...(name ? { name: { contains: literally(name), mode: 'insensitive' } } : {}),
+    ...(kind ? { kind } : {}),
+  };
+  return { items: await setsWhere(db, where, page), total: await db.prisma.policySet.count({ where }) };
+}
+
+const facts = (set: PolicySet) => ({
+  name: set.name,
+  kind: set.kind,
+  global: set.global,
+  overridable: set.overridable,
+  policyToolVersion: set.policyToolVersion,
+  tagSelectors: set.tagSelectors,
+  policyIds: set.policyIds,
+  workspaceIds: set.workspaces.map(({ id }) => id),
+  workspaceExclusionIds: set.workspaceExclusions.map(({ id }) => id),
+  projectIds: set.projectIds,
+  projectExclusionIds: set.projectExclusionIds,
+});
+
+/** The event of what happened to a set. */
+export function setChange({ id, organizationId, name }: PolicySet, verb: string) {
+  return { organizationId, action: `policy-set.${verb}`, target: { type: 'policy-sets', id, name } };
+}
+
+function columnsOf(input: PolicySetInput) {
+  const { name, description, global, overridable, agentEnabled, policyToolVersion, policyUpdatePatterns } = input;
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description: description ?? '' }),
+    ...(global == null ? {} : { global }),
+    ...(overridable == null ? {} : { overridable }),
+    ...(agentEnabled == null ? {} : { agentEnabled }),
+    ...(policyToolVersion === undefined ? {} : { policyToolVersion: policyToolVersion || null }),
+    ...(policyUpdatePatterns == null ? {} : { policyUpdatePatterns: [...policyUpdatePatterns] }),
+  };
+}
+
+/** Creates a set with its members. Throws `invalid` for members that are not of the organization, and policies of another kind. */
+export async function createSet(
+  db: Database,
+  actor: Actor,
+  organizationId: string,
+  input: PolicySetInput & { readonly name: string },
+  members: Members,
+  selectors: readonly TagSelector[],
+): Promise<PolicySet> {
+  const id = newId('polset');
+  const kind = input.kind ?? 'sentinel';
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'organization', organizationId);
+    if ((await tx.prisma.policySet.count({ where: { organizationId } })) >= mostSets) {
+      throw invalid('name', `is one too many: an organization has ${mostSets} policy sets at most`);
+    }
+    await tx.prisma.policySet.create({
+      // Policies of OPA were never judged anywhere but here.
+      data: { id, organizationId, kind, agentEnabled: kind === 'opa', ...columnsOf(input), name: input.name },
+    });
+    for (const list of memberKinds) {
+      if (members[list]) await addTo(tx, { id, organizationId, kind }, list, members[list]);
+    }
+    await tx.prisma.policySet.update({ where: { id }, data: { tagSelectors: selectors.map((one) => ({ ...one })) } });
+    const made = still((await findSets(tx, [id]))[0]);
+    await recordChange(tx, actor, { ...setChange(made, 'create'), after: facts(made) });
+    return made;
+  });
+}
+
+/** Changes a set under its lock, with one event. */
+async function changeSet(
+  db: Database,
+  actor: Actor,
+  id: string,
+  verb: string,
+  change: (tx: Database, before: PolicySet) => Promise<unknown>,
+): Promise<PolicySet> {
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'policy_set', id);
+    const [before] = await findSets(tx, [id]);
+    if (!before) throw notFound();
+    await change(tx, before);
+    await tx.prisma.policySet.update({ where: { id }, data: { updatedAt: new Date() } });
+    const after = still((await findSets(tx, [id]))[0]);
+    await recordChange(tx, actor, { ...setChange(after, verb), before: facts(before), after: facts(after) });
+    return after;
+  });
+}
+
+/** Changes what a request names of a set; lists that are given replace. */
+export function updateSet(
+  db: Database,
+  actor: Actor,
+  { id }: PolicySet,
+  input: Omit<PolicySetInput, 'kind'>,
+  members: Members,
+): Promise<PolicySet> {
+  return changeSet(db, actor, id, 'update', async (tx, before) => {
+    await tx.prisma.policySet.update({ where: { id }, data: columnsOf(input) });
+    for (const list of memberKinds) {
+      if (!members[list]) continue;
+      await removeFrom(tx, id, list);
+      await addTo(tx, before, list, members[list]);
+    }
+  });
+}
+
+/** Puts members into a list of a set. Throws `invalid` for those that are not of its organization. */
+export const addMembers = (db: Database, actor: Actor, { id }: PolicySet, list: MemberKind, ids: readonly string[]) =>
+  changeSet(db, actor, id, 'assign', (tx, before) => addTo(tx, before, list, ids));
+
+/** Takes members out of a list of a set; those that are not in it do not matter. */
+export const removeMembers = (
+  db: Database,
+  actor: Actor,
+  { id }: PolicySet,
+  list: MemberKind,
+  ids: readonly string[],
+) => changeSet(db, actor, id, 'assign', (tx) => removeFrom(tx, id, list, ids));
+
+const sameTag = (one: TagSelector, other: TagSelector): boolean =>
+  one.key === other.key && one.value === other.value && one.isExclude === other.isExclude;
+
+/** Adds tags by which a set reaches workspaces, or keeps away from them; or takes them out. */
+export function changeSelectors(
+  db: Database,
+  actor: Actor,
+  { id }: PolicySet,
+  verb: 'add' | 'remove',
+  given: readonly TagSelector[],
+): Promise<PolicySet> {
+  return changeSet(db, actor, id, 'assign', async (tx, { tagSelectors }) => {
+    const others = tagSelectors.filter((one) => !given.some((other) => sameTag(one, other)));
+    const all = verb === 'add' ? [...others, ...given] : others;
+    if (all.length > mostSelectors) throw invalid('data', `has too many members (maximum is ${mostSelectors})`);
+    await tx.prisma.policySet.update({ where: { id }, data: { tagSelectors: all.map((one) => ({ ...one })) } });
+  });
+}
+
+/** Tags that a set may name. */
+export const mostSelectors = 100;
+
+async function addTo(
+  tx: Database,
+  { id, organizationId, kind }: Pick<Row, 'id' | 'organizationId' | 'kind'>,
+  list: MemberKind,
+  given: readonly string[],
+): Promise<void> {
+  const ids = [...new Set(given)];
+  const where = { id: { in: ids }, organizationId };
+  const { prisma } = tx;
+  const [, singular = ''] = /^(policies|workspace|project)/.exec(list) ?? [];
+  const found =
+    singular === 'policies'
+      ? await prisma.policy.count({ where: { ...where, kind } })
+      : singular === 'workspace'
+        ? await prisma.workspace.count({ where })
+        : await prisma.project.count({ where });
+  if (found < ids.length) {
+    throw invalid(
+      list,
+      singular === 'policies' ? `were not all found, or are not of kind ${kind}` : 'were not all found',
+    );
+  }
+  const excluded = list.endsWith('exclusions');
+  const skipDuplicates = true;
+  if (singular === 'policies') {
+    const versions = await prisma.policySetVersion.count({ where: { policySetId: id } });
+    if (versions > 0 && ids.length > 0) throw invalid(list, 'come from the versions of this set');
+    await prisma.policySetPolicy.createMany({
+      data: ids.map((policyId) => ({ policySetId: id, policyId })),
+      skipDuplicates,
+    });
+    if ((await prisma.policySetPolicy.count({ where: { policySetId: id } })) > mostPolicies) {
+      throw invalid(list, `are too many: a set has ${mostPolicies} at most`);
+    }
+  } else if (singular === 'workspace') {
+    const data = ids.map((workspaceId) => ({ policySetId: id, workspaceId, excluded }));
+    await prisma.policySetWorkspace.createMany({ data, skipDuplicates });
+  } else {
+    const data = ids.map((projectId) => ({ policySetId: id, projectId, excluded }));
+    await prisma.policySetProject.createMany({ data, skipDuplicates });
+  }
+}
+
+async function removeFrom(tx: Database, policySetId: string, list: MemberKind, ids?: readonly string[]): Promise<void> {
+  const { prisma } = tx;
+  const some = ids && { in: [...ids] };
+  const excluded = list.endsWith('exclusions');
+  if (list === 'policies') await prisma.policySetPolicy.deleteMany({ where: { policySetId, policyId: some } });
+  else if (list.startsWith('workspace')) {
+    await prisma.policySetWorkspace.deleteMany({ where: { policySetId, excluded, workspaceId: some } });
+  } else await prisma.policySetProject.deleteMany({ where: { policySetId, excluded, projectId: some } });
+}
+
+/** Deletes a set with its versions and parameters. Its policies stay. */
+export async function removeSet(db: Database, actor: Actor, set: PolicySet): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { count } = await tx.prisma.policySet.deleteMany({ where: { id: set.id } });
+    if (count === 0) throw notFound();
+    await recordChange(tx, actor, { ...setChange(set, 'delete'), before: facts(set) });
+  });
+}

@@ -1,0 +1,15 @@
+import type { Access } from '../../../kernel/access/access';
+import { policy } from '../../../kernel/access/policy';
+
+interface OfOrganization {
+  readonly organizationId: string;
+}
+
+/** Members of an organization see what judges their runs. */
+export const readsPolicies = (access: Access, { organizationId }: OfOrganization): boolean =>
+  access.isMember(organizationId);
+
+/** Who may do what with policies, their sets, and the parameters of those. */
+export const policyPolicy = policy<OfOrganization>()({
+  'can-manage': (access, { organizationId }) => access.can(organizationId, 'manage-policies'),
+});

@@ -1,0 +1,349 @@
+import {
+  choice,
+  document,
+  flag,
+  freeForm,
+  hasMany,
+  hasOne,
+  instant,
+  invalidAll,
+  many,
+  references,
+  type SentReference,
+  sometimes,
+  text,
+  toMany,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
+import { z } from 'zod';
+import type { Access } from '../../../kernel/access/access';
+import { actorOf } from '../../../kernel/audit/audit';
+import {
+  type Endpoint,
+  endpoints,
+  includable,
+  type Lookup,
+  type LookupBy,
+  type Resource,
+  serializerOf,
+  type View,
+} from '../../../kernel/endpoints/endpoint';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
+import { policyKinds, type TagSelector } from '../../runs/runs/stages/policies';
+import { parameterEndpoints } from './parameters';
+import { policyPolicy, readsPolicies } from './policy';
+import * as sets from './policy-set';
+import { type MemberKind, memberKinds, type PolicySet } from './policy-set';
+import { policyName } from './stored-policy';
+import { setVersionEndpoints, setVersionsIncluded } from './version-routes';
+
+/** Those who manage sets see whom they reach; others only the workspaces and projects that they may see anyway. */
+function reached(set: PolicySet, access: Access) {
+  const { organizationId } = set;
+  const all = policyPolicy['can-manage'](access, set);
+  const seen = (given: PolicySet['workspaces']) =>
+    given.filter((workspace) => all || access.has(workspace, 'runs:read')).map(({ id }) => id);
+  const within = (ids: readonly string[]) => ids.filter((id) => all || access.seesProject({ id, organizationId }));
+  return {
+    workspaces: seen(set.workspaces),
+    'workspace-exclusions': seen(set.workspaceExclusions),
+    projects: within(set.projectIds),
+    'project-exclusions': within(set.projectExclusionIds),
+  };
+}
+
+/** Sets of Sentinel have these only where they are of the newer form. */
+const isEvaluated = ({ kind, agentEnabled }: PolicySet): boolean => kind === 'opa' || agentEnabled;
+
+const setSerializer = serializerOf<PolicySet>()({
+  type: 'policy-sets',
+  shape: {
+    name: text,
+    description: text,
+    kind: choice(policyKinds),
+    global: flag,
+    overridable: flag.nullable(),
+    'agent-enabled': flag,
+    'policy-tool-version': text.nullable(),
+    'policies-path': z.null(),
+    'policy-update-patterns': z.array(text),
+    'tag-selectors': z.array(z.object({ 'tag-key': text, 'tag-value': text.nullable(), 'is-exclude': flag })),
+    versioned: flag,
+    'vcs-repo': z.null(),
+    'policy-count': whole,
+    'workspace-count': whole,
+    'project-count': whole,
+    'created-at': instant,
+    'updated-at': instant,
+  },
+  relations: {
+    organization: hasOne('organizations'),
+    policies: hasMany('policies'),
+    workspaces: hasMany('workspaces'),
+    'workspace-exclusions': hasMany('workspaces'),
+    projects: hasMany('projects'),
+    'project-exclusions': hasMany('projects'),
+    'newest-version': sometimes(hasOne('policy-set-versions')),
+    'current-version': sometimes(hasOne('policy-set-versions')),
+  },
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/policy-sets/${id}`,
+  attributes: (set, { access }: View) => ({
+    name: set.name,
+    description: set.description,
+    kind: set.kind,
+    global: set.global,
+    overridable: isEvaluated(set) ? set.overridable : null,
+    'agent-enabled': set.agentEnabled,
+    'policy-tool-version': isEvaluated(set) ? (set.policyToolVersion ?? 'latest') : null,
+    'policies-path': null,
+    'policy-update-patterns': set.policyUpdatePatterns,
+    'tag-selectors': set.tagSelectors.map(({ key, value, isExclude }) => ({
+      'tag-key': key,
+      'tag-value': value,
+      'is-exclude': isExclude,
+    })),
+    versioned: set.newestVersionId !== null,
+    'vcs-repo': null,
+    'policy-count': set.policyIds.length,
+    'workspace-count': reached(set, access).workspaces.length,
+    'project-count': reached(set, access).projects.length,
+    'created-at': set.createdAt,
+    'updated-at': set.updatedAt,
+  }),
+  relationships: (set, { access }) => {
+    const seen = reached(set, access);
+    return {
+      organization: toOne('organizations', set.organization),
+      policies: toMany('policies', set.policyIds),
+      workspaces: toMany('workspaces', seen.workspaces),
+      'workspace-exclusions': toMany('workspaces', seen['workspace-exclusions']),
+      projects: toMany('projects', seen.projects),
+      'project-exclusions': toMany('projects', seen['project-exclusions']),
+      ...(set.newestVersionId && { 'newest-version': toOne('policy-set-versions', set.newestVersionId) }),
+      ...(set.currentVersionId && { 'current-version': toOne('policy-set-versions', set.currentVersionId) }),
+    };
+  },
+});
+
+const selector = z.object({
+  'tag-key': z.string().min(1).max(255),
+  'tag-value': z.string().max(255).nullish(),
+  'is-exclude': z.boolean().optional(),
+});
+const selectors = z.array(selector).max(sets.mostSelectors);
+const selectorsOf = (sent: z.infer<typeof selectors>): TagSelector[] =>
+  sent.map((one) => ({
+    key: one['tag-key'],
+    value: one['tag-value'] ?? null,
+    isExclude: one['is-exclude'] ?? false,
+  }));
+
+const typeOf: Readonly<Record<MemberKind, string>> = {
+  policies: 'policies',
+  workspaces: 'workspaces',
+  'workspace-exclusions': 'workspaces',
+  projects: 'projects',
+  'project-exclusions': 'projects',
+};
+const shared = {
+  description: z.string().max(1000).nullish(),
+  global: flag.nullish(),
+  overridable: flag.nullish(),
+  'agent-enabled': flag.nullish(),
+  'policy-tool-version': z
+    .string()
+    .max(64)
+    .regex(/^(?:|latest|\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/, 'must be latest or a version such as 1.4.0')
+    .transform((given) => (given === 'latest' ? '' : given))
+    .nullish(),
+  'policy-update-patterns': z.array(z.string().max(255)).max(100).nullish(),
+};
+const relationships = {
+  policies: many('policies'),
+  workspaces: many('workspaces'),
+  'workspace-exclusions': many('workspaces'),
+  projects: many('projects'),
+  'project-exclusions': many('projects'),
+};
+const unserved = {
+  'vcs-repo': 'sets are not read from repositories: upload a version',
+  'policies-path': 'sets are not read from repositories: upload a version',
+};
+const CreateSet = document('policy-sets', {
+  attributes: {
+    name: policyName,
+    kind: z.enum(policyKinds).nullish(),
+    'tag-selectors': selectors.nullish(),
+    ...shared,
+  },
+  relationships,
+  unserved,
+});
+const UpdateSet = document('policy-sets', {
+  attributes: { name: policyName.optional(), ...shared },
+  relationships,
+  unserved,
+});
+
+type Sent = { readonly [name: string]: unknown };
+const ids = (sent: readonly SentReference[] | undefined) => sent?.map(({ id }) => id ?? '');
+/** The lists that a document names. */
+function membersOf(body: {
+  policies?: SentReference[];
+  workspaces?: SentReference[];
+  workspaceExclusions?: SentReference[];
+  projects?: SentReference[];
+  projectExclusions?: SentReference[];
+}): sets.Members {
+  return {
+    policies: ids(body.policies),
+    workspaces: ids(body.workspaces),
+    'workspace-exclusions': ids(body.workspaceExclusions),
+    projects: ids(body.projects),
+    'project-exclusions': ids(body.projectExclusions),
+  };
+}
+
+const inOrganization = '/organizations/:organization_name/policy-sets';
+const byId = '/policy-sets/:policy_set_id';
+const include = [
+  ...['policies', 'workspaces', 'workspace_exclusions', 'projects', 'project_exclusions'],
+  ...['newest_version', 'current_version', 'organization'],
+];
+
+const ofOrganization = endpoints(organizationPolicy, setSerializer, {
+  visible: (access, { id }) => access.isMember(id),
+  organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
+});
+const ofSet = endpoints(policyPolicy, setSerializer, { visible: readsPolicies });
+const loadOrganization = ({ db, env, params }: Lookup<typeof inOrganization>) =>
+  organizations.findByName(db, env, params.organization_name);
+const load = async ({ db, params }: LookupBy<'policy_set_id'>) => (await sets.findSets(db, [params.policy_set_id]))[0];
+
+const index = ofOrganization.list(inOrganization, {
+  summary: 'List the policy sets of an organization by name.',
+  query: { 'search[name]': 'A part of the name.', 'filter[kind]': 'opa or sentinel.' },
+  include,
+  load: loadOrganization,
+  run: ({ db, target, query, page }) =>
+    sets.listSets(db, target.id, { name: query.get('search[name]'), kind: query.get('filter[kind]') }, page!),
+});
+
+const create = ofOrganization.post(inOrganization, {
+  summary: 'Create a policy set.',
+  requires: 'can-update-polengine',
+  include,
+  body: CreateSet,
+  load: loadOrganization,
+  run: ({ db, target, body, ...call }) =>
+    sets.createSet(db, actorOf(call), target.id, body, membersOf(body), selectorsOf(body.tagSelectors ?? [])),
+});
+
+const show = ofSet.get(byId, { summary: 'Show a policy set.', include, load, run: async ({ target }) => target });
+
+const update = ofSet.patch(byId, {
+  summary: 'Change a policy set; lists that are given replace.',
+  requires: 'can-manage',
+  include,
+  body: UpdateSet,
+  load,
+  run: ({ db, target, body, ...call }) => sets.updateSet(db, actorOf(call), target, body, membersOf(body)),
+});
+
+const destroy = ofSet.remove(byId, {
+  summary: 'Delete a policy set with its versions and parameters; its policies stay.',
+  requires: 'can-manage',
+  load,
+  run: ({ db, target, ...call }) => sets.removeSet(db, actorOf(call), target),
+});
+
+const membership = memberKinds.flatMap((list): Endpoint[] => {
+  const path = `${byId}/relationships/${list}` as const;
+  const named = list.replace('-', ' ');
+  const shape = { requires: 'can-manage', body: references(typeOf[list]), load } as const;
+  return [
+    ofSet.command('POST')(path, {
+      ...shape,
+      summary: `Add ${named} to a policy set.`,
+      run: async ({ db, target, body, ...call }) => {
+        await sets.addMembers(db, actorOf(call), target, list, ids(body)!);
+      },
+    }),
+    ofSet.command('DELETE')(path, {
+      ...shape,
+      summary: `Take ${named} out of a policy set.`,
+      run: async ({ db, target, body, ...call }) => {
+        await sets.removeMembers(db, actorOf(call), target, list, ids(body)!);
+      },
+    }),
+  ];
+});
+
+const Selectors = freeForm<TagSelector[]>(
+  (raw) => {
+    const parsed = selectors.safeParse((raw as Sent | undefined)?.data);
+    if (parsed.success) return selectorsOf(parsed.data);
+    throw invalidAll(
+      parsed.error.issues.map(({ path, message }) => ({ path: ['data', ...path.map(String)], message })),
+    );
+  },
+  {
+    type: 'object',
+    required: ['data'],
+    properties: {
+      data: {
+        type: 'array',
+        maxItems: sets.mostSelectors,
+        items: {
+          type: 'object',
+          required: ['tag-key'],
+          properties: {
+            'tag-key': { type: 'string' },
+            'tag-value': { type: 'string', nullable: true },
+            'is-exclude': { type: 'boolean' },
+          },
+        },
+      },
+    },
+  },
+  false,
+);
+const tagSelectors = (['POST', 'DELETE'] as const).map((method) =>
+  ofSet.command(method)(`${byId}/tag-selectors`, {
+    summary: `${method === 'POST' ? 'Add' : 'Take out'} tags by which a policy set reaches workspaces, or keeps away from them.`,
+    requires: 'can-manage',
+    body: Selectors,
+    load,
+    run: async ({ db, target, body, ...call }) => {
+      await sets.changeSelectors(db, actorOf(call), target, method === 'POST' ? 'add' : 'remove', body);
+    },
+  }),
+);
+
+/** Sets of policies. */
+export const policySetResource: Resource = {
+  name: 'policy-sets',
+  endpoints: [
+    index,
+    create,
+    show,
+    update,
+    destroy,
+    ...membership,
+    ...tagSelectors,
+    ...parameterEndpoints,
+    ...setVersionEndpoints,
+  ],
+  includable: {
+    'policy-sets': includable<PolicySet>({
+      serializer: setSerializer,
+      load: sets.findSets,
+      visible: readsPolicies,
+      organizationsOf: ({ organizationId }) => [organizationId],
+    }),
+    'policy-set-versions': setVersionsIncluded,
+  },
+};

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { invalid } from '@keystead/jsonapi';
+import { Refusal } from '@keystead/refusal';
+import type { PolicySetVersion as Row } from '../../../generated/prisma/client';
+import { type Actor, recordChange } from '../../../kernel/audit/audit';
+import { keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import { type Database, still } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { ArchiveCheck, BadArchive } from '../../runs/configuration-versions/archive-check';
+import type { PolicyKind } from '../../runs/runs/stages/policies';
+import { stampNow } from '../../runs/runs/transition';
+import { isPolicyFile, readPolicyFiles } from './policy-files';
+import { findSets, type PolicySet, setChange } from './policy-set';
+
+/** Files of a set, uploaded at once. */
+export interface SetVersion extends Row {
+  readonly organizationId: string;
+  readonly set: PolicySet;
+  /** Only for those who may upload. */
+  readonly uploadUrl?: string;
+}
+
+const mostVersions = 1000;
+const mostBytes = 10 * 1024 * 1024;
+const mostEntries = 5000;
+/** Of all files that are kept. */
+const mostText = 10 * 1024 * 1024;
+
+/** Versions by id, in no order; unknown ones are left out. */
+export async function findVersions(db: Database, ids: readonly string[]): Promise<SetVersion[]> {
+  const rows = await db.prisma.policySetVersion.findMany({ where: { id: { in: [...ids] } } });
+  const sets = await findSets(
+    db,
+    rows.map(({ policySetId }) => policySetId),
+  );
+  return rows.flatMap((row) => {
+    const set = sets.find(({ id }) => id === row.policySetId);
+    return set ? { ...row, organizationId: set.organizationId, set } : [];
+  });
+}
+
+/** Announces a version. Throws `invalid` for a set with policies that are managed one by one. */
+export async function createVersion(db: Database, actor: Actor, { id: policySetId }: PolicySet): Promise<SetVersion> {
+  const id = newId('polsetver');
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'policy_set', policySetId);
+    const [set] = await findSets(tx, [policySetId]);
+    if (still(set).policyIds.length > 0) throw invalid('policies', 'must be taken out of the set first');
+    if ((await tx.prisma.policySetVersion.count({ where: { policySetId } })) >= mostVersions) {
+      throw invalid('version', `is one too many: a set has ${mostVersions} versions at most`);
+    }
+    await tx.prisma.policySetVersion.create({ data: { id, policySetId } });
+    await stamp(tx, id, 'pending-at');
+    await recordChange(tx, actor, { ...setChange(still(set), 'version-create'), after: { version: id } });
+    return still((await findVersions(tx, [id]))[0]);
+  });
+}
+
+const stamp = (tx: Database, id: string, name: string) => tx.prisma.$executeRaw`
+  UPDATE policy_set_version SET timestamps = timestamps || jsonb_build_object(${name}::text, ${stampNow}), updated_at = now()
+   WHERE id = ${id}`;
+
+/**
+ * Takes the archive of a version, once; the same again changes nothing. Policies that cannot be read make the version errored, with the
+ * reason, and the set keeps the one that it has.
+ */
+export async function uploadVersion(
+  db: Database,
+  env: Pick<Environment, 'keyring' | 'largeUploads'>,
+  actor: Actor,
+  version: SetVersion,
+  source: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const kind = version.set.kind as PolicyKind;
+  const digest = createHash('sha256');
+  let text = 0;
+  let size = 0;
+  const check = new ArchiveCheck({ bytes: 4 * mostBytes, entries: mostEntries }, (name, bytes) => {
+    if (!isPolicyFile(kind, name)) return false;
+    text += bytes;
+    if (text > mostText) throw new BadArchive(`the policies have more than ${mostText} bytes`);
+    return true;
+  });
+  try {
+    for await (const piece of source) {
+      size += piece.length;
+      if (size > mostBytes) throw new Refusal('too-large', `the archive is larger than ${mostBytes} bytes`);
+      digest.update(piece);
+      await check.write(piece);
+    }
+    await check.end();
+    const read = await env.largeUploads.run(() => readPolicyFiles(kind, check.kept), version.organizationId);
+    const about = Buffer.from(JSON.stringify(read));
+    const { id } = await writeBlob(db, env.keyring, Readable.from([about]), { limit: about.length, provisional: true });
+    if (!(await publish(db, actor, version, id, digest.digest()))) await removeBlob(db, id);
+  } catch (error) {
+    check.close();
+    if (!(error instanceof BadArchive)) throw error;
+    const data = { status: 'errored', error: error.message };
+    const { count } = await db.prisma.policySetVersion.updateMany({ where: { id: version.id, blobId: null }, data });
+    if (count > 0) await stamp(db, version.id, 'errored-at');
+    throw new Refusal('invalid', error.message);
+  }
+}
+
+/** False: the version has these files already. Throws `conflict` where it has others. */
+async function publish(db: Database, actor: Actor, { id, set }: SetVersion, blobId: string, given: Buffer) {
+  return db.transaction(async (tx) => {
+    if (!(await lockRow(tx, 'policy_set', set.id))) throw new Refusal('missing', '');
+    const before = await tx.prisma.policySetVersion.findUnique({ where: { id } });
+    if (!before) throw new Refusal('missing', '');
+    if (before.digest && given.equals(before.digest)) return false;
+    if (before.blobId)
+      throw new Refusal('conflict', 'this version has its files already, and does not change any more');
+    await keepBlob(tx, blobId);
+    const data = { blobId, digest: new Uint8Array(given), status: 'ready', error: null };
+    await tx.prisma.policySetVersion.update({ where: { id }, data });
+    await stamp(tx, id, 'ready-at');
+    const digest = given.toString('hex');
+    await recordChange(tx, actor, { ...setChange(set, 'version-publish'), after: { version: id, digest } });
+    return true;
+  });
+}

@@ -1,0 +1,91 @@
+import { choice, hasOne, instant, text, timestamps, toOne } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { actorOf } from '../../../kernel/audit/audit';
+import { signedUrl } from '../../../kernel/blobs/signed-urls';
+import { type Endpoint, endpoints, includable, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { policyPolicy, readsPolicies } from './policy';
+import { findSets } from './policy-set';
+import { createVersion, findVersions, type SetVersion, uploadVersion } from './set-version';
+
+const versionSerializer = serializerOf<SetVersion>()({
+  type: 'policy-set-versions',
+  shape: {
+    source: choice(['tfe-api']),
+    status: choice(['pending', 'ready', 'errored']),
+    'status-timestamps': timestamps,
+    error: text.nullable(),
+    'error-message': text.nullable(),
+    'ingress-attributes': z.null(),
+    'created-at': instant,
+    'updated-at': instant,
+  },
+  relations: { 'policy-set': hasOne('policy-sets') },
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/policy-set-versions/${id}`,
+  links: ({ uploadUrl }): Record<string, string> => (uploadUrl ? { upload: uploadUrl } : {}),
+  attributes: (version) => ({
+    source: 'tfe-api',
+    status: version.status,
+    'status-timestamps': version.timestamps,
+    error: version.error === null ? null : 'invalid archive',
+    'error-message': version.error,
+    // None come from repositories.
+    'ingress-attributes': null,
+    'created-at': version.createdAt,
+    'updated-at': version.updatedAt,
+  }),
+  relationships: ({ policySetId }) => ({ 'policy-set': toOne('policy-sets', policySetId) }),
+});
+
+const byId = '/policy-set-versions/:policy_set_version_id';
+const archive = `${byId}/object/policies.tar.gz` as const;
+const ofVersion = endpoints(policyPolicy, versionSerializer, { visible: readsPolicies });
+const load = async ({ db, params }: LookupBy<'policy_set_version_id'>) =>
+  (await findVersions(db, [params.policy_set_version_id]))[0];
+
+/** Says where to upload a version that has no files. */
+const withUpload = (env: Environment, version: SetVersion): SetVersion =>
+  version.blobId
+    ? version
+    : { ...version, uploadUrl: signedUrl(env, 'PUT', archive.replace(':policy_set_version_id', version.id)) };
+
+const create = ofVersion.post('/policy-sets/:policy_set_id/versions', {
+  summary: 'Announce a version of a policy set; the answer says where to upload it.',
+  requires: 'can-manage',
+  load: async ({ db, params }: LookupBy<'policy_set_id'>) => (await findSets(db, [params.policy_set_id]))[0],
+  run: ({ db, target, ...call }) => createVersion(db, actorOf(call), target),
+  adds: (made, env) => withUpload(env, made),
+});
+
+const show = ofVersion.get(byId, {
+  summary: 'Show a version of a policy set.',
+  load,
+  run: async ({ env, access, target }) =>
+    policyPolicy['can-manage'](access, target) ? withUpload(env, target) : target,
+});
+
+const upload = ofVersion.raw('PUT')(archive, {
+  summary: 'Upload the archive of a version, a gzip tar.',
+  answers: { 200: { description: 'It is what judges from now on.' } },
+  takes: 'application/octet-stream',
+  refuses: [409, 413, 422],
+  link: 'only',
+  requires: 'can-manage',
+  streams: true,
+  load,
+  run: async ({ db, env, target, request, ...call }) => {
+    await uploadVersion(db, env, actorOf({ ...call, request }), target as SetVersion, request.stream!);
+    return { status: 200, headers: {}, body: '' };
+  },
+});
+
+/** Versions of policy sets, by upload. */
+export const setVersionEndpoints: readonly Endpoint[] = [create, show, upload];
+
+export const setVersionsIncluded = includable<SetVersion>({
+  serializer: versionSerializer,
+  load: findVersions,
+  visible: readsPolicies,
+  organizationsOf: ({ organizationId }) => [organizationId],
+});

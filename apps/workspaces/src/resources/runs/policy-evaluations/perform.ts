@@ -1,0 +1,183 @@
+import type { Readable } from 'node:stream';
+import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../../generated/prisma/client';
+import { readBlob, readWholeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { Claims, inSeconds, keptFor, type Taken } from '../../connections/git-hosts/claims';
+import { Turns } from '../../connections/git-hosts/turns';
+import { type Candidate, openValue } from '../../workspaces/variable-sets/reaching';
+import type { JudgingPolicy, PolicyOutcome, SetVerdict } from '../runs/stages/policies';
+import { takeVerdicts } from '../runs/stages/settle';
+import { lockRunIfThere } from '../runs/transition';
+import { runInput } from './run-input';
+
+/** A set with everything that it takes to judge by it. */
+export interface JudgingSet {
+  readonly id: string;
+  /** An exact version of the program; null for any. */
+  readonly toolVersion: string | null;
+  readonly policies: readonly JudgingPolicy[];
+  /** Texts by path. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly parameters: readonly { readonly key: string; readonly value: string; readonly sensitive: boolean }[];
+}
+
+/** What sets are to judge. */
+export interface JudgedPlan {
+  readonly run: object;
+  /** The plan in JSON, as it is stored. */
+  readonly plan: Readable;
+}
+
+/** What judges plans by policies of OPA. Answers for every set; only faults are thrown. */
+export interface PolicyEngine {
+  judge(sets: readonly JudgingSet[], judged: JudgedPlan): Promise<SetVerdict[]>;
+}
+
+interface DueEvaluation {
+  readonly task_stage_id: string;
+  readonly kind: string;
+  readonly is_late: boolean;
+}
+
+const base = { table: 'policy_evaluation', keys: ['id'], lease: keptFor, tieBreak: 'created_at' } as const;
+const byWorkers = new Claims({ ...base, only: "x.status = 'running' AND x.kind = 'opa' AND x.ends_at > now()" });
+/** What no worker is needed for, or none came for. */
+const byService = new Claims({
+  ...base,
+  only: `x.status = 'running' AND (x.kind <> 'opa' OR x.ends_at <= now()
+    OR NOT EXISTS (SELECT 1 FROM policy_set_outcome o WHERE o.policy_evaluation_id = x.id))`,
+});
+const columns = Prisma.sql`x.task_stage_id, x.kind, x.ends_at <= now() AS is_late`;
+/** An evaluation that fails so often is an error. */
+const mostAttempts = 5;
+
+type TakenEvaluation = Taken<'id', DueEvaluation>;
+interface JudgingParts {
+  readonly db: Database;
+  readonly keyring: Keyring;
+}
+
+/** Judges the plans that wait for it. For any number of workers. */
+export function performEvaluations(
+  parts: JudgingParts & { readonly engine: PolicyEngine },
+  turns = new Turns(),
+): Promise<void> {
+  return turns.each(
+    50,
+    (busy) => byWorkers.take<DueEvaluation>(parts.db, busy, columns),
+    (due) => judge(parts, due),
+    (due) => byWorkers.keep(parts.db, due),
+  );
+}
+
+/** Ends evaluations that nothing judges: of Sentinel, of sets that do not reach the workspace any more, and late ones. */
+export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Promise<void> {
+  return turns.each(
+    50,
+    (busy) => byService.take<DueEvaluation>(parts.db, busy, columns),
+    (due) => refuse(parts, due, due.is_late ? late : unserved),
+  );
+}
+
+const late = 'No worker with a program of OPA has judged within ten minutes';
+const unserved = 'Policies of Sentinel are kept, but not run here: rewrite them for OPA';
+
+async function judge(
+  { engine, ...parts }: JudgingParts & { readonly engine: PolicyEngine },
+  due: TakenEvaluation,
+): Promise<void> {
+  const { db, keyring } = parts;
+  if (due.attempts > mostAttempts)
+    return refuse(parts, due, 'The worker failed several times while it judged; its log says why');
+  const [plan] = await db.prisma.$queryRaw<{ run_id: string; blob_id: string | null }[]>`
+    SELECT s.run_id, p.json_blob_id AS blob_id FROM task_stage s JOIN run_phase p ON p.run_id = s.run_id AND p.kind = 'plan'
+     WHERE s.id = ${due.task_stage_id}`;
+  const run = plan && (await runInput(db, plan.run_id));
+  const json = plan?.blob_id ? await readBlob(db, keyring, plan.blob_id) : undefined;
+  if (!run || !json) return refuse(parts, due, 'The plan is not there any more');
+  const loaded = await setsOf(parts, due.id);
+  const verdicts = await engine
+    .judge(
+      loaded.flatMap((one) => ('set' in one ? one.set : [])),
+      { run, plan: json },
+    )
+    .catch(async (error: unknown) => {
+      await byWorkers.end(db, due, inSeconds(2 ** due.attempts));
+      throw error;
+    })
+    .finally(() => json.destroy());
+  await conclude(parts, due, [...verdicts, ...loaded.flatMap((one) => ('verdict' in one ? one.verdict : []))]);
+}
+
+async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string) {
+  const rows = await db.prisma.policySetOutcome.findMany({ where: { policyEvaluationId } });
+  return Promise.all(
+    rows.map(async (row): Promise<{ set: JudgingSet } | { verdict: SetVerdict }> => {
+      const { id, policySetId, policySetVersionId, toolVersion } = row;
+      const own = row.policies as unknown as readonly JudgingPolicy[];
+      const found = policySetVersionId === null ? ownFiles(own) : await versionFiles(db, keyring, policySetVersionId);
+      if (!found) return { verdict: { id, error: 'The version of the set is not there any more', outcomes: [] } };
+      const parameters = await db.prisma.$queryRaw<Candidate[]>`
+        SELECT id, key, value, sealed, sensitive FROM variable WHERE policy_set_id = ${policySetId} ORDER BY key`;
+      const opened = parameters.map((one) => ({
+        key: one.key,
+        value: openValue(keyring, one),
+        sensitive: one.sensitive,
+      }));
+      return { set: { id, toolVersion, ...found, parameters: opened } };
+    }),
+  );
+}
+
+const ownFiles = (policies: readonly JudgingPolicy[]) => ({
+  policies,
+  files: Object.fromEntries(policies.map(({ name, text }) => [`${name}.rego`, text ?? ''])),
+});
+
+/** The policies of a version, and their files; undefined where it is gone. */
+async function versionFiles(
+  db: Database,
+  keyring: Keyring,
+  id: string,
+): Promise<Pick<JudgingSet, 'policies' | 'files'> | undefined> {
+  const version = await db.prisma.policySetVersion.findUnique({ where: { id }, select: { blobId: true } });
+  const bytes = version?.blobId ? await readWholeBlob(db, keyring, version.blobId) : undefined;
+  return bytes && (JSON.parse(bytes.toString('utf8')) as Pick<JudgingSet, 'policies' | 'files'>);
+}
+
+/** What is said of policies that were not run. */
+export const unjudged = (policies: readonly JudgingPolicy[]): PolicyOutcome[] =>
+  policies.map(({ name, query, enforcementLevel, description, digest }) => ({
+    policy_name: name,
+    query,
+    enforcement_level: enforcementLevel,
+    description,
+    digest,
+    status: 'errored',
+    output: [],
+  }));
+
+async function refuse(parts: JudgingParts, due: TakenEvaluation, error: string): Promise<void> {
+  const loaded = await setsOf(parts, due.id);
+  const verdicts = loaded.map((one) =>
+    'verdict' in one ? one.verdict : { id: one.set.id, error, outcomes: unjudged(one.set.policies) },
+  );
+  await conclude(parts, due, verdicts);
+}
+
+/** Takes the verdicts, unless the evaluation ended meanwhile, or another worker has it. */
+async function conclude(
+  { db, keyring }: JudgingParts,
+  due: TakenEvaluation,
+  verdicts: readonly SetVerdict[],
+): Promise<void> {
+  const [stage] = await db.prisma.$queryRaw<{ run_id: string }[]>`
+    SELECT run_id FROM task_stage WHERE id = ${due.task_stage_id}`;
+  if (!stage) return;
+  await db.transaction(async (tx) => {
+    const run = await lockRunIfThere(tx, keyring, stage.run_id);
+    if (!run || !(await byWorkers.end(tx, due, Prisma.sql`NULL`))) return;
+    await takeVerdicts(tx, run, due, verdicts);
+  });
+}

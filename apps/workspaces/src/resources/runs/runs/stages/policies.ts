@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto';
+import { Prisma } from '../../../../generated/prisma/client';
+import type { Database } from '../../../../kernel/database/database';
+import { newId } from '../../../../kernel/database/ids';
+import { workspaceHasBinding } from '../../../workspaces/projects/tagged';
+import { stampNow } from '../transition';
+
+/** What policies are written in. Those of Sentinel are kept, and not run. */
+export const policyKinds = ['opa', 'sentinel'] as const;
+export type PolicyKind = (typeof policyKinds)[number];
+
+/** A tag by which a set reaches workspaces, or keeps away from them; without a value one that has none. */
+export interface TagSelector {
+  readonly key: string;
+  readonly value: string | null;
+  readonly isExclude: boolean;
+}
+
+/** A policy as it judges. */
+export interface JudgingPolicy {
+  readonly name: string;
+  readonly query: string;
+  readonly enforcementLevel: string;
+  readonly description: string;
+  readonly digest: string;
+  /** Of one that is managed by itself. */
+  readonly text?: string | null;
+}
+
+/** What a policy said of a plan, by the names of the API. */
+export interface PolicyOutcome {
+  readonly policy_name: string;
+  readonly query: string;
+  readonly enforcement_level: string;
+  readonly description: string;
+  readonly digest: string;
+  readonly status: 'passed' | 'failed' | 'errored';
+  readonly output: readonly { readonly print: string }[];
+}
+
+/** What the policies of a set said; `error` is what kept the set as a whole from judging. */
+export interface SetVerdict {
+  readonly id: string;
+  readonly error: string;
+  readonly outcomes: readonly PolicyOutcome[];
+}
+
+/** How far an evaluation is. */
+export type EvaluationStatus =
+  | 'pending'
+  | 'running'
+  | 'passed'
+  | 'failed'
+  | 'errored'
+  | 'overridden'
+  | 'canceled'
+  | 'unreachable';
+
+/** By which the text of a policy is recorded: SHA-256. */
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** How long an evaluation may wait for a worker, and take. */
+const longest = Prisma.raw("interval '10 minutes'");
+
+const selected = (isExclude: boolean): Prisma.Sql => Prisma.sql`EXISTS (
+  SELECT 1 FROM jsonb_to_recordset(s.tag_selectors) AS t(key text, value text, "isExclude" boolean)
+   WHERE t."isExclude" = ${isExclude} AND ${workspaceHasBinding(Prisma.sql`t.key`, Prisma.sql`coalesce(t.value, '')`)})`;
+
+const named = (of: 'workspace' | 'project', id: string, excluded: boolean): Prisma.Sql => Prisma.sql`EXISTS (
+  SELECT 1 FROM ${Prisma.raw(`policy_set_${of}`)} x
+   WHERE x.policy_set_id = s.id AND x.${Prisma.raw(`${of}_id`)} = ${Prisma.raw(id)} AND x.excluded = ${excluded})`;
+
+/** SQL: the set s reaches the workspace w. What is kept away by one list or tag is not reached by another. */
+const reaches = Prisma.sql`s.organization_id = w.organization_id
+  AND NOT ${named('workspace', 'w.id', true)} AND NOT ${named('project', 'w.project_id', true)} AND NOT ${selected(true)}
+  AND (s.global OR ${named('workspace', 'w.id', false)} OR ${named('project', 'w.project_id', false)} OR ${selected(false)})`;
+
+const current = Prisma.sql`(SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id AND v.status = 'ready'
+  ORDER BY v.created_at DESC, v.id DESC LIMIT 1)`;
+
+/** SQL: the set s has something to judge by. */
+const judges = Prisma.sql`(${current} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
+
+/** Gives a run an evaluation after its plan for each kind of policies that reach its workspace now. */
+export async function preparePolicies(tx: Database, runId: string): Promise<void> {
+  const found = await tx.prisma.$queryRaw<{ kind: PolicyKind; organization_id: string }[]>`
+    SELECT DISTINCT s.kind, s.organization_id FROM run r JOIN workspace w ON w.id = r.workspace_id JOIN policy_set s ON ${reaches}
+     WHERE r.id = ${runId} AND NOT r.is_assessment AND ${judges}`;
+  if (found.length === 0) return;
+  const at = { runId, stage: 'post_plan' };
+  await tx.prisma.taskStage.createMany({ data: { id: newId('ts'), ...at }, skipDuplicates: true });
+  const { id: taskStageId } = await tx.prisma.taskStage.findFirstOrThrow({ where: at, select: { id: true } });
+  const data = found.map(({ kind, organization_id: organizationId }) => ({
+    id: newId('poleval'),
+    organizationId,
+    taskStageId,
+    kind,
+  }));
+  await tx.prisma.policyEvaluation.createMany({ data, skipDuplicates: true });
+}
+
+interface ReachingSet {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly kind: string;
+  readonly overridable: boolean;
+  readonly tool_version: string | null;
+  readonly version_id: string | null;
+  readonly policies: readonly Omit<JudgingPolicy, 'digest'>[];
+}
+
+/** The sets that reach a workspace now, with the texts of their policies. */
+export async function reachingSets(db: Database, workspaceId: string, setId?: string): Promise<ReachingSet[]> {
+  return db.prisma.$queryRaw<ReachingSet[]>`
+    SELECT s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
+           s.policy_tool_version AS tool_version, ${current} AS version_id,
+           (SELECT coalesce(json_agg(json_build_object('name', p.name, 'query', coalesce(p.query, ''), 'enforcementLevel',
+                     p.enforcement_level, 'description', p.description, 'text', p.content) ORDER BY p.name), '[]')
+              FROM policy_set_policy m JOIN policy p ON p.id = m.policy_id WHERE m.policy_set_id = s.id) AS policies
+      FROM workspace w JOIN policy_set s ON ${setId === undefined ? reaches : Prisma.sql`s.id = ${setId}`}
+     WHERE w.id = ${workspaceId} AND ${judges} ORDER BY s.name`;
+}
+
+/** Begins the evaluations of a stage with the policies as they are now: later changes of those do not change what judges. */
+export async function beginPolicies(tx: Database, taskStageId: string, runId: string): Promise<void> {
+  const evaluations = await tx.prisma.policyEvaluation.findMany({ where: { taskStageId, status: 'pending' } });
+  if (evaluations.length === 0) return;
+  const { workspaceId } = await tx.prisma.run.findUniqueOrThrow({
+    where: { id: runId },
+    select: { workspaceId: true },
+  });
+  const sets = await reachingSets(tx, workspaceId);
+  for (const { id, kind } of evaluations) {
+    const data = sets
+      .filter((set) => set.kind === kind)
+      .map((set) => ({
+        id: newId('psout'),
+        policyEvaluationId: id,
+        policySetId: set.id,
+        policySetName: set.name,
+        policySetDescription: set.description,
+        policySetVersionId: set.version_id,
+        toolVersion: set.tool_version,
+        overridable: set.overridable,
+        policies: set.policies.map((one) => ({ ...one, digest: digestOf(one.text ?? '') })),
+      }));
+    await tx.prisma.policySetOutcome.createMany({ data });
+    await moveEvaluation(tx, id, 'running', Prisma.sql`next_at = now(), ends_at = now() + ${longest}`);
+  }
+}
+
+/** Moves an evaluation to a status, with its timestamp. */
+export async function moveEvaluation(
+  tx: Database,
+  id: string,
+  status: EvaluationStatus,
+  also = Prisma.sql`next_at = NULL, claim = claim + 1`,
+): Promise<void> {
+  await tx.prisma.$executeRaw`
+    UPDATE policy_evaluation SET status = ${status}, updated_at = now(), ${also},
+           timestamps = timestamps || jsonb_build_object(${`${status}-at`}::text, ${stampNow}) WHERE id = ${id}`;
+}
+
+/** Whether a policy keeps a run from going on. */
+export const isAgainst = ({ enforcement_level: level, status }: PolicyOutcome): boolean =>
+  level !== 'advisory' && status !== 'passed';
+
+/** One set of an evaluation, as far as what it comes to depends on it. */
+interface JudgedSet {
+  readonly overridable: boolean;
+  readonly outcomes: unknown;
+  readonly error: string;
+}
+
+const outcomesOf = ({ outcomes }: Pick<JudgedSet, 'outcomes'>) => outcomes as readonly PolicyOutcome[];
+const blocks = (set: JudgedSet): boolean =>
+  outcomesOf(set).some(isAgainst) || (set.error !== '' && outcomesOf(set).length === 0);
+
+/** What the sets of an evaluation come to. */
+export function verdictOf(sets: readonly JudgedSet[]): 'passed' | 'failed' | 'errored' {
+  const against = sets.filter(blocks);
+  if (against.length === 0) return 'passed';
+  const failed = against.some((set) => outcomesOf(set).some((one) => isAgainst(one) && one.status === 'failed'));
+  return failed ? 'failed' : 'errored';
+}
+
+/** Whether people may let a run go on: no set that is against it forbids that. */
+export const isOverridable = (sets: readonly JudgedSet[]): boolean =>
+  sets
+    .filter(blocks)
+    .every(
+      (set) =>
+        set.overridable && !outcomesOf(set).some((one) => isAgainst(one) && one.enforcement_level === 'hard-mandatory'),
+    );
+
+/** The policies that are against a run, each with its set. */
+export const namesAgainst = (sets: readonly (JudgedSet & { readonly policySetName: string })[]): string[] =>
+  sets.filter(blocks).flatMap((set) => {
+    const names = outcomesOf(set).filter(isAgainst);
+    return names.length === 0 ? set.policySetName : names.map((one) => `${set.policySetName}/${one.policy_name}`);
+  });
+
+/** How many policies went how. */
+export function countsOf(sets: readonly Pick<JudgedSet, 'outcomes'>[]) {
+  const all = sets.flatMap(outcomesOf);
+  const failed = (isAdvisory: boolean) =>
+    all.filter((one) => one.status === 'failed' && (one.enforcement_level === 'advisory') === isAdvisory).length;
+  return {
+    'advisory-failed': failed(true),
+    'mandatory-failed': failed(false),
+    passed: all.filter(({ status }) => status === 'passed').length,
+    errored: all.filter(({ status }) => status === 'errored').length,
+  };
+}
