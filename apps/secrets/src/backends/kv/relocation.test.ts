@@ -100,6 +100,18 @@ describe('moving and copying secrets', () => {
     expect(await value('x')).toBe('x');
   });
 
+  it('moves a folder into the one above it, unless one of its secrets would take the place of another', async () => {
+    const at = fresh();
+    await put(`${at}/deep/a`, 'a');
+    await put(`${at}/deep/deep/b`, 'b');
+    await secrets.root.write('kv/move', { from: `${at}/deep/`, to: `${at}/` }).expect(200);
+    expect(await names(`${at}/`)).toEqual(['a', 'deep/b']);
+    await put(`${at}/deep/deep/b`, 'another');
+    const folder = { from: `${at}/deep/`, to: `${at}/`, overwrite: true };
+    expect((await secrets.root.write('kv/move', folder).expect(400)).body.errors[0]).toContain('would take the place');
+    expect([await value(`${at}/deep/b`), await value(`${at}/deep/deep/b`)]).toEqual(['b', 'another']);
+  });
+
   it('takes no more at once than it can hold', async () => {
     const at = fresh();
     await Promise.all(Array.from({ length: 201 }, (_, n) => put(`${at}/many/${n}`, 'v')));

@@ -118,6 +118,11 @@ async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readon
   }
   const folders = new Set(names.map((name) => name.slice(0, name.lastIndexOf('/') + 1)));
   for (const folder of folders) requireRight({ operation: 'list', path: `metadata/${from}${folder}` });
+  const sources = new Set(names.map((name) => from + name));
+  const inTheWay = names.find((name) => sources.has(to + name));
+  if (inTheWay !== undefined) {
+    throw invalid('to', `${from + inTheWay} would take the place of ${to + inTheWay}, which is in the folder as well`);
+  }
   return names.map((name) => ({ from: from + name, to: to + name }));
 }
 
