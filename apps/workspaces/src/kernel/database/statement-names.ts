@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** So many statements have names: each costs every connection memory. */
+/** This many statements have names: each costs every connection memory. */
 const MOST_NAMES = 150;
 /** A statement that came so often is taken for one that comes again. */
 const USES = 4;
