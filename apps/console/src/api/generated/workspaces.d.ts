@@ -3836,6 +3836,194 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/policies": {
+    /** List the policies of an organization by name. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policies]"?: string;
+          "filter[kind]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          "search[name]"?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PoliciesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a policy, whose text is uploaded afterwards. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description?: string | null;
+                enforce?: {
+                  mode: "advisory" | "mandatory" | "soft-mandatory" | "hard-mandatory";
+                  path?: string | null;
+                }[] | null;
+                "enforcement-level"?: "advisory" | "mandatory" | "soft-mandatory" | "hard-mandatory" | null;
+                kind?: "opa" | "sentinel";
+                name: string;
+                query?: string | null;
+              };
+              id?: string;
+              type: "policies";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PoliciesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/policy-sets": {
+    /** List the policy sets of an organization by name. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-sets]"?: string;
+          "filter[kind]"?: string;
+          include?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          "search[name]"?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsResource"][];
+              included?: (components["schemas"]["OrganizationsResource"] | components["schemas"]["PoliciesResource"] | components["schemas"]["PolicySetVersionsResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["WorkspacesResource"])[];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a policy set. */
+    post: {
+      parameters: {
+        query?: {
+          include?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "agent-enabled"?: boolean | null;
+                description?: string | null;
+                global?: boolean | null;
+                kind?: "opa" | "sentinel" | null;
+                name: string;
+                overridable?: boolean | null;
+                "policy-tool-version"?: string | null;
+                "policy-update-patterns"?: string[] | null;
+                "tag-selectors"?: {
+                  "is-exclude"?: boolean;
+                  "tag-key": string;
+                  "tag-value"?: string | null;
+                }[] | null;
+              };
+              id?: string;
+              relationships?: {
+                policies?: {
+                  data?: ({
+                    id?: string;
+                    type?: "policies";
+                  } | null)[];
+                };
+                "project-exclusions"?: {
+                  data?: ({
+                    id?: string;
+                    type?: "projects";
+                  } | null)[];
+                };
+                projects?: {
+                  data?: ({
+                    id?: string;
+                    type?: "projects";
+                  } | null)[];
+                };
+                "workspace-exclusions"?: {
+                  data?: ({
+                    id?: string;
+                    type?: "workspaces";
+                  } | null)[];
+                };
+                workspaces?: {
+                  data?: ({
+                    id?: string;
+                    type?: "workspaces";
+                  } | null)[];
+                };
+              };
+              type: "policy-sets";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["OrganizationsResource"] | components["schemas"]["PoliciesResource"] | components["schemas"]["PolicySetVersionsResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["WorkspacesResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/projects": {
     /** List the projects of an organization that the caller sees. */
     get: {
@@ -4067,6 +4255,48 @@ export interface paths {
         };
       };
     };
+    /** Change what of its repository a module follows. */
+    patch: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "vcs-repo": {
+                  branch?: string | null;
+                  "source-directory"?: string | null;
+                  "tag-prefix"?: string | null;
+                  tags?: boolean | null;
+                };
+              };
+              id?: string;
+              type: "registry-modules";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModulesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
   };
   "/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/{module_version}": {
     /** Delete a module for all providers, for one, or one version of it. */
@@ -4083,6 +4313,48 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+    /** Deprecate a version, or take that back. */
+    patch: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          module_version: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                deprecation: {
+                  "deprecated-status": "Deprecated" | "Undeprecated";
+                  link?: string | null;
+                  reason?: string | null;
+                };
+              };
+              id?: string;
+              type: "module-versions";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModuleVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -4113,6 +4385,408 @@ export interface paths {
               };
             };
           };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-modules/vcs": {
+    /** Create a module whose versions come from the tags or a branch of a repository. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "initial-version"?: string | null;
+                name?: string | null;
+                provider?: string | null;
+                "vcs-repo": {
+                  branch?: string | null;
+                  "display-identifier"?: string | null;
+                  identifier: string;
+                  "oauth-token-id"?: string | null;
+                  "organization-name"?: string | null;
+                  "source-directory"?: string | null;
+                  "tag-prefix"?: string | null;
+                  tags?: boolean | null;
+                  "vcshost-app-installation-id"?: string | null;
+                };
+              };
+              id?: string;
+              type: "registry-modules";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModulesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-providers": {
+    /** List the providers of an organization. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-providers]"?: string;
+          "filter[organization_name]"?: string;
+          "filter[registry_name]"?: string;
+          include?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          q?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProvidersResource"][];
+              included?: components["schemas"]["RegistryProviderVersionsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a provider, whose versions will be uploaded. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                name: string;
+                namespace?: string | null;
+                "registry-name": string;
+              };
+              id?: string;
+              type: "registry-providers";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProvidersResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-providers/{registry_name}/{namespace}/{provider_name}": {
+    /** Show a provider. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-providers]"?: string;
+          include?: string;
+        };
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProvidersResource"] | components["schemas"]["Nothing"];
+              included?: components["schemas"]["RegistryProviderVersionsResource"][];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a provider with all its versions. */
+    delete: {
+      parameters: {
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-providers/{registry_name}/{namespace}/{provider_name}/versions": {
+    /** List the versions of a provider. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-provider-versions]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProviderVersionsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a version of a provider; the answer says where to upload its sums and their signature. */
+    post: {
+      parameters: {
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          registry_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "key-id": string;
+                protocols?: string[] | null;
+                version: string;
+              };
+              id?: string;
+              type: "registry-provider-versions";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProviderVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-providers/{registry_name}/{namespace}/{provider_name}/versions/{provider_version}": {
+    /** Show a version of a provider. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-provider-versions]"?: string;
+        };
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          provider_version: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProviderVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a version of a provider. */
+    delete: {
+      parameters: {
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          provider_version: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-providers/{registry_name}/{namespace}/{provider_name}/versions/{provider_version}/platforms": {
+    /** List the platforms of a version. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-provider-platforms]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          provider_version: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProviderPlatformsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a platform of a version; the answer says where to upload its archive. */
+    post: {
+      parameters: {
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          provider_version: string;
+          registry_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                arch: string;
+                filename: string;
+                os: string;
+                shasum: string;
+              };
+              id?: string;
+              type: "registry-provider-platforms";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProviderPlatformsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-providers/{registry_name}/{namespace}/{provider_name}/versions/{provider_version}/platforms/{os}/{arch}": {
+    /** Show a platform of a version. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-provider-platforms]"?: string;
+        };
+        path: {
+          arch: string;
+          namespace: string;
+          organization_name: string;
+          os: string;
+          provider_name: string;
+          provider_version: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProviderPlatformsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a platform of a version. */
+    delete: {
+      parameters: {
+        path: {
+          arch: string;
+          namespace: string;
+          organization_name: string;
+          os: string;
+          provider_name: string;
+          provider_version: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        204: {
         };
       };
     };
@@ -5620,6 +6294,783 @@ export interface paths {
       };
     };
   };
+  "/api/v2/policies/{policy_id}": {
+    /** Show a policy. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policies]"?: string;
+        };
+        path: {
+          policy_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PoliciesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a policy, also from its sets. */
+    delete: {
+      parameters: {
+        path: {
+          policy_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a policy. */
+    patch: {
+      parameters: {
+        path: {
+          policy_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description?: string | null;
+                enforce?: {
+                  mode: "advisory" | "mandatory" | "soft-mandatory" | "hard-mandatory";
+                  path?: string | null;
+                }[] | null;
+                "enforcement-level"?: "advisory" | "mandatory" | "soft-mandatory" | "hard-mandatory" | null;
+                name?: string;
+                query?: string | null;
+              };
+              id?: string;
+              type: "policies";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PoliciesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policies/{policy_id}/download": {
+    /** Download the text of a policy. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policies]"?: string;
+        };
+        path: {
+          policy_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/plain": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policies/{policy_id}/upload": {
+    /** Upload the text of a policy, in place of an earlier one. */
+    put: {
+      parameters: {
+        path: {
+          policy_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/octet-stream": string;
+        };
+      };
+      responses: {
+        200: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-evaluations/{policy_evaluation_id}/policy-set-outcomes": {
+    /** List what the policies of each set said of a plan. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-set-outcomes]"?: string;
+          "filter[i][enforcement_level]"?: string;
+          "filter[i][status]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          policy_evaluation_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetOutcomesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-set-outcomes/{policy_set_outcome_id}": {
+    /** Show what the policies of a set said of a plan. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-set-outcomes]"?: string;
+        };
+        path: {
+          policy_set_outcome_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetOutcomesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-set-versions/{policy_set_version_id}": {
+    /** Show a version of a policy set. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-set-versions]"?: string;
+        };
+        path: {
+          policy_set_version_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-set-versions/{policy_set_version_id}/object/policies.tar.gz": {
+    /** Upload the archive of a version, a gzip tar. */
+    put: {
+      parameters: {
+        query?: {
+          expires?: string;
+          signature?: string;
+        };
+        path: {
+          policy_set_version_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/octet-stream": string;
+        };
+      };
+      responses: {
+        200: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}": {
+    /** Show a policy set. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-sets]"?: string;
+          include?: string;
+        };
+        path: {
+          policy_set_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["OrganizationsResource"] | components["schemas"]["PoliciesResource"] | components["schemas"]["PolicySetVersionsResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["WorkspacesResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a policy set with its versions and parameters; its policies stay. */
+    delete: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a policy set; lists that are given replace. */
+    patch: {
+      parameters: {
+        query?: {
+          include?: string;
+        };
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "agent-enabled"?: boolean | null;
+                description?: string | null;
+                global?: boolean | null;
+                name?: string;
+                overridable?: boolean | null;
+                "policy-tool-version"?: string | null;
+                "policy-update-patterns"?: string[] | null;
+              };
+              id?: string;
+              relationships?: {
+                policies?: {
+                  data?: ({
+                    id?: string;
+                    type?: "policies";
+                  } | null)[];
+                };
+                "project-exclusions"?: {
+                  data?: ({
+                    id?: string;
+                    type?: "projects";
+                  } | null)[];
+                };
+                projects?: {
+                  data?: ({
+                    id?: string;
+                    type?: "projects";
+                  } | null)[];
+                };
+                "workspace-exclusions"?: {
+                  data?: ({
+                    id?: string;
+                    type?: "workspaces";
+                  } | null)[];
+                };
+                workspaces?: {
+                  data?: ({
+                    id?: string;
+                    type?: "workspaces";
+                  } | null)[];
+                };
+              };
+              type: "policy-sets";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["OrganizationsResource"] | components["schemas"]["PoliciesResource"] | components["schemas"]["PolicySetVersionsResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["WorkspacesResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/parameters": {
+    /** List the parameters of a policy set. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vars]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          policy_set_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsVarsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a parameter of a policy set. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                category: "policy-set";
+                key: string;
+                sensitive?: boolean;
+                value?: string | null;
+              };
+              id?: string;
+              type: "vars";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsVarsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/parameters/{parameter_id}": {
+    /** Show a parameter of a policy set. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
+        path: {
+          parameter_id: string;
+          policy_set_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsVarsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a parameter of a policy set. */
+    delete: {
+      parameters: {
+        path: {
+          parameter_id: string;
+          policy_set_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a parameter of a policy set. */
+    patch: {
+      parameters: {
+        path: {
+          parameter_id: string;
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                category?: "policy-set";
+                key?: string;
+                sensitive?: boolean;
+                value?: string | null;
+              };
+              id?: string;
+              type: "vars";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetsVarsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/relationships/policies": {
+    /** Add policies to a policy set. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "policies";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Take policies out of a policy set. */
+    delete: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "policies";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/relationships/project-exclusions": {
+    /** Add project exclusions to a policy set. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "projects";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Take project exclusions out of a policy set. */
+    delete: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "projects";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/relationships/projects": {
+    /** Add projects to a policy set. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "projects";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Take projects out of a policy set. */
+    delete: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "projects";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/relationships/workspace-exclusions": {
+    /** Add workspace exclusions to a policy set. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "workspaces";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Take workspace exclusions out of a policy set. */
+    delete: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "workspaces";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/relationships/workspaces": {
+    /** Add workspaces to a policy set. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "workspaces";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Take workspaces out of a policy set. */
+    delete: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "workspaces";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/tag-selectors": {
+    /** Add tags by which a policy set reaches workspaces, or keeps away from them. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              "is-exclude"?: boolean;
+              "tag-key": string;
+              "tag-value"?: string | null;
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Take out tags by which a policy set reaches workspaces, or keeps away from them. */
+    delete: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              "is-exclude"?: boolean;
+              "tag-key": string;
+              "tag-value"?: string | null;
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-sets/{policy_set_id}/versions": {
+    /** Announce a version of a policy set; the answer says where to upload it. */
+    post: {
+      parameters: {
+        path: {
+          policy_set_id: string;
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/projects/{project_id}": {
     /** Show a project. */
     get: {
@@ -6100,6 +7551,49 @@ export interface paths {
       };
     };
   };
+  "/api/v2/registry-modules": {
+    /** Create a module whose versions come from a repository, in the organization of its connection: the older form. */
+    post: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "initial-version"?: string | null;
+                name?: string | null;
+                provider?: string | null;
+                "vcs-repo": {
+                  branch?: string | null;
+                  "display-identifier"?: string | null;
+                  identifier: string;
+                  "oauth-token-id"?: string | null;
+                  "organization-name"?: string | null;
+                  "source-directory"?: string | null;
+                  "tag-prefix"?: string | null;
+                  tags?: boolean | null;
+                  "vcshost-app-installation-id"?: string | null;
+                };
+              };
+              id?: string;
+              type: "registry-modules";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModulesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/registry-modules/{organization_name}/{module_name}/{module_provider}/versions": {
     /** Announce a version of a module; the answer says where to upload it. */
     post: {
@@ -6163,6 +7657,51 @@ export interface paths {
       };
     };
   };
+  "/api/v2/registry-modules/{registry_module_id}/actions/resync": {
+    /** Look at the repository of a module now, and try again what could not be published. */
+    post: {
+      parameters: {
+        path: {
+          registry_module_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-modules/{registry_module_id}/usages": {
+    /** List the workspaces of the organization whose newest run installed a version of a module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-module-usages]"?: string;
+          "filter[version]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          registry_module_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModuleUsagesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/registry-modules/actions/delete/{organization_name}/{module_name}": {
     /** Delete a module for all providers, for one, or one version of it: the older form. */
     post: {
@@ -6207,6 +7746,162 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-provider-platforms/{provider_platform_id}/object/provider.zip": {
+    /** Download the archive of a platform. */
+    get: {
+      parameters: {
+        query?: {
+          expires?: string;
+          "fields[registry-provider-platforms]"?: string;
+          signature?: string;
+        };
+        path: {
+          provider_platform_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/octet-stream": string;
+          };
+        };
+      };
+    };
+    /** Upload the archive of a platform. */
+    put: {
+      parameters: {
+        query?: {
+          expires?: string;
+          signature?: string;
+        };
+        path: {
+          provider_platform_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/octet-stream": string;
+        };
+      };
+      responses: {
+        200: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-provider-versions/{provider_version_id}/object/SHA256SUMS": {
+    /** Download the list of sums of a version. */
+    get: {
+      parameters: {
+        query?: {
+          expires?: string;
+          "fields[registry-provider-versions]"?: string;
+          signature?: string;
+        };
+        path: {
+          provider_version_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/octet-stream": string;
+          };
+        };
+      };
+    };
+    /** Upload the list of sums of a version. */
+    put: {
+      parameters: {
+        query?: {
+          expires?: string;
+          signature?: string;
+        };
+        path: {
+          provider_version_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/octet-stream": string;
+        };
+      };
+      responses: {
+        200: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-provider-versions/{provider_version_id}/object/SHA256SUMS.sig": {
+    /** Download the signature of the sums of a version. */
+    get: {
+      parameters: {
+        query?: {
+          expires?: string;
+          "fields[registry-provider-versions]"?: string;
+          signature?: string;
+        };
+        path: {
+          provider_version_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/octet-stream": string;
+          };
+        };
+      };
+    };
+    /** Upload the signature of the sums of a version. */
+    put: {
+      parameters: {
+        query?: {
+          expires?: string;
+          signature?: string;
+        };
+        path: {
+          provider_version_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/octet-stream": string;
+        };
+      };
+      responses: {
+        200: {
+        };
+      };
+    };
+  };
+  "/api/v2/registry-providers/{registry_provider_id}": {
+    /** Show a provider. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-providers]"?: string;
+          include?: string;
+        };
+        path: {
+          registry_provider_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProvidersResource"] | components["schemas"]["Nothing"];
+              included?: components["schemas"]["RegistryProviderVersionsResource"][];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -6819,7 +8514,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["TaskStagesResource"][];
-              included?: (components["schemas"]["RunsResource"] | components["schemas"]["TaskResultsResource"])[];
+              included?: (components["schemas"]["PolicyEvaluationsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["TaskResultsResource"])[];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
@@ -7377,7 +9072,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["TaskStagesResource"] | components["schemas"]["Nothing"];
-              included?: (components["schemas"]["RunsResource"] | components["schemas"]["TaskResultsResource"])[];
+              included?: (components["schemas"]["PolicyEvaluationsResource"] | components["schemas"]["RunsResource"] | components["schemas"]["TaskResultsResource"])[];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7388,7 +9083,7 @@ export interface paths {
     };
   };
   "/api/v2/task-stages/{task_stage_id}/actions/override": {
-    /** Let a run go on although mandatory tasks did not pass. */
+    /** Let a run go on although mandatory tasks or policies did not pass. */
     post: {
       parameters: {
         path: {
@@ -7414,6 +9109,36 @@ export interface paths {
             "application/vnd.api+json": {
               data: components["schemas"]["TaskStagesResource"] | components["schemas"]["Nothing"];
               meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/task-stages/{task_stage_id}/policy-evaluations": {
+    /** List how policies judge at a stage of a run. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-evaluations]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          task_stage_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicyEvaluationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
                 [key: string]: unknown;
               };
             };
@@ -11556,6 +13281,39 @@ export interface components {
       data: components["schemas"]["PlansReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
+    PoliciesReference: {
+      id: string;
+      type: "policies";
+    };
+    PoliciesResource: {
+      attributes: {
+        description: string;
+        enforce: {
+          mode: "advisory" | "mandatory" | "soft-mandatory" | "hard-mandatory";
+          path: string;
+        }[];
+        "enforcement-level": "advisory" | "mandatory" | "soft-mandatory" | "hard-mandatory";
+        kind: "opa" | "sentinel";
+        name: string;
+        "policy-set-count": number;
+        query: string | null;
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        organization: components["schemas"]["OrganizationsToOne"];
+        "policy-sets": components["schemas"]["PolicySetsToMany"];
+      };
+      type: "policies";
+    };
+    PoliciesToMany: {
+      data: components["schemas"]["PoliciesReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
     PolicyChecksReference: {
       id: string;
       type: "policy-checks";
@@ -11568,8 +13326,176 @@ export interface components {
       id: string;
       type: "policy-evaluations";
     };
+    PolicyEvaluationsResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        "policy-kind": "opa" | "sentinel";
+        "result-count": {
+          "advisory-failed": number;
+          errored: number;
+          "mandatory-failed": number;
+          passed: number;
+        };
+        status: "pending" | "running" | "passed" | "failed" | "errored" | "overridden" | "canceled" | "unreachable";
+        "status-timestamps": {
+          [key: string]: string;
+        } | null;
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "policy-attachable": components["schemas"]["TaskStagesToOne"];
+      };
+      type: "policy-evaluations";
+    };
     PolicyEvaluationsToMany: {
       data: components["schemas"]["PolicyEvaluationsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    PolicyEvaluationsToOne: {
+      data: components["schemas"]["PolicyEvaluationsReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    PolicySetOutcomesResource: {
+      attributes: {
+        error: string;
+        outcomes: {
+          description: string;
+          digest: string;
+          enforcement_level: string;
+          output: {
+            print: string;
+          }[];
+          policy_name: string;
+          query: string;
+          status: "passed" | "failed" | "errored";
+        }[];
+        overridable: boolean;
+        "policy-set-description": string;
+        "policy-set-name": string;
+        "policy-set-version-id": string | null;
+        "policy-tool-version": string | null;
+        result_count: {
+          "advisory-failed": number;
+          errored: number;
+          "mandatory-failed": number;
+          passed: number;
+        };
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "policy-evaluation": components["schemas"]["PolicyEvaluationsToOne"];
+      };
+      type: "policy-set-outcomes";
+    };
+    PolicySetsReference: {
+      id: string;
+      type: "policy-sets";
+    };
+    PolicySetsResource: {
+      attributes: {
+        "agent-enabled": boolean;
+        /** Format: date-time */
+        "created-at": string;
+        description: string;
+        global: boolean;
+        kind: "opa" | "sentinel";
+        name: string;
+        overridable: boolean | null;
+        "policies-path": null;
+        "policy-count": number;
+        "policy-tool-version": string | null;
+        "policy-update-patterns": string[];
+        "project-count": number;
+        "tag-selectors": {
+          "is-exclude": boolean;
+          "tag-key": string;
+          "tag-value": string | null;
+        }[];
+        /** Format: date-time */
+        "updated-at": string;
+        "vcs-repo": null;
+        versioned: boolean;
+        "workspace-count": number;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "current-version"?: components["schemas"]["PolicySetVersionsToOne"];
+        "newest-version"?: components["schemas"]["PolicySetVersionsToOne"];
+        organization: components["schemas"]["OrganizationsToOne"];
+        policies: components["schemas"]["PoliciesToMany"];
+        "project-exclusions": components["schemas"]["ProjectsToMany"];
+        projects: components["schemas"]["ProjectsToMany"];
+        "workspace-exclusions": components["schemas"]["WorkspacesToMany"];
+        workspaces: components["schemas"]["WorkspacesToMany"];
+      };
+      type: "policy-sets";
+    };
+    PolicySetsToMany: {
+      data: components["schemas"]["PolicySetsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    PolicySetsToOne: {
+      data: components["schemas"]["PolicySetsReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    PolicySetsVarsResource: {
+      attributes: {
+        category: "policy-set";
+        key: string;
+        sensitive: boolean;
+        value: string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        configurable: components["schemas"]["PolicySetsToOne"];
+      };
+      type: "vars";
+    };
+    PolicySetVersionsReference: {
+      id: string;
+      type: "policy-set-versions";
+    };
+    PolicySetVersionsResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        error: string | null;
+        "error-message": string | null;
+        "ingress-attributes": null;
+        source: "tfe-api";
+        status: "pending" | "ready" | "errored";
+        "status-timestamps": {
+          [key: string]: string;
+        } | null;
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "policy-set": components["schemas"]["PolicySetsToOne"];
+      };
+      type: "policy-set-versions";
+    };
+    PolicySetVersionsToOne: {
+      data: components["schemas"]["PolicySetVersionsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
     ProjectsReference: {
@@ -11665,13 +13591,32 @@ export interface components {
           "can-retry": boolean;
         };
         provider: string;
+        "publishing-mechanism": string | null;
         "registry-name": "private" | "public";
-        status: "pending" | "setup_complete";
+        status: "pending" | "no_version_tags" | "setup_failed" | "setup_complete";
         /** Format: date-time */
         "updated-at": string;
+        "vcs-repo": {
+          branch: string | null;
+          "display-identifier": string;
+          identifier: string;
+          "oauth-token-id": string | null;
+          "repository-http-url": string | null;
+          "service-provider": string | null;
+          "source-directory": string;
+          "tag-prefix": string;
+          tags: boolean;
+          "vcshost-app-installation-id": string | null;
+          "webhook-url": string | null;
+        } | null;
         "version-statuses": {
+          deprecation?: {
+            "deprecated-status": string;
+            link: string | null;
+            reason: string | null;
+          };
           error?: string;
-          status: "pending" | "ok" | "reg_ingress_failed";
+          status: "pending" | "cloning" | "ok" | "clone_failed" | "reg_ingress_failed";
           version: string;
         }[];
       };
@@ -11688,14 +13633,36 @@ export interface components {
       data: components["schemas"]["RegistryModulesReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
+    RegistryModuleUsagesResource: {
+      attributes: {
+        /** Format: date-time */
+        "used-at": string;
+        version: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "registry-module": components["schemas"]["RegistryModulesToOne"];
+        run: components["schemas"]["RunsToOne"];
+        workspace: components["schemas"]["WorkspacesToOne"];
+      };
+      type: "registry-module-usages";
+    };
     RegistryModuleVersionsResource: {
       attributes: {
         "commit-sha": string | null;
         /** Format: date-time */
         "created-at": string;
+        deprecation: {
+          "deprecated-status": string;
+          link: string | null;
+          reason: string | null;
+        } | null;
         error: string | null;
-        source: string;
-        status: "pending" | "ok" | "reg_ingress_failed";
+        source: "tfe-api" | "tfe-vcs";
+        status: "pending" | "cloning" | "ok" | "clone_failed" | "reg_ingress_failed";
         /** Format: date-time */
         "updated-at": string;
         version: string;
@@ -11708,6 +13675,104 @@ export interface components {
         "registry-module": components["schemas"]["RegistryModulesToOne"];
       };
       type: "registry-module-versions";
+    };
+    RegistryProviderPlatformsReference: {
+      id: string;
+      type: "registry-provider-platforms";
+    };
+    RegistryProviderPlatformsResource: {
+      attributes: {
+        arch: string;
+        filename: string;
+        os: string;
+        permissions: {
+          "can-delete": boolean;
+          "can-upload-asset": boolean;
+        };
+        "provider-binary-uploaded": boolean;
+        shasum: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "registry-provider-version": components["schemas"]["RegistryProviderVersionsToOne"];
+      };
+      type: "registry-provider-platforms";
+    };
+    RegistryProviderPlatformsToMany: {
+      data: components["schemas"]["RegistryProviderPlatformsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    RegistryProvidersReference: {
+      id: string;
+      type: "registry-providers";
+    };
+    RegistryProvidersResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        name: string;
+        namespace: string;
+        permissions: {
+          "can-delete": boolean;
+        };
+        "registry-name": "private" | "public";
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        organization: components["schemas"]["OrganizationsToOne"];
+        "registry-provider-versions": components["schemas"]["RegistryProviderVersionsToMany"];
+      };
+      type: "registry-providers";
+    };
+    RegistryProvidersToOne: {
+      data: components["schemas"]["RegistryProvidersReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    RegistryProviderVersionsReference: {
+      id: string;
+      type: "registry-provider-versions";
+    };
+    RegistryProviderVersionsResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        "key-id": string;
+        permissions: {
+          "can-delete": boolean;
+          "can-upload-asset": boolean;
+        };
+        protocols: string[];
+        "shasums-sig-uploaded": boolean;
+        "shasums-uploaded": boolean;
+        /** Format: date-time */
+        "updated-at": string;
+        version: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        platforms: components["schemas"]["RegistryProviderPlatformsToMany"];
+        "registry-provider": components["schemas"]["RegistryProvidersToOne"];
+      };
+      type: "registry-provider-versions";
+    };
+    RegistryProviderVersionsToMany: {
+      data: components["schemas"]["RegistryProviderVersionsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    RegistryProviderVersionsToOne: {
+      data: components["schemas"]["RegistryProviderVersionsReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
     };
     RelationshipLinks: {
       related: string;
@@ -12278,6 +14343,7 @@ export interface components {
         "created-at": string;
         permissions: {
           "can-override": boolean;
+          "can-override-policy": boolean;
           "can-override-tasks": boolean;
         };
         stage: "pre_plan" | "post_plan" | "pre_apply" | "post_apply";
