@@ -213,6 +213,13 @@ describe('policies', () => {
     expect((await admin.get(path).expect(200)).body.data).toEqual([]);
   });
 
+  it('of Sentinel can be uploaded together, too', async () => {
+    const { id } = await set('of-sentinel', { kind: 'sentinel' });
+    const hcl = 'policy "old" {\n  source = "./old.sentinel"\n  enforcement_level = "hard-mandatory"\n}\n';
+    const made = await version(id, await archiveOf([['sentinel.hcl', hcl]]));
+    expect((await show(`policy-set-versions/${made}`)).attributes.status).toBe('ready');
+  });
+
   it('of a set can be uploaded together, and the newest that could be read counts', async () => {
     const { id } = await set('together');
     const good = await archiveOf([

@@ -55,7 +55,7 @@ function declaredPolicy(kind: PolicyKind, file: string, one: DeclaredPolicies['p
   const parsed = z
     .object({
       name: policyName,
-      query: kind === 'opa' ? policyQuery : z.unknown(),
+      query: kind === 'opa' ? policyQuery : z.unknown().optional(),
       enforcement_level: z.enum(levelsOf[kind]),
       description: z.string().max(1000).optional(),
     })
