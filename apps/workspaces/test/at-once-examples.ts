@@ -98,6 +98,34 @@ const moduleIn = async (world: World) => {
   };
   return { at, upload: made.links.upload as string };
 };
+const ofHosts = 'needs a Git host: modules-from-git.test.ts';
+const ofSigners = 'needs keys and signatures: registry-providers.test.ts';
+const providerPath =
+  '/organizations/:organization_name/registry-providers/:registry_name/:namespace/:provider_name' as const;
+const registryProvider = (name: string, namespace: string) =>
+  resource('registry-providers', { name, namespace, 'registry-name': 'private' });
+const providerVersion = (version: string) =>
+  resource('registry-provider-versions', { version, 'key-id': 'ABCDEF', protocols: ['5.0'] });
+const platform = (os: string) =>
+  resource('registry-provider-platforms', { os, arch: 'amd64', shasum: 'ab'.repeat(32), filename: `${os}.zip` });
+/** A provider with a version and a platform, without files. */
+const providerIn = async (world: World) => {
+  const { organization } = world;
+  const name = world.fresh();
+  await world.root('POST', under(world, 'registry-providers'), registryProvider(name, organization));
+  const at = `${under(world, 'registry-providers')}/private/${organization}/${name}/versions`;
+  await world.root('POST', at, providerVersion('1.0.0'));
+  await world.root('POST', `${at}/1.0.0/platforms`, platform('linux'));
+  return {
+    organization_name: organization,
+    registry_name: 'private',
+    namespace: organization,
+    provider_name: name,
+    provider_version: '1.0.0',
+    os: 'linux',
+    arch: 'amd64',
+  };
+};
 const deletedModule = async (world: World) => ({ at: (await moduleIn(world)).at, ...once });
 const runTask = (name: string) =>
   resource('tasks', { name, url: 'http://127.0.0.1:1/', category: 'task', enabled: false });
@@ -850,6 +878,47 @@ export const examples: Readonly<Record<string, Making>> = {
     url: (await moduleIn(world)).upload,
     body: () => world.archive,
   }),
+  'POST /organizations/:organization_name/registry-modules/vcs': ofHosts,
+  'POST /registry-modules': ofHosts,
+  'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider':
+    ofHosts,
+  'POST /registry-modules/:registry_module_id/actions/resync': ofHosts,
+  'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider/:module_version':
+    async (world) => ({
+      at: (await moduleIn(world)).at,
+      body: (n) => ({
+        data: {
+          type: 'module-versions',
+          attributes: { deprecation: { 'deprecated-status': 'Deprecated', reason: String(n) } },
+        },
+      }),
+    }),
+  'POST /organizations/:organization_name/registry-providers': (world) => ({
+    at: { organization_name: world.organization },
+    body: () => registryProvider(world.fresh(), world.organization),
+  }),
+  [`DELETE ${providerPath}`]: async (world) => ({ at: await providerIn(world), ...once }),
+  [`POST ${providerPath}/versions`]: async (world) => ({
+    at: await providerIn(world),
+    body: () => providerVersion('2.0.0'),
+    ...taken,
+  }),
+  [`DELETE ${providerPath}/versions/:provider_version`]: async (world) => ({ at: await providerIn(world), ...once }),
+  [`POST ${providerPath}/versions/:provider_version/platforms`]: async (world) => ({
+    at: await providerIn(world),
+    body: () => platform('darwin'),
+    ...taken,
+  }),
+  [`DELETE ${providerPath}/versions/:provider_version/platforms/:os/:arch`]: async (world) => ({
+    at: await providerIn(world),
+    ...once,
+  }),
+  'PUT /registry-provider-versions/:provider_version_id/object/SHA256SUMS': ofSigners,
+  'PUT /registry-provider-versions/:provider_version_id/object/SHA256SUMS.sig': ofSigners,
+  'PUT /registry-provider-platforms/:provider_platform_id/object/provider.zip': ofSigners,
+  'POST /api/registry/private/v2/gpg-keys': ofSigners,
+  'PATCH /api/registry/private/v2/gpg-keys/:namespace/:key_id': ofSigners,
+  'DELETE /api/registry/private/v2/gpg-keys/:namespace/:key_id': ofSigners,
   // One at a time.
   'POST /plan-exports': async (world) => {
     const body = await planExport(world);

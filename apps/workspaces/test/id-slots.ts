@@ -38,7 +38,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'project-exclusions': 'projects',
 };
 /** Names that end like ids and are none of this service's. */
-const others = ['sso-team-id', 'owners-team-saml-role-id', 'client-id'];
+const others = ['key-id', 'sso-team-id', 'owners-team-saml-role-id', 'client-id'];
 
 let counter = 0;
 /** What has to be there besides the id, for it to be looked at. */
@@ -53,6 +53,8 @@ const needed = (path: string, method: string, slot: string): object => {
       return { ...isNew, 'vcs-repo': { identifier: 'a/b' } };
     return { ...isNew, ...(isPool ? { 'execution-mode': 'agent' } : {}) };
   }
+  if (path.endsWith('/registry-modules/vcs') || path === '/registry-modules')
+    return { ...isNew, provider: 'crane', 'vcs-repo': { identifier: 'a/b' } };
   if (path.endsWith('/projects') || path === '/projects/:project_id') {
     return { ...isNew, ...(isPool ? { 'default-execution-mode': 'agent' } : {}) };
   }

@@ -7,6 +7,7 @@ import { announced, archiveOf, configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { grant, team, teamToken } from './members';
 import { stateOf } from './run-fixture';
+import { addKey, providerZip, publishProvider, signatureOf, signingKey, sumOf, sumsOf } from './signed-provider';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
 interface Link {
@@ -132,6 +133,34 @@ describe('links that hold their own secret', () => {
       ['a.rego', 'package a'],
     ]);
     add('PUT', (await admin.post(`policy-sets/${setId}/versions`).expect(201)).body.data.links.upload, rules);
+    const providers = 'organizations/acme/registry-providers';
+    const crane = { name: 'crane', namespace: 'acme', 'registry-name': 'private' };
+    await admin.post(providers, resource('registry-providers', crane)).expect(201);
+    const own = await signingKey('acme');
+    const key = { ...own, keyId: await addKey(admin, 'acme', own) };
+    await publishProvider(workspaces, 'acme', 'crane', '1.0.0', key);
+    const given = (await admin.get('/api/registry/v1/providers/acme/crane/1.0.0/download/linux/amd64').expect(200))
+      .body;
+    for (const name of ['download_url', 'shasums_url', 'shasums_signature_url']) add('GET', given[name]);
+    const versions = `${providers}/private/acme/crane/versions`;
+    const announcedProvider = async (version: string) => {
+      const body = resource('registry-provider-versions', { version, 'key-id': key.keyId });
+      return (await admin.post(versions, body).expect(201)).body.data.links;
+    };
+    const zip = providerZip('crane', '2.0.0');
+    const sums = sumsOf([['crane.zip', zip]]);
+    const signature = await signatureOf(sums, key);
+    // The second of both is the one after which neither changes.
+    const [two, three] = [await announcedProvider('2.0.0'), await announcedProvider('3.0.0')];
+    await ask('PUT', new URL(two['shasums-sig-upload']), signature).expect(200);
+    add('PUT', two['shasums-upload'], Buffer.from(sums));
+    await ask('PUT', new URL(three['shasums-upload']), Buffer.from(sums)).expect(200);
+    add('PUT', three['shasums-sig-upload'], signature);
+    const platform = { os: 'linux', arch: 'amd64', shasum: sumOf(zip), filename: 'crane.zip' };
+    const { body: placed } = await admin
+      .post(`${versions}/2.0.0/platforms`, resource('registry-provider-platforms', platform))
+      .expect(201);
+    add('PUT', placed.data.links['provider-binary-upload'], zip);
 
     const pending = await announced(admin, workspaceId, { speculative: true });
     add('PUT', pending.attributes['upload-url'], await archiveOf());
@@ -274,7 +303,11 @@ describe('links that hold their own secret', () => {
     for (const { endpoint, url, body } of links) {
       await ask(endpoint.method, url, body).expect(200);
       // Nothing has used them, so another archive could take their place: this is none.
-      const refused = /^\/(configuration|registry-module|policy-set)-versions/.test(endpoint.path) ? 422 : 409;
+      const refused = /^\/(configuration|registry-module|policy-set)-versions|^\/registry-provider-platforms/.test(
+        endpoint.path,
+      )
+        ? 422
+        : 409;
       if (endpoint.method === 'PUT') await ask('PUT', url, Buffer.concat([body, Buffer.from('\n')])).expect(refused);
     }
   });

@@ -47,11 +47,12 @@ export async function publishProvider(
   version: string,
   key: SigningKey & { readonly keyId: string },
   systems: readonly (readonly [os: string, arch: string])[] = [['linux', 'amd64']],
-): Promise<void> {
+): Promise<{ providerId: string; versionId: string; platformId: string }> {
   const { admin } = workspaces;
   const under = `organizations/${organization}/registry-providers/private/${organization}/${name}/versions`;
   const body = resource('registry-provider-versions', { version, 'key-id': key.keyId, protocols: ['5.0'] });
-  const { links } = (await admin.post(under, body).expect(201)).body.data;
+  const { id: versionId, links, relationships } = (await admin.post(under, body).expect(201)).body.data;
+  let platformId = '';
   const archive = providerZip(name, version);
   const fileOf = (os: string, arch: string) => `terraform-provider-${name}_${version}_${os}_${arch}.zip`;
   const sums = sumsOf(systems.map(([os, arch]) => [fileOf(os, arch), archive]));
@@ -63,5 +64,7 @@ export async function publishProvider(
       .post(`${under}/${version}/platforms`, resource('registry-provider-platforms', platform))
       .expect(201);
     await putUrl(workspaces, made.body.data.links['provider-binary-upload'], archive).expect(200);
+    platformId = made.body.data.id;
   }
+  return { providerId: relationships['registry-provider'].data.id, versionId, platformId };
 }

@@ -4,6 +4,7 @@ import type { RunJob } from '../src/resources/runs/runs/jobs/jobs';
 import { archiveOf, configured, putUrl, startRun } from './configurations';
 import type { fakeWorker } from './fake-worker';
 import { stateWithOutput } from './run-fixture';
+import { addKey, publishProvider, signingKey } from './signed-provider';
 import { type Client, ref, resource, type Spoken } from './start-workspaces';
 
 /** An organization with one of everything. Nothing in it has a name that stands anywhere else. */
@@ -174,6 +175,24 @@ export async function tenant(
   );
   await putUrl(workspaces, moduleVersion.links.upload, await archiveOf()).expect(200);
 
+  const registryProvider = `${name}-provider`;
+  await makeIn('registry-providers', 'registry-providers', {
+    name: registryProvider,
+    namespace: name,
+    'registry-name': 'private',
+  });
+  const own = await signingKey(name);
+  const keyId = await addKey(owner, name, own);
+  const system = [`${crane}os`, `${crane}arch`] as const;
+  const published = await publishProvider(
+    { server: workspaces.server, admin: owner },
+    name,
+    registryProvider,
+    `1.0.0-${name}`,
+    { ...own, keyId },
+    [system],
+  );
+
   // Off, as no service is there to answer; after the runs, which have no stages of it.
   const check = { name: `${name}-task`, url: `https://tasks.${name}.test/`, category: 'task', enabled: false };
   const task = await makeIn('tasks', 'tasks', check);
@@ -254,6 +273,14 @@ export async function tenant(
       ':module_provider': crane,
       ':module_version': `1.0.0-${name}`,
       ':module_version_id': moduleVersion.id,
+      ':registry_provider_id': published.providerId,
+      ':provider_name': registryProvider,
+      ':provider_version': `1.0.0-${name}`,
+      ':provider_version_id': published.versionId,
+      ':provider_platform_id': published.platformId,
+      ':os': system[0],
+      ':arch': system[1],
+      ':key_id': keyId,
       ':task_id': task.id,
       ':workspace_task_id': workspaceTask.id,
       ':policy_id': policy.id,

@@ -26,6 +26,8 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'GET /organizations/:organization_name/runs/stream': 'organizations_runs_stream',
     // By name and by id; as a whole and in parts; and the older form of each.
     [`GET ${ofModule}/:module_provider`]: 'registry_modules_read_named',
+    'POST /registry-modules': 'registry_modules_create_from_connection',
+    [`PATCH ${ofModule}/:module_provider/:module_version`]: 'registry_modules_update_version',
     [`DELETE ${ofModule}`]: 'registry_modules_delete_of_all_providers',
     [`DELETE ${ofModule}/:module_provider/:module_version`]: 'registry_modules_delete_version',
     [`POST ${oldDelete}`]: 'registry_modules_delete_of_all_providers_post',
