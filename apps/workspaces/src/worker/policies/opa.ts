@@ -18,7 +18,7 @@ import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import type { OpaProgram } from './program';
 
 /** What policies are judged with. */
-export interface OpaParts {
+interface OpaParts {
   readonly programs: readonly OpaProgram[];
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;

@@ -11,7 +11,7 @@ export interface DeclaredPolicies {
 }
 
 /** The policies of a version, and the files that they are in. */
-export interface PolicyFiles {
+interface PolicyFiles {
   readonly policies: readonly JudgingPolicy[];
   readonly files: Readonly<Record<string, string>>;
 }

@@ -24,7 +24,7 @@ export interface PolicySet extends Omit<Row, 'tagSelectors'> {
 }
 
 /** What a request says of a set besides its members. */
-export interface PolicySetInput {
+interface PolicySetInput {
   readonly name?: string;
   readonly kind?: PolicyKind | null;
   readonly description?: string | null;

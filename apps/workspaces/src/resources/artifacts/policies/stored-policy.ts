@@ -45,7 +45,7 @@ const mostPolicies = 2000;
 export const mostText = 256 * 1024;
 
 /** What a request says of a policy. */
-export interface SentPolicy {
+interface SentPolicy {
   readonly name?: string;
   readonly kind?: PolicyKind;
   readonly query?: string | null;

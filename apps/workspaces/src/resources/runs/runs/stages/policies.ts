@@ -46,7 +46,7 @@ export interface SetVerdict {
 }
 
 /** How far an evaluation is. */
-export type EvaluationStatus =
+type EvaluationStatus =
   | 'pending'
   | 'running'
   | 'passed'
@@ -111,14 +111,14 @@ interface ReachingSet {
 }
 
 /** The sets that reach a workspace now, with the texts of their policies. */
-export async function reachingSets(db: Database, workspaceId: string, setId?: string): Promise<ReachingSet[]> {
+async function reachingSets(db: Database, workspaceId: string): Promise<ReachingSet[]> {
   return db.prisma.$queryRaw<ReachingSet[]>`
     SELECT s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
            s.policy_tool_version AS tool_version, ${current} AS version_id,
            (SELECT coalesce(json_agg(json_build_object('name', p.name, 'query', coalesce(p.query, ''), 'enforcementLevel',
                      p.enforcement_level, 'description', p.description, 'text', p.content) ORDER BY p.name), '[]')
               FROM policy_set_policy m JOIN policy p ON p.id = m.policy_id WHERE m.policy_set_id = s.id) AS policies
-      FROM workspace w JOIN policy_set s ON ${setId === undefined ? reaches : Prisma.sql`s.id = ${setId}`}
+      FROM workspace w JOIN policy_set s ON ${reaches}
      WHERE w.id = ${workspaceId} AND ${judges} ORDER BY s.name`;
 }
 
@@ -163,7 +163,7 @@ export async function moveEvaluation(
 }
 
 /** Whether a policy keeps a run from going on. */
-export const isAgainst = ({ enforcement_level: level, status }: PolicyOutcome): boolean =>
+const isAgainst = ({ enforcement_level: level, status }: PolicyOutcome): boolean =>
   level !== 'advisory' && status !== 'passed';
 
 /** One set of an evaluation, as far as what it comes to depends on it. */
