@@ -54,7 +54,7 @@ const configFields = {
     92,
     often(one('«address:0»', '«address:0»', '«address:0»'), one<unknown>('', '«wrong:0»', 'x', '{{username}}')),
   ],
-  username: [95, often(one('«manager:0»'), one<unknown>('nobody', '', null, 'a:b'))],
+  username: [95, often(one('«manager:0»'), one<unknown>('absent', '', null, 'a:b'))],
   password: [95, often(one('«password:0»'), one<unknown>('wrong', '', null))],
   allowed_roles: [85, allowed],
   verify_connection: [30, bool],

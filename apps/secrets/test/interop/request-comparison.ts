@@ -23,7 +23,7 @@ export interface Comparison {
   readonly type: string;
   /** The requests of the nth run. Each has its own mount; those at the same moment do not meet. */
   readonly runOf: (index: number) => readonly ComparedRequest[];
-  /** Runs are begun until so many requests were answered. A run ends early where one changed what is stored on one side only. */
+  /** Runs are begun until this number of requests was answered. A run ends early where one changed what is stored on one side only. */
   readonly total: number;
   /** Runs at the same moment. */
   readonly lanes?: number;
