@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { agentExamples } from './at-once-agents';
 import { stateOf } from './run-fixture';
+import { signingKey } from './signed-provider';
 import { ref, resource } from './start-workspaces';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
@@ -916,7 +917,11 @@ export const examples: Readonly<Record<string, Making>> = {
   'PUT /registry-provider-versions/:provider_version_id/object/SHA256SUMS': ofSigners,
   'PUT /registry-provider-versions/:provider_version_id/object/SHA256SUMS.sig': ofSigners,
   'PUT /registry-provider-platforms/:provider_platform_id/object/provider.zip': ofSigners,
-  'POST /api/registry/private/v2/gpg-keys': ofSigners,
+  'POST /api/registry/private/v2/gpg-keys': async ({ organization }) => {
+    const { publicKey } = await signingKey('Ann');
+    const body = resource('gpg-keys', { namespace: organization, 'ascii-armor': publicKey });
+    return { body: () => body, ...taken };
+  },
   'PATCH /api/registry/private/v2/gpg-keys/:namespace/:key_id': ofSigners,
   'DELETE /api/registry/private/v2/gpg-keys/:namespace/:key_id': ofSigners,
   // One at a time.

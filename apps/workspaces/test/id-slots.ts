@@ -38,7 +38,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'project-exclusions': 'projects',
 };
 /** Names that end like ids and are none of this service's. */
-const others = ['key-id', 'sso-team-id', 'owners-team-saml-role-id', 'client-id'];
+const others = ['key-id', 'tag-selectors', 'sso-team-id', 'owners-team-saml-role-id', 'client-id'];
 
 let counter = 0;
 /** What has to be there besides the id, for it to be looked at. */

@@ -68,7 +68,7 @@ describe('modules of the registry', () => {
   const locate = async (by: Client, address: string) =>
     (await by.get(`${protocol}/${address}/download`)).headers['x-terraform-get'];
 
-  it('are created, published by upload, described, and fetched by the protocol of the tools', async () => {
+  it('are created, published by upload, described, and fetched by the protocol of the tools (WV.31)', async () => {
     const made = await create('quay');
     expect(made).toMatchObject({
       id: expect.stringMatching(/^mod-/),

@@ -51,7 +51,7 @@ describe('providers of the registry', () => {
   const installable = async (name: string, by: Client = admin) =>
     (await by.get(`${protocol}/acme/${name}/versions`).expect(200)).body.versions;
 
-  it('are created, signed, uploaded for each system, and found by the protocol of the tools', async () => {
+  it('are created, signed, uploaded for each system, and found by the protocol of the tools (WV.28)', async () => {
     const made = (await create('crane').expect(201)).body.data;
     expect(made).toMatchObject({
       attributes: {

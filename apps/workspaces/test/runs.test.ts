@@ -22,7 +22,7 @@ describe('runs', () => {
       status: 'planned',
       'has-changes': true,
       actions: { 'is-confirmable': true, 'is-cancelable': false, 'is-discardable': true, 'is-force-cancelable': false },
-      permissions: { 'can-apply': true, 'can-force-cancel': true, 'can-override-policy-check': false },
+      permissions: { 'can-apply': true, 'can-force-cancel': true, 'can-override-policy-check': true },
     });
     await act(id, 'apply', { comment: 'looks good' }).expect(202, '');
     expect(await statusOf(id)).toBe('apply_queued');

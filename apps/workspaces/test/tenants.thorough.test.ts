@@ -54,25 +54,35 @@ const ofMembers = [
   'GET /organizations/:organization_name/varsets',
   'GET /organizations/:organization_name/tasks :task_id',
   'GET /tasks/:task_id',
-  'GET /organizations/:organization_name/policies :policy_id :policy_set_id',
-  'GET /policies/:policy_id :policy_set_id',
-  'GET /policies/:policy_id/download',
-  'GET /organizations/:organization_name/policy-sets :policy_id :policy_set_id :policy_set_version_id',
-  'GET /policy-sets/:policy_set_id :policy_id',
-  'GET /policy-set-versions/:policy_set_version_id',
   'GET /organizations/:organization_name/runs',
   'GET /organizations/:organization_name/runs/queue',
   'GET /organizations/:organization_name/capacity',
   // Both report runs that the caller sees, and none to callers who see none.
   'GET /organizations/:organization_name/run-counts',
   'GET /organizations/:organization_name/runs/stream',
-  // Members read modules, and the tools with their tokens.
-  'GET /organizations/:organization_name/registry-modules :registry_module_id :module_name :module_provider :module_version',
-  'GET /organizations/:organization_name/registry-modules/private/:namespace/:module_name/:module_provider :registry_module_id :module_version',
-  'GET /registry-modules/:registry_module_id :module_name :module_provider :module_version',
-  'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/versions :module_version',
+  // Members read modules, providers and policies, and the tools with their tokens.
+  'GET /organizations/:organization_name/registry-modules :registry_module_id :module_name :module_provider :module_version :provider_version',
+  'GET /organizations/:organization_name/registry-modules/private/:namespace/:module_name/:module_provider :registry_module_id :module_version :provider_version',
+  'GET /registry-modules/:registry_module_id :module_name :module_provider :module_version :provider_version',
+  'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/versions :module_version :provider_version',
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version/download',
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version',
+  'GET /organizations/:organization_name/registry-providers :registry_provider_id :provider_name :provider_version_id',
+  'GET /organizations/:organization_name/registry-providers/private/:namespace/:provider_name :registry_provider_id :provider_version_id',
+  'GET /registry-providers/:registry_provider_id :provider_name :provider_version_id',
+  'GET /organizations/:organization_name/registry-providers/private/:namespace/:provider_name/versions :module_version :registry_provider_id :provider_version :provider_version_id :provider_platform_id :key_id',
+  'GET /organizations/:organization_name/registry-providers/private/:namespace/:provider_name/versions/:provider_version :registry_provider_id :provider_version_id :provider_platform_id :key_id',
+  'GET /organizations/:organization_name/registry-providers/private/:namespace/:provider_name/versions/:provider_version/platforms :module_provider :provider_version_id :provider_platform_id :os :arch',
+  'GET /organizations/:organization_name/registry-providers/private/:namespace/:provider_name/versions/:provider_version/platforms/:os/:arch :provider_version_id :provider_platform_id',
+  'GET /api/registry/v1/providers/:namespace/:provider_name/versions :module_provider :module_version :provider_version :os :arch',
+  'GET /api/registry/v1/providers/:namespace/:provider_name/:provider_version/download/:os/:arch :provider_version_id :provider_platform_id :key_id',
+  'GET /api/registry/private/v2/gpg-keys/:namespace/:key_id',
+  'GET /organizations/:organization_name/policies :policy_id :policy_set_id',
+  'GET /policies/:policy_id :policy_set_id',
+  'GET /policies/:policy_id/download',
+  'GET /organizations/:organization_name/policy-sets :policy_id :policy_set_id :policy_set_version_id',
+  'GET /policy-sets/:policy_set_id :policy_id',
+  'GET /policy-set-versions/:policy_set_version_id',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
 ];
 
@@ -170,7 +180,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
        INSERT INTO policy_evaluation (id, organization_id, task_stage_id, kind)
        SELECT '${evaluation}', organization_id, '${stage}', 'opa' FROM run_task WHERE id = '${task}';
        INSERT INTO policy_set_outcome (id, policy_evaluation_id, policy_set_id, policy_set_name, overridable)
-       VALUES ('${outcome}', '${evaluation}', 'polset-1', 'zebra', true);`,
+       VALUES ('${outcome}', '${evaluation}', 'polset-1', '${one.name}', true);`,
     );
     return {
       ...one,

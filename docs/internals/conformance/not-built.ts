@@ -4,6 +4,4 @@
  */
 export const notBuilt: Readonly<Record<string, readonly string[]>> = {
   'WV.9': ['versions of opa and sentinel'],
-  'WV.28': ['registry of providers'],
-  'WV.31': ['registry of modules'],
 };

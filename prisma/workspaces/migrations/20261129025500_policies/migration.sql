@@ -76,7 +76,7 @@ CREATE TABLE "policy_set_version" (
     CONSTRAINT "policy_set_version_pkey" PRIMARY KEY ("id"),
     CONSTRAINT "policy_set_version_policy_set_id_fkey" FOREIGN KEY ("policy_set_id") REFERENCES "policy_set"("id") ON DELETE CASCADE ON UPDATE CASCADE
 );
-CREATE INDEX "policy_set_version_policy_set_id_idx" ON "policy_set_version"("policy_set_id", "created_at");
+CREATE INDEX "policy_set_version_policy_set_id_created_at_idx" ON "policy_set_version"("policy_set_id", "created_at");
 
 -- Bytes that only a version referred to go with it.
 CREATE FUNCTION drop_policy_blob() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -90,8 +90,7 @@ CREATE TRIGGER "policy_set_version_gone" AFTER DELETE ON "policy_set_version"
 -- Parameters of policy sets are kept as variables are.
 ALTER TABLE "variable" ADD COLUMN "policy_set_id" TEXT;
 ALTER TABLE "variable" ADD CONSTRAINT "variable_policy_set_id_fkey"
-    FOREIGN KEY ("policy_set_id") REFERENCES "policy_set"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-CREATE UNIQUE INDEX "variable_policy_set_id_category_key_key" ON "variable"("policy_set_id", "category", "key");
+    FOREIGN KEY ("policy_set_id") REFERENCES "policy_set"("id") ON DELETE CASCADE ON UPDATE CASCADE NOT VALID;
 
 CREATE TABLE "policy_evaluation" (
     "id" TEXT NOT NULL,

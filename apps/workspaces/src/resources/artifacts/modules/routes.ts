@@ -83,6 +83,7 @@ const create = onOrganization.post(inOrganization, {
 const vcsForm = `${inOrganization}/vcs` as const;
 
 const follow = onOrganization.post(vcsForm, {
+  idempotent: false,
   summary: 'Create a module whose versions come from the tags or a branch of a repository.',
   requires: (access, { id }) => access.can(id, 'manage-modules'),
   body: CreateFromGit,
@@ -92,6 +93,7 @@ const follow = onOrganization.post(vcsForm, {
 });
 
 const followOlder = onModule.post('/registry-modules', {
+  idempotent: false,
   summary:
     'Create a module whose versions come from a repository, in the organization of its connection: the older form.',
   body: CreateFromGit,

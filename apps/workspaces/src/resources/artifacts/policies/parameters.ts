@@ -54,6 +54,7 @@ export const parameterEndpoints = [
   }),
   ofSet.post(list, {
     summary: 'Create a parameter of a policy set.',
+    idempotent: false,
     requires: 'can-manage',
     body: CreateParameter,
     load,

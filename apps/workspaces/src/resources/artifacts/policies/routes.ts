@@ -154,6 +154,7 @@ const upload = ofPolicy.raw('PUT')(`${byId}/upload`, {
 const plain = 'text/plain; charset=utf-8';
 const download = ofPolicy.raw('GET')(`${byId}/download`, {
   summary: 'Download the text of a policy.',
+  discloses: { action: 'policy.download' },
   answers: { 200: { description: 'The text.', type: 'text/plain', schema: { type: 'string' } } },
   load,
   run: async ({ db, target }) => {
