@@ -127,6 +127,12 @@ export const differences: readonly Difference[] = [
       ],
       [/\/one-time-links\/\S+ as agent: 200 is 401$/, 'tokens of agents are for agents only'],
       [/\/runs\/\S+\/stream : "retry: .* is "retry: /, 'events of a run hold its variables and links'],
+      [/\/claims_supported: \d+ became \d+$/, 'runs prove who they are to clouds'],
+      [
+        /\/permissions\/can-(create-(module|provider)|update-(polengine|sentinel)|manage-(public-(modules|providers)|run-tasks)|read-run-tasks|override-policy-check): false is true$/,
+        'there are a registry, run tasks and policies to have rights to',
+      ],
+      [/\/private-run-tasks: true is false$/, 'agents call no services of run tasks'],
     ].map(([where, why]) => ({ of, where: where as RegExp, why: why as string })),
   ),
 ];

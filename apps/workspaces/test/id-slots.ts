@@ -38,7 +38,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'project-exclusions': 'projects',
 };
 /** Names that end like ids and are none of this service's. */
-const others = ['key-id', 'tag-selectors', 'sso-team-id', 'owners-team-saml-role-id', 'client-id'];
+const others = ['key-id', 'sso-team-id', 'owners-team-saml-role-id', 'client-id'];
 
 let counter = 0;
 /** What has to be there besides the id, for it to be looked at. */
@@ -111,7 +111,9 @@ export function idSlots(endpoint: Endpoint, mine: Pick<Tenant, 'ids' | 'params'>
   const last = path.split('/').at(-1)!;
   if (data?.type === 'array') {
     const type = typeOf[last] ?? last;
-    return type === 'tag-bindings' ? [] : [{ name: last, type, body: (id) => ({ data: [{ type, id }] }) }];
+    return ['tag-bindings', 'tag-selectors'].includes(type)
+      ? []
+      : [{ name: last, type, body: (id) => ({ data: [{ type, id }] }) }];
   }
   if (last === 'ssh-key') {
     return [{ name: last, type: 'ssh-keys', body: (id) => ({ data: { type: 'workspaces', attributes: { id } } }) }];
