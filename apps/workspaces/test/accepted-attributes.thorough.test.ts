@@ -56,6 +56,14 @@ const elsewhere: Readonly<Record<string, string>> = {
   'tasks enabled': 'run-tasks',
   'workspace-tasks stage': 'run-tasks',
   'plan-exports data-type': 'plan-exports',
+  'registry-modules registry-name': 'registry-modules',
+  'registry-modules namespace': 'registry-modules',
+  'registry-providers registry-name': 'registry-providers',
+  'registry-providers namespace': 'registry-providers',
+  'module-versions deprecation.deprecated-status': 'modules-from-git',
+  'gpg-keys ascii-armor': 'registry-providers',
+  'gpg-keys namespace': 'registry-providers',
+  'policies enforce': 'policies',
   'general-settings api-rate-limiting-enabled': 'admin',
   'general-settings api-rate-limit': 'admin',
   'general-settings require-two-factor-for-admins': 'sessions',
@@ -70,6 +78,10 @@ const toldValue: Readonly<Record<string, (world: World) => Promise<unknown> | un
   'runs infra-version': () => '1.5.7',
   'workspaces vcs-repo.oauth-token-id': async (world) => (await connected(world))['oauth-token-id'],
   'workspaces vcs-repo.identifier': () => 'acme/ships',
+  'registry-module-versions commit-sha': () => 'c'.repeat(40),
+  'registry-provider-versions protocols': () => ['6.0'],
+  'policies query': () => 'data.terraform.deny',
+  'policy-sets tag-selectors': () => [{ 'tag-key': 'tier', 'tag-value': 'gold', 'is-exclude': false }],
   'runs variables': () => [{ key: 'height', value: '"40"' }],
   'infra-versions archs': () => [architecture],
   'terraform-versions archs': () => [architecture],
@@ -119,6 +131,13 @@ const besides = async (type: string, name: string, world: World): Promise<Json> 
   return {};
 };
 
+const madeOnce = new Set([
+  'state-versions',
+  'workspace-tasks',
+  'registry-module-versions',
+  'registry-provider-versions',
+  'registry-provider-platforms',
+]);
 const editions = ['self-hosted', 'hosted'] as const;
 
 describe.each(editions)('what requests to the %s edition may say', (edition) => {
@@ -143,7 +162,7 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
   it.each(keeping.map((one) => [one.name, one] as const))('%s keeps what it takes', async (_name, one) => {
     const { type } = one;
     // Some requests can be made once.
-    const once = type.startsWith('team-') || ['state-versions', 'workspace-tasks'].includes(type);
+    const once = type.startsWith('team-') || madeOnce.has(type) || one.name.endsWith('/parameters');
     const failures: string[] = [];
     let example = await make(one);
     let n = 0;

@@ -7,8 +7,10 @@ const relationsOf = ({ schema }: Taking): Json => schema.properties?.data?.prope
 const bodyOf = ({ name, schema }: Taking): string => `${name} ${JSON.stringify(schema)}`;
 const isList = ({ schema }: Taking): boolean => schema.properties?.data?.type === 'array';
 
-const madeIn = async ({ root, fresh, organization }: World, type: string): Promise<Json> =>
-  ref(type, (await root('POST', `organizations/${organization}/${type}`, resource(type, { name: fresh() }))).id).data;
+const madeIn = async ({ root, fresh, organization }: World, type: string, more: object = {}): Promise<Json> => {
+  const body = resource(type, { name: fresh(), ...more });
+  return ref(type, (await root('POST', `organizations/${organization}/${type}`, body)).id).data;
+};
 
 /** Something of each type that a relationship may name. */
 const things: Readonly<Record<string, (world: World) => Promise<Json> | Json>> = {
@@ -16,6 +18,8 @@ const things: Readonly<Record<string, (world: World) => Promise<Json> | Json>> =
   projects: (world) => madeIn(world, 'projects'),
   teams: (world) => madeIn(world, 'teams'),
   'agent-pools': (world) => madeIn(world, 'agent-pools'),
+  policies: (world) =>
+    madeIn(world, 'policies', { kind: 'opa', query: 'data.x.deny', 'enforcement-level': 'advisory' }),
   tags: (world) => ({ type: 'tags', attributes: { name: world.fresh() } }),
   'tag-bindings': (world) => ({ type: 'tag-bindings', attributes: { key: world.fresh(), value: world.fresh() } }),
   vars: (world) => ({ type: 'vars', attributes: { key: world.fresh(), value: 'v', category: 'env' } }),
@@ -143,9 +147,13 @@ describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s editi
     const path = at(endpoint.path, example);
     const own = await send(workspaces.admin.token!, 'GET', `${path}?page[size]=100`);
     if (own.status === 200) return own.body.data;
+    if (path.endsWith('/tag-selectors')) {
+      const { attributes: set } = await read(path.slice(1).replace(/\/tag-selectors$/, ''));
+      return set['tag-selectors'].map((attributes: Json) => ({ attributes }));
+    }
     const [, owner, id, name] = /^\/([^/]+)\/([^/]+)\/relationships\/([^/]+)$/.exec(path)!;
     if (name === 'vars') return read(`${owner}/${id}/vars`);
-    if (name === 'workspaces' && owner !== 'varsets') {
+    if (name === 'workspaces' && owner !== 'varsets' && owner !== 'policy-sets') {
       const among = await Promise.all(
         sent.map(async (one) => {
           const there =
