@@ -10,13 +10,15 @@ describe('reminders of tokens that expire soon', () => {
   const sql = (text: string, ...values: unknown[]) => workspaces.service.pool.query(text, values);
   const sent: { to: readonly string[]; subject: string; text: string }[] = [];
   let away = false;
+  let refused: string | undefined;
   const mailer = {
     async send(to: readonly string[], mail: { subject: string; text: string }) {
       // Others get their turn while a mail is under way.
       await new Promise((resolve) => setTimeout(resolve, 20));
       if (away) return { taken: [], said: '', problem: 'away' };
-      if (to.length > 0) sent.push({ to, ...mail });
-      return { taken: to, said: '', problem: undefined };
+      const taken = to.filter((address) => address !== refused);
+      if (taken.length > 0) sent.push({ to: taken, ...mail });
+      return { taken, said: '', problem: taken.length < to.length ? 'no such mailbox' : undefined };
     },
   } as unknown as Mailer;
   const env = () => ({ ...workspaces.service.env, mailer });
@@ -78,6 +80,24 @@ describe('reminders of tokens that expire soon', () => {
     await aged(id, 30, 2);
     await sql('UPDATE user_account SET suspended_at = now() WHERE id = $1', person.id);
     await remind();
+    expect(sent).toEqual([]);
+  });
+
+  it('are not sent again to owners who had them, where the address of another one is refused', async () => {
+    const { admin } = workspaces;
+    const { person: eve } = await tokenOf('eve');
+    const { data: teams } = (await admin.get('organizations/acme/teams?filter[names]=owners').expect(200)).body;
+    const owners = { teams: { data: teams.map(({ id }: { id: string }) => ({ type: 'teams', id })) } };
+    const body = resource('organization-memberships', { email: 'eve@example.com' }, owners);
+    const invited = await admin.post('organizations/acme/organization-memberships', body).expect(201);
+    await eve.post(new URL(invited.body.meta['invite-url']).pathname.replace('/app/', '/api/v2/')).expect(200);
+    const { id } = (await admin.get('organizations/acme/authentication-token').expect(200)).body.data;
+    await aged(id, 30, 2);
+    refused = 'eve@example.com';
+    await remind();
+    expect(sent.splice(0).map(({ to }) => to.length)).toEqual([1]);
+    await remind();
+    refused = undefined;
     expect(sent).toEqual([]);
   });
 

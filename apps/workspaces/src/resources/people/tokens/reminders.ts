@@ -6,6 +6,8 @@ const AHEAD = '7 days';
 /** Tokens that were made for a shorter time than this are expected to expire. */
 const SHORTEST = '14 days';
 const AT_ONCE = 50;
+/** A mail server that took nothing of this many mails in a row is taken to be away. */
+const FAILURES_IN_A_ROW = 3;
 
 interface Expiring {
   readonly id: string;
@@ -20,7 +22,8 @@ interface Expiring {
 
 /**
  * Tells people by mail that an API token expires within a week: its person, or the owners of its organization. Each token is
- * claimed first, so that two nodes tell once; one whose mail the server did not take is told of at the next time. Answers how many.
+ * claimed first, so that two nodes tell once; one whose mail the server took for none is told of at the next time. They come in no
+ * order, so that those whose addresses are never taken do not hold up the others. Answers how many.
  */
 export async function remindOfTokens(
   db: Database,
@@ -35,7 +38,7 @@ export async function remindOfTokens(
          SELECT id FROM token
           WHERE reminded_at IS NULL AND kind IN ('user', 'team', 'organization') AND expires_at > ${at}
             AND expires_at <= ${at}::timestamptz + ${AHEAD}::interval AND expires_at - created_at >= ${SHORTEST}::interval
-          ORDER BY expires_at, id LIMIT ${AT_ONCE})
+          ORDER BY random() LIMIT ${AT_ONCE})
       RETURNING id, expires_at, description, user_id, team_id, organization_id)
     SELECT d.id, d.expires_at, d.description, p.username AS person, g.name AS team, o.name AS organization,
            ARRAY(SELECT u.email FROM user_account u
@@ -47,13 +50,20 @@ export async function remindOfTokens(
                   ORDER BY u.email LIMIT 20) AS emails
       FROM due d LEFT JOIN user_account p ON p.id = d.user_id LEFT JOIN team g ON g.id = d.team_id
       LEFT JOIN organization o ON o.id = coalesce(d.organization_id, g.organization_id)`;
-  let told = 0;
+  const untold: string[] = [];
+  let inARow = 0;
   for (const token of claimed) {
-    const { problem } = await mailer.send(token.emails, mailOf(token, publicUrl));
-    if (problem === undefined) told++;
-    else await db.prisma.token.updateMany({ where: { id: token.id }, data: { remindedAt: null } });
+    const { taken } =
+      inARow < FAILURES_IN_A_ROW ? await mailer.send(token.emails, mailOf(token, publicUrl)) : { taken: [] };
+    if (taken.length > 0 || token.emails.length === 0) inARow = 0;
+    else {
+      inARow++;
+      untold.push(token.id);
+    }
   }
-  return told;
+  if (untold.length > 0)
+    await db.prisma.token.updateMany({ where: { id: { in: untold } }, data: { remindedAt: null } });
+  return claimed.length - untold.length;
 }
 
 function mailOf({ id, description, expires_at, person, team, organization }: Expiring, publicUrl: string) {
