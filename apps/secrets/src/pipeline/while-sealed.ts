@@ -60,7 +60,9 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     wrapTtlSeconds: 0,
     certificates: () => [],
     filled: () => undefined,
-    requireRight: () => {},
+    requireRight() {
+      throw new Refusal('sealed', 'Service is sealed');
+    },
     warn: () => {},
     findReusable: async () => undefined,
     guess: async () => undefined,

@@ -76,6 +76,16 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     }
     return reader;
   };
+  const ofOne = new Map<string, string>();
+  /** The text of a read of one key, made once: it is long, and such reads begin most writes. */
+  const textOfOne = ({ name, text }: KeyedRead): string => {
+    let made = ofOne.get(name);
+    if (made === undefined) {
+      made = ofOneKey(text);
+      ofOne.set(name, made);
+    }
+    return made;
+  };
   const notHere = async (): Promise<never> => {
     throw new Error('a decision under a separate lock would not be part of this transaction');
   };
@@ -94,7 +104,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       write: (kind, item) => writeWithin(prisma, kind, item),
       decisions: { decide: notHere, isContested: () => true, lost: () => {} },
       async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
-        return rowsOf(read, await prisma.$queryRawUnsafe<R[]>(ofOneKey(read.text), key))[0] as R | undefined;
+        return rowsOf(read, await prisma.$queryRawUnsafe<R[]>(textOfOne(read), key))[0] as R | undefined;
       },
     };
     return db;

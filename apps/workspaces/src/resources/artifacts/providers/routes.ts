@@ -43,8 +43,7 @@ const onOrganization = endpoints(organizationPolicy, providerSerializer, {
 const onProvider = endpoints(providerPolicy, providerSerializer, shared);
 const versionsOfProvider = endpoints(providerPolicy, providerVersionSerializer, shared);
 const onVersion = endpoints(providerVersionPolicy, providerVersionSerializer, shared);
-const platformsOfVersion = endpoints(providerVersionPolicy, platformSerializer, shared);
-const onPlatform = platformsOfVersion;
+const onPlatform = endpoints(providerVersionPolicy, platformSerializer, shared);
 
 const inOrganization = '/organizations/:organization_name/registry-providers' as const;
 const byName = `${inOrganization}/:registry_name/:namespace/:provider_name` as const;
@@ -177,13 +176,13 @@ const destroyVersion = onVersion.remove(byVersion, {
   run: ({ db, target, ...call }) => providers.removeVersion(db, actorOf(call), target as ProviderVersion),
 });
 
-const platformIndex = platformsOfVersion.list(inVersion, {
+const platformIndex = onPlatform.list(inVersion, {
   summary: 'List the platforms of a version.',
   load: loadVersion,
   run: async ({ target, page }) => pageOf(platformsOf(target as ProviderVersion), page!),
 });
 
-const createPlatform = platformsOfVersion.post(inVersion, {
+const createPlatform = onPlatform.post(inVersion, {
   summary: 'Create a platform of a version; the answer says where to upload its archive.',
   requires: 'can-upload-asset',
   body: CreatePlatform,
