@@ -124,19 +124,20 @@ export class CallStorage implements Storage {
     this.pending.clear(full);
   }
 
-  async transaction<T>(about: string, run: (tx: Storage) => Promise<T>): Promise<T> {
+  async transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored = false): Promise<T> {
     const { deps, joining, mountId, prefix } = this;
     // Judged by what the decision reads.
     this.guard = undefined;
     let writes = false;
-    const result = await deps.decisions.decide({ mountId, path: prefix + about }, async (view) => {
+    const decide = async (view: View): Promise<T> => {
       const tx = this.within(view);
       await joining?.judge?.(tx);
       const value = await run(tx);
       writes = !isEmpty(view.set);
       if (writes) joining?.add?.(view.set);
       return value;
-    });
+    };
+    const result = await deps.decisions.decide({ mountId, path: prefix + about }, decide, asStored);
     if (writes) joining?.done?.();
     return result;
   }

@@ -141,4 +141,64 @@ describe('decisions on two nodes', () => {
       expect(await found).toBe('1');
     });
   });
+
+  /** What a node does while it remembers that something is absent which another one has just written, in two entries. */
+  const withOutdatedMemory = async (name: string, work: (outdated: Storage) => Promise<unknown>) => {
+    const [writer, outdated] = [storageOn(test.storage), storageOn(other)];
+    await whileHearing(other, async () => {
+      expect([await outdated.get(name), await outdated.get(`part/${name}`)]).toEqual([undefined, undefined]);
+      const { tell } = test.storage.changes;
+      test.storage.changes.tell = async () => {};
+      const written = writer.transaction(name, async (tx) => {
+        tx.put(name, 'theirs');
+        tx.put(`part/${name}`, 'theirs');
+      });
+      await written.finally(() => {
+        test.storage.changes.tell = tell;
+      });
+      await work(outdated);
+    });
+  };
+
+  it('remove nothing of another node together with what one before them wrote', async () => {
+    await withOutdatedMemory('thing', (outdated) =>
+      Promise.all([
+        // While this one is decided, the others come together.
+        outdated.transaction('thing', async (tx) => tx.put('unrelated', '1')),
+        outdated.transaction('thing', async (tx) => {
+          tx.put('thing', `${await tx.get('thing')} and ours`);
+          tx.put('part/thing', 'ours');
+        }),
+        outdated.transaction('thing', async (tx) => {
+          if ((await tx.get('thing')) === undefined) return;
+          tx.delete('thing');
+          tx.delete('part/thing');
+        }),
+      ]),
+    );
+    const { rows } = await test.storage.database.query<{ path: string }>(
+      {
+        name: 'left-of-thing',
+        text: "SELECT path FROM entry WHERE mount_id = $1 AND path LIKE '%thing'",
+      },
+      [mountId],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('see several entries as they are together where they ask for that', async () => {
+    await withOutdatedMemory('whole', async (outdated) => {
+      const both = async (tx: Storage) => [await tx.get('whole'), await tx.get('part/whole')];
+      const seen: unknown[] = [];
+      await outdated.transaction(
+        'whole',
+        async (tx) => {
+          seen.push(await both(tx));
+          tx.put('seen', '1');
+        },
+        true,
+      );
+      expect(seen).toEqual([['theirs', 'theirs']]);
+    });
+  });
 });

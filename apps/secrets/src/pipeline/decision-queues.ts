@@ -33,6 +33,8 @@ export interface DecisionQueuesOptions {
 
 interface QueuedDecision {
   readonly untilMs: number;
+  /** It takes several entries for granted together, which only the database shows as they are now. */
+  readonly inDatabase: boolean;
   decide(view: View): Promise<unknown>;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -42,6 +44,7 @@ type Decided = { readonly value: unknown } | { readonly refusal: Refusal };
 
 interface DecidedBatch {
   readonly set: WriteSet;
+  /** Of those that were asked first; the others wait until these are committed. */
   readonly decided: readonly Decided[];
   /** A decision was refused or had nothing to write. */
   readonly hasRefusal: boolean;
@@ -63,7 +66,8 @@ const IN_DATABASE = 2;
  * Decisions about the same thing, one after the other, in the order in which they came.
  *
  * Those waiting for the same turn are decided together: each sees what those before it have decided, and one commit writes
- * it all, on the condition that nothing of it has changed since it was read. Where another node did change it, all are
+ * it all, on the condition that nothing of it has changed since it was read; what removes something that one before it writes waits
+ * for the next commit. Where another node did change it, all are
  * decided again, now in a turn of the database that no other node can overtake, so that none loses twice. With other nodes
  * around, a refusal is given only for what the database says, since this node's memory may be outdated.
  */
@@ -78,11 +82,17 @@ export class DecisionQueues {
    * Decides when it is its turn, and resolves once that is committed. `decide` may run more than once. Throws what it
    * throws, and `unavailable` when the turn did not come in time; then nothing was written.
    */
-  decide<T>(about: EntryKey, decide: (view: View) => Promise<T>): Promise<T> {
+  decide<T>(about: EntryKey, decide: (view: View) => Promise<T>, inDatabase = false): Promise<T> {
     const queued = this.queues.get(cacheKey(about));
     const asked = new Promise<T>((resolve, reject) => {
       const untilMs = performance.now() + this.options.patienceMs;
-      const one: QueuedDecision = { untilMs, decide, resolve: resolve as QueuedDecision['resolve'], reject };
+      const one: QueuedDecision = {
+        untilMs,
+        inDatabase,
+        decide,
+        resolve: resolve as QueuedDecision['resolve'],
+        reject,
+      };
       if (queued) {
         queued.waiting.push(one);
         return;
@@ -102,10 +112,16 @@ export class DecisionQueues {
 
   private async decideTogether(name: string, queue: Queue, asked: readonly QueuedDecision[]): Promise<void> {
     for (let queued = inTime(asked); queued.length > 0; queued = inTime(queued)) {
-      const contended = queue.contendedUntilMs > performance.now();
+      const contended =
+        queue.contendedUntilMs > performance.now() ||
+        (queued.some(({ inDatabase }) => inDatabase) && this.options.amongOthers());
       try {
         const batch = contended ? await this.decideInDatabase(name, queued) : await this.decideHere(queued);
-        if (batch) return settle(queued, batch.decided);
+        if (batch) {
+          settle(queued, batch.decided);
+          queued = queued.slice(batch.decided.length);
+          continue;
+        }
       } catch (error) {
         if (!(error instanceof PreconditionFailed)) return this.eachAlone(name, queue, queued, error);
       }
@@ -166,6 +182,7 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
     const own: View = { entries, pending: new Pending(pending), set: newWriteSet() };
     try {
       const value = await one.decide(own);
+      if (removesAny(own.set, set)) break;
       if (isEmpty(own.set)) hasRefusal = true;
       joinSet(set, own.set);
       pending.add(own.pending);
@@ -177,6 +194,20 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
     }
   }
   return { set: requiring(set, seen), decided, hasRefusal };
+}
+
+/**
+ * Does a set remove what an earlier one of its batch writes? Both together would leave nothing that requires anything of the entry,
+ * and remove what another node has written there meanwhile.
+ */
+function removesAny({ deletes, prefixes }: WriteSet, { puts }: WriteSet): boolean {
+  if (puts.length === 0 || deletes.length + prefixes.length === 0) return false;
+  const gone = new Set(deletes.map(cacheKey));
+  return puts.some(
+    (put) =>
+      gone.has(cacheKey(put)) ||
+      prefixes.some(({ mountId, prefix }) => mountId === put.mountId && put.path.startsWith(prefix)),
+  );
 }
 
 /** Reads each entry once, so that all of a batch see the same. */
@@ -220,8 +251,8 @@ function requiring(set: WriteSet, seen: ReadonlyMap<string, Entry | undefined>):
 }
 
 function settle(queued: readonly QueuedDecision[], decided: readonly Decided[]): void {
-  queued.forEach((one, at) => {
-    const what = decided[at]!;
+  decided.forEach((what, at) => {
+    const one = queued[at]!;
     if ('refusal' in what) one.reject(what.refusal);
     else one.resolve(what.value);
   });

@@ -31,8 +31,11 @@ export interface Storage {
    * its result into a separate write set, which is committed before this resolves, and only if nothing that it
    * read and wrote was changed meanwhile; else it is decided again. `about` is the key that is read first, or a name that
    * identifies what is changed. `run` may run more than once, so no call to another system belongs inside.
+   *
+   * With other nodes around, what this one remembers of several entries may be from different moments. What makes one of another
+   * takes them `asStored`: read and held in the database, which costs round trips then.
    */
-  transaction<T>(about: string, run: (tx: Storage) => Promise<T>): Promise<T>;
+  transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored?: boolean): Promise<T>;
   /**
    * Records, at once and durably, how to undo an outside effect that is about to be made. The intent is settled in the
    * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more some minutes

@@ -176,7 +176,7 @@ async function writeVersion(
   const given = input.data;
   const cas = input.options?.cas;
   const config = await configOf(storage);
-  return changeKey(storage, params.path, async (tx): Promise<Reply> => {
+  const change = async (tx: Storage): Promise<Reply> => {
     const key = await findKey(tx, params.path);
     if (verb === 'patch' && !key) return missing;
     checkCas(key, config, cas);
@@ -189,7 +189,9 @@ async function writeVersion(
     tx.put(valueKey(params.path, made.version), jsonText(next(given, before)));
     for (const number of made.dropped) tx.delete(valueKey(params.path, number));
     return data(showMetadata(made.key, made.version));
-  });
+  };
+  // A patch makes the new value of the old one.
+  return changeKey(storage, params.path, change, verb === 'patch');
 }
 
 async function newestValue(storage: Storage, path: string, key: KeyMetadata | undefined, nowMs: number) {

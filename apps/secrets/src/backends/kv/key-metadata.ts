@@ -50,8 +50,12 @@ export async function findKeys(storage: Storage, folder: string, names: readonly
 }
 
 /** Changes a secret when it is its turn. */
-export const changeKey = <T>(storage: Storage, path: string, change: (tx: Storage) => Promise<T>): Promise<T> =>
-  storage.transaction(prefix + path, change);
+export const changeKey = <T>(
+  storage: Storage,
+  path: string,
+  change: (tx: Storage) => Promise<T>,
+  asStored = false,
+): Promise<T> => storage.transaction(prefix + path, change, asStored);
 
 export function putKey(storage: Storage, path: string, key: KeyMetadata): void {
   storage.put(prefix + path, JSON.stringify(key));

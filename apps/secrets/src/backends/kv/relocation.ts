@@ -83,7 +83,7 @@ async function relocate(call: Call, wish: Wish): Promise<Reply> {
   const { storage } = call;
   const planned = await plan(call, wish);
   const config = await configOf(storage);
-  const secrets = await storage.transaction(versionedKey(planned[0]!.from), async (tx) => {
+  const carryAll = async (tx: Storage) => {
     const names = planned.flatMap(({ from, to }) => [from, to]).sort();
     const found = await findKeys(tx, '', names);
     const budget = { versions: most.versions, bytes: most.bytes };
@@ -96,7 +96,8 @@ async function relocate(call: Call, wish: Wish): Promise<Reply> {
     }
     if (done.length === 0) throw new Refusal('missing', `there is no secret at ${wish.from}`);
     return done;
-  });
+  };
+  const secrets = await storage.transaction(versionedKey(planned[0]!.from), carryAll, true);
   return data({ secrets });
 }
 
