@@ -145,17 +145,20 @@ describe('every declared path, however it is written', () => {
     jest.spyOn(kernel.audit, 'response').mockImplementation(async () => {});
   }
 
-  async function ask(token: string, method: string, target: string, body: boolean, header?: string): Promise<number> {
+  async function ask(token: string, method: string, target: string, body?: string, header?: string): Promise<number> {
     for (const key of Object.keys(seen) as (keyof Seen)[]) delete seen[key];
     const headers: Record<string, string> = { 'X-Service-Token': token };
     if (header !== undefined) headers['X-Service-Namespace'] = header;
-    if (body) headers['Content-Type'] = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const { status } = await client.send(method, `/v1/${target}`, headers, body ? '{"probe":1}' : undefined);
+    if (body !== undefined) headers['Content-Type'] = method === 'PATCH' ? 'application/merge-patch+json' : body;
+    const { status } = await client.send(method, `/v1/${target}`, headers, body && '{"probe":1}');
     return status;
   }
   /** Parameters are judged where something is read or written. */
   const kindsFor = (verb: Verb) => Object.keys(rules).slice(0, isListing(verb) || verb === 'delete' ? -2 : undefined);
   const hasBody = (verb: Verb) => verb === 'write' || verb === 'patch';
+  /** The media type of the body that an operation takes, if it takes one. */
+  const mediaOf = ({ verb, operation }: Visit): string | undefined =>
+    hasBody(verb) ? (operation.wholeBody?.media ?? 'application/json') : undefined;
   const probed = (verb: Verb, query: string) =>
     hasBody(verb) ? query : query === '' ? '?probe=1' : `${query}&probe=1`;
   const judges = ({ operation, declared }: Visit) => (operation.auth ?? declared.auth) === 'token';
@@ -185,7 +188,7 @@ describe('every declared path, however it is written', () => {
     for (const visit of visits) {
       for (const { method, query } of verbForms[visit.verb]!) {
         const form = `${method} ${visit.plain}${probed(visit.verb, query)}`;
-        const status = await ask(free, method, visit.plain + probed(visit.verb, query), hasBody(visit.verb));
+        const status = await ask(free, method, visit.plain + probed(visit.verb, query), mediaOf(visit));
         // Some slashes at the end of a plain list, and of nothing else.
         if (!seen.handled) failures.push(`${form}: ${status}, not reached`);
         const wrong = quarrel(judges(visit));
@@ -193,7 +196,7 @@ describe('every declared path, however it is written', () => {
         if (!judges(visit)) continue;
         for (const kind of kindsFor(visit.verb)) {
           const token = tokens[kind]!;
-          const refused = await ask(token, method, visit.plain + probed(visit.verb, query), hasBody(visit.verb));
+          const refused = await ask(token, method, visit.plain + probed(visit.verb, query), mediaOf(visit));
           if (refused !== 403 || seen.handled) failures.push(`${form} with ${kind}: ${refused}`);
         }
       }
@@ -217,7 +220,7 @@ describe('every declared path, however it is written', () => {
         const tried = thorough ? kinds : [kinds[(v + s) % kinds.length]!];
         for (const kind of judges(visit) ? tried : ['deny']) {
           const target = written + probed(visit.verb, query);
-          const status = await ask(tokens[kind]!, method, target, hasBody(visit.verb));
+          const status = await ask(tokens[kind]!, method, target, mediaOf(visit));
           asked++;
           if (!seen.handled) {
             if (status < 300 || status >= 500) failures.push(`${method} ${target} with ${kind}: ${status}`);
@@ -306,7 +309,7 @@ describe('every declared path, however it is written', () => {
         const kind = kinds[(v + f) % kinds.length]!;
         const { method, query } = verbForms[visit.verb]![0]!;
         const target = prefix + visit.plain + probed(visit.verb, query);
-        const status = await ask(tokens[kind]!, method, target, hasBody(visit.verb), header);
+        const status = await ask(tokens[kind]!, method, target, mediaOf(visit), header);
         if (seen.handled) failures.push(`${method} ${target} in ${header} gets past ${kind}`);
         else if (status < 300 || status >= 500) failures.push(`${method} ${target} in ${header}: ${status}`);
         if (seen.judged === `inner/${visit.plain}`) reached++;

@@ -829,7 +829,7 @@ export const examples: Readonly<Record<string, Making>> = {
   ),
   'DELETE /policies/:policy_id': onThing('policy_id', policyIn, undefined, once),
   'PUT /policies/:policy_id/upload': async (world) => ({
-    url: `https://workspaces.test/api/v2/policies/${(await policyIn(world)).id}/upload`,
+    at: { policy_id: (await policyIn(world)).id },
     body: () => Buffer.from('package x'),
   }),
   'POST /organizations/:organization_name/policy-sets': (world) => ({
