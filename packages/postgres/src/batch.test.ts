@@ -50,6 +50,26 @@ describe('batches', () => {
     expect(scheduler.pending).toBe(0);
   });
 
+  it('leave beside another only when they are as large as it', async () => {
+    const { sent, add, end } = started({ inFlight: 2 });
+    add('a', 'b');
+    await turn();
+    add('c');
+    await turn();
+    expect(sent).toEqual([['a', 'b']]);
+    add('d');
+    await turn();
+    expect(sent).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ]);
+    add('e');
+    await end(0);
+    expect(sent).toHaveLength(2);
+    await end(1);
+    expect(sent[2]).toEqual(['e']);
+  });
+
   it('have a size', async () => {
     const { sent, add } = started({ inFlight: 2, most: 2 });
     add('a', 'b', 'c', 'd', 'e');

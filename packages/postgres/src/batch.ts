@@ -22,6 +22,8 @@ export interface Batching<Item> {
 export class BatchScheduler<Item> {
   private waiting: Item[] = [];
   private underWay = 0;
+  /** Items of the batch that left last. */
+  private latest = 0;
   private planned = false;
   /** Who asked for what waits, of those that are watched. */
   private readonly asked = new Map<Item, Asked>();
@@ -54,6 +56,7 @@ export class BatchScheduler<Item> {
       const batch = this.take();
       if (batch.length === 0) return;
       this.underWay++;
+      this.latest = batch.length;
       void this.run(batch).finally(() => {
         this.underWay--;
         this.plan();
@@ -76,7 +79,9 @@ export class BatchScheduler<Item> {
 
   private isFull(): boolean {
     const { inFlight } = this.batching;
-    return this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight());
+    if (this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight())) return true;
+    // Beside another batch only one of that size leaves: small ones cost each request more than they save it in waiting.
+    return this.underWay > 0 && this.waiting.length < this.latest;
   }
 
   /** Those that stay keep their places. */
