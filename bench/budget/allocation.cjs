@@ -1,5 +1,5 @@
-// Loaded before a service: SIGUSR2 begins to count the bytes that are allocated, the next one writes their sum to the file
-// that has the number of the process in BENCH_ALLOCATION_FOLDER.
+// Loaded before a service: SIGUSR2 begins to count the bytes that are allocated, the next one writes their sum, and the
+// bytes of each function, to the file that has the number of the process in BENCH_ALLOCATION_FOLDER.
 const { writeFileSync } = require('node:fs');
 const { Session } = require('node:inspector');
 const path = require('node:path');
@@ -7,7 +7,13 @@ const path = require('node:path');
 const session = new Session();
 let counting = false;
 
-const sizeOf = (node) => node.selfSize + node.children.reduce((sum, child) => sum + sizeOf(child), 0);
+function count(node, bytes) {
+  const { functionName, url, lineNumber } = node.callFrame;
+  const name = `${functionName || '(anonymous)'} ${url.split('/').slice(-3).join('/')}:${lineNumber + 1}`;
+  bytes[name] = (bytes[name] ?? 0) + node.selfSize;
+  for (const child of node.children) count(child, bytes);
+  return bytes;
+}
 
 process.on('SIGUSR2', () => {
   counting = !counting;
@@ -19,6 +25,6 @@ process.on('SIGUSR2', () => {
   }
   session.post('HeapProfiler.stopSampling', (_error, { profile }) => {
     session.disconnect();
-    writeFileSync(path.join(process.env.BENCH_ALLOCATION_FOLDER, String(process.pid)), String(sizeOf(profile.head)));
+    writeFileSync(path.join(process.env.BENCH_ALLOCATION_FOLDER, String(process.pid)), JSON.stringify(count(profile.head, {})));
   });
 });

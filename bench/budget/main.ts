@@ -14,12 +14,12 @@ import type { Scenario } from '../src/scenario';
 import { secretsFamily } from '../src/secrets-family';
 import { workspacesFamily } from '../src/workspaces-family';
 
-const usage = `npm run bench -- --budget [--only NAME]... [--against TREE] [--rounds N] [--statements] [--keep] [--write]
+const usage = `npm run bench -- --budget [--only NAME]... [--against TREE] [--rounds N] [--parts] [--keep] [--write]
 
   --only NAME     only requests whose name contains NAME; may be repeated
   --against TREE   another built tree, whose services are measured in turns with these
   --rounds N      rounds of which the median is shown (5)
-  --statements    also show the statements of each request, the dearest first
+  --parts         also show the statements of each request, and what allocates, the dearest first
   --keep          take what was measured as the budget from now on
   --write         also write the table to bench/results/
 
@@ -61,7 +61,7 @@ async function microsPerRequest(scenario: Pick<Scenario, 'run'>, pid: number): P
   return (mainThreadMicros(pid) - before) / requests;
 }
 
-async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string): Promise<number> {
+async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string, showsEach: boolean): Promise<number> {
   const file = path.join(folder, String(pid));
   rmSync(file, { force: true });
   process.kill(pid, 'SIGUSR2');
@@ -71,10 +71,14 @@ async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string): 
   for (let waited = 0; waited < 10_000; waited += 50) {
     await sleep(50);
     try {
-      const bytes = Number(readFileSync(file, 'utf8'));
-      if (bytes > 0) return bytes / requests / 1000;
+      const functions = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>);
+      functions.sort(([, a], [, b]) => b - a);
+      for (const [name, bytes] of showsEach ? functions.slice(0, 40) : []) {
+        process.stderr.write(`  ${(bytes / requests).toFixed(0).padStart(6)} bytes  ${name}\n`);
+      }
+      return functions.reduce((sum, [, bytes]) => sum + bytes, 0) / requests / 1000;
     } catch {
-      // Not written yet.
+      // Not written yet, or only in part.
     }
   }
   throw new Error(`process ${pid} did not say what it allocated`);
@@ -129,14 +133,14 @@ async function startTree(tree: string | undefined, ground: Ground, setting: Omit
 interface Options {
   readonly only: readonly string[];
   readonly rounds: number;
-  readonly statements: boolean;
+  readonly parts: boolean;
   readonly against?: string;
 }
 
 async function measureAll(
   ground: Ground,
   pinning: Pinning | undefined,
-  { only, rounds, statements, against }: Options,
+  { only, rounds, parts, against }: Options,
 ): Promise<Map<string, Cost[]>> {
   pinProcess(pinning?.others, process.pid);
   pinProcess(pinning?.others, ground.postgres.pid);
@@ -166,8 +170,8 @@ async function measureAll(
     for (const [index, { scenarios, url }] of trees.entries()) {
       const scenario = scenarios[at]!;
       await withClient(url(name), (client) => client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements'));
-      const database = await inPostgres(scenario, url(name), statements);
-      const kilobytes = await kilobytesPerRequest(scenario, ground.folder);
+      const database = await inPostgres(scenario, url(name), parts);
+      const kilobytes = await kilobytesPerRequest(scenario, ground.folder, parts);
       found.push({ bare: median(ratios[index]!), kilobytes, ...database });
     }
     costs.set(name, found);
@@ -194,7 +198,7 @@ async function main(args: string[]): Promise<boolean> {
       only: { type: 'string', multiple: true, default: [] },
       against: { type: 'string' },
       rounds: { type: 'string', default: '5' },
-      statements: { type: 'boolean', default: false },
+      parts: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
     },
@@ -204,7 +208,7 @@ async function main(args: string[]): Promise<boolean> {
     only: values.only,
     against: values.against,
     rounds: Number(values.rounds),
-    statements: values.statements,
+    parts: values.parts,
   };
   const pinning = choosePinning();
   const costs = await onGround(settings, (ground) => measureAll(ground, pinning, options));
