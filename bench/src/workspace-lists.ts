@@ -28,6 +28,14 @@ const lists = (organization: string, last: number): Record<string, string> => {
     'sort=-current-run.created-at': `${of}&sort=-current-run.created-at`,
     'sort=-current-run.created-at, last page': `${of}&sort=-current-run.created-at&page[number]=${last}`,
     'sort=-current-run.created-at, middle page': `${of}&sort=-current-run.created-at&page[number]=${Math.ceil(last / 2)}`,
+    ...Object.fromEntries(
+      ['-name', 'current-run.created-at', '-current-run.created-at', 'latest-change-at', '-latest-change-at'].map(
+        (sort) => [
+          `sort=${sort}, after the middle`,
+          `${of}&sort=${sort}&page[after]=ws-${organization}${Math.ceil(last * 10) + 1}`,
+        ],
+      ),
+    ),
     'sort=latest-change-at': `${of}&sort=latest-change-at`,
     'sort=-latest-change-at': `${of}&sort=-latest-change-at`,
     'filter[current-run][status]=planned': `${of}&filter[current-run][status]=planned`,

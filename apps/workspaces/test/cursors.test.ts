@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { resources } from '../src/resources/registry';
+import { sortKeys } from '../src/resources/workspaces/workspaces/list';
 import { grant, member, team } from './members';
 import { startWorkspaces } from './start-workspaces';
 
@@ -108,10 +109,31 @@ describe('lists of which a page may begin behind an item', () => {
     const reader = await member(workspaces, 'acme', [readers]);
     expect(await follow(at(path, ''), undefined, reader)).toEqual([all[1], all[4], all[6]]);
     await reader.get(at(path, all[2]!)).expect(400);
-    await admin.get(`${at(path, '')}&sort=-name`).expect(400);
+    await admin.get(`${at(path, '')}&sort=-name,latest-change-at`).expect(400);
     expect(await follow(`${at(path, '')}&search[name]=a`)).toEqual(
       (await read(`${path}?search[name]=a`)).data.map(({ id }) => id),
     );
+  });
+
+  it.each(sortKeys.flatMap((key) => [key, `-${key}`]))('continues in the order of sort=%s', async (sort) => {
+    const path = `${lists.get('GET /organizations/:organization_name/workspaces')!.path}?sort=${sort}`;
+    const all = (await read(path)).data.map(({ id }) => id);
+    // Two workspaces of one time, three without a run, and the others a microsecond apart.
+    await workspaces.service.pool.query(
+      `UPDATE workspace w SET latest_change_at = t.at, current_run_created_at = CASE WHEN n > 3 THEN t.at END
+         FROM unnest($1::text[]) WITH ORDINALITY AS u(id, n),
+              LATERAL (SELECT timestamptz '2026-01-01' + (n / 2) * interval '1 microsecond' AS at) t
+        WHERE w.id = u.id`,
+      [all],
+    );
+    const sorted = (await read(path)).data.map(({ id }) => id);
+    expect([...sorted].sort()).toEqual([...all].sort());
+    expect(await follow(at(path, ''))).toEqual(sorted);
+    for (const [index, id] of sorted.entries()) {
+      expect((await read(at(path, id))).data.map((item) => item.id)).toEqual(sorted.slice(index + 1, index + 3));
+    }
+    const of = Buffer.from('elsewhere').toString('base64url');
+    await admin.get(at(path, `${sorted[0]}.${of}`)).expect(sort.endsWith('name') ? 200 : 400);
   });
 
   it('misses nothing, and shows nothing twice, while the reader deletes all that was read', async () => {

@@ -1,4 +1,4 @@
-import { badParameter, cursorAt, type Page, type Query } from '@keystead/jsonapi';
+import { badParameter, type Cursor, cursorAt, type Page, type Query } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
@@ -71,11 +71,28 @@ function conditions(query: Query): Prisma.Sql[] {
   return found;
 }
 
-/** Each is a column with an index. Those without a value come last in either direction. */
-const columns: Record<(typeof sortKeys)[number], { column: Prisma.Sql; nullable?: true }> = {
-  name: { column: Prisma.sql`w.name COLLATE "C"` },
-  'latest-change-at': { column: Prisma.sql`w.latest_change_at` },
-  'current-run.created-at': { column: Prisma.sql`w.current_run_created_at`, nullable: true },
+/** A column with an index. Workspaces without a value come last in either direction. */
+interface SortColumn {
+  readonly column: Prisma.Sql;
+  readonly nullable?: true;
+  /** Its value as the key of a cursor; empty for none. */
+  readonly key: Prisma.Sql;
+  /** The value that a key says; undefined where it is none. */
+  parse(key: string): Prisma.Sql | undefined;
+}
+
+/** A time, in microseconds since 1970 as the key of a cursor. */
+const timeColumn = (column: Prisma.Sql): SortColumn => ({
+  column,
+  key: Prisma.sql`coalesce((extract(epoch FROM ${column}) * 1000000)::bigint::text, '')`,
+  parse: (key) =>
+    /^\d{1,16}$/.test(key) ? Prisma.sql`(timestamptz 'epoch' + ${key}::bigint * interval '1 microsecond')` : undefined,
+});
+
+const columns: Record<(typeof sortKeys)[number], SortColumn> = {
+  name: { column: Prisma.sql`w.name COLLATE "C"`, key: Prisma.sql`w.name`, parse: (key) => Prisma.sql`${key}` },
+  'latest-change-at': timeColumn(Prisma.sql`w.latest_change_at`),
+  'current-run.created-at': { ...timeColumn(Prisma.sql`w.current_run_created_at`), nullable: true },
 };
 
 type Sort = readonly { key: string; descending: boolean }[];
@@ -124,10 +141,8 @@ export async function list(
   const visible = visibleWorkspaces(access, organizationId);
   const filters = conditions(query);
   if (page.after !== undefined) {
-    if (sort.some(({ key, descending }) => key !== 'name' || descending)) {
-      throw badParameter('sort', 'sort cannot be combined with page[after], which sorts by name');
-    }
-    return listBehind(db, organizationId, [visible, ...filters], page.after, page.size);
+    if (sort.length > 1) throw badParameter('sort', 'sort takes one key when combined with page[after]');
+    return listBehind(db, organizationId, [visible, ...filters], sort, page.after, page.size);
   }
   if (filters.length === 0 && sort.length === 0 && visible.sql === 'TRUE') {
     return findStampPage(db, organizationId, page);
@@ -152,28 +167,48 @@ export async function list(
   return { items: rows, total: all ?? (await countWhere(db, where, rows.length, page)) };
 }
 
-/** The workspaces behind a place in their order by name, read from there. */
+/** The workspaces behind a place in their order, read from the index there. */
 async function listBehind(
   db: Database,
   organizationId: string,
   conditions: readonly Prisma.Sql[],
+  sort: Sort,
   after: string,
   size: number,
 ): Promise<{ items: WorkspaceStamp[]; more: boolean }> {
   const where = Prisma.join([Prisma.sql`w.organization_id = ${organizationId}`, ...conditions], ' AND ');
+  const sorted = columns[(sort[0]?.key ?? 'name') as (typeof sortKeys)[number]];
   const place = await cursorAt(after, async (id) => {
-    const [found] = await db.prisma.$queryRaw<{ name: string }[]>`
-      SELECT w.name FROM workspace w WHERE w.id = ${id} AND ${where}`;
-    return found?.name;
+    const [found] = await db.prisma.$queryRaw<{ key: string }[]>`
+      SELECT ${sorted.key} AS key FROM workspace w WHERE w.id = ${id} AND ${where}`;
+    return found?.key;
   });
-  const behind = place ? Prisma.sql`(w.name COLLATE "C", w.id) > (${place.key}, ${place.id})` : Prisma.sql`TRUE`;
+  const order = ordering(sort, false);
+  // Each part is a range of the index by itself.
+  const parts = behind(sorted, sort[0]?.descending ?? false, place).map(
+    (part) => Prisma.sql`(SELECT w.* FROM workspace w WHERE ${where} AND ${part} ORDER BY ${order} LIMIT ${size + 1})`,
+  );
   const rows = await db.prisma.$queryRaw<WorkspaceStamp[]>`
     SELECT w.id, w.name, w.project_id AS "projectId", o.id AS "organizationId", w.revision,
-           o.revision AS "organizationRevision", p.revision AS "projectRevision"
-      FROM (SELECT w.* FROM workspace w WHERE ${where} AND ${behind} ORDER BY w.name COLLATE "C", w.id LIMIT ${size + 1}) w
+           o.revision AS "organizationRevision", p.revision AS "projectRevision", ${sorted.key} AS "cursorKey"
+      FROM (${Prisma.join(parts, ' UNION ALL ')}) w
       JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = ${organizationId}
-     ORDER BY w.name COLLATE "C", w.id`;
+     ORDER BY ${order} LIMIT ${size + 1}`;
   return { items: rows.slice(0, size), more: rows.length > size };
+}
+
+/** The conditions of which one holds for each workspace behind a place. */
+function behind({ column, nullable, parse }: SortColumn, descending: boolean, place: Cursor | undefined): Prisma.Sql[] {
+  const withoutValue = nullable ? [Prisma.sql`${column} IS NULL`] : [];
+  if (place === undefined) return [nullable ? Prisma.sql`${column} IS NOT NULL` : Prisma.sql`TRUE`, ...withoutValue];
+  if (nullable && place.key === '') return [Prisma.sql`${column} IS NULL AND w.id > ${place.id}`];
+  const value = parse(place.key);
+  if (value === undefined) throw badParameter('page[after]', 'page[after] names nothing in this list');
+  const beyond = Prisma.raw(descending ? '<' : '>');
+  return [
+    Prisma.sql`${column} ${beyond}= ${value} AND (${column} ${beyond} ${value} OR w.id > ${place.id})`,
+    ...withoutValue,
+  ];
 }
 
 /** The total; known without counting when the first page is not full. */

@@ -100,7 +100,7 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
   query: listParameters,
   sort: sortKeys,
   // Only pages that begin behind an item read it.
-  cursorKey: ({ name }) => name ?? '',
+  cursorKey: ({ cursorKey }) => cursorKey ?? '',
   include,
   cached: cachedWorkspaces,
   loadsEarly: true,

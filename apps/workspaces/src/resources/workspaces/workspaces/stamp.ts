@@ -13,6 +13,8 @@ export interface WorkspaceStamp extends WorkspaceTarget {
   readonly projectRevision: string | bigint;
   /** Access epoch of the organization, when the stamp was read by itself. */
   readonly epoch?: string;
+  /** What its list is sorted by, on pages that begin behind an item. */
+  readonly cursorKey?: string;
 }
 
 type StampRow = PackedRow<
