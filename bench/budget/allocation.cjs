@@ -25,6 +25,9 @@ process.on('SIGUSR2', () => {
   }
   session.post('HeapProfiler.stopSampling', (_error, { profile }) => {
     session.disconnect();
-    writeFileSync(path.join(process.env.BENCH_ALLOCATION_FOLDER, String(process.pid)), JSON.stringify(count(profile.head, {})));
+    writeFileSync(
+      path.join(process.env.BENCH_ALLOCATION_FOLDER, String(process.pid)),
+      JSON.stringify(count(profile.head, {})),
+    );
   });
 });
