@@ -50,7 +50,7 @@ describe('batches', () => {
     expect(scheduler.pending).toBe(0);
   });
 
-  it('leave beside another only when they are as large as it', async () => {
+  it('join another under way only when they are as large as it', async () => {
     const { sent, add, end } = started({ inFlight: 2 });
     add('a', 'b');
     await turn();

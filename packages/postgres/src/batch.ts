@@ -80,7 +80,7 @@ export class BatchScheduler<Item> {
   private isFull(): boolean {
     const { inFlight } = this.batching;
     if (this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight())) return true;
-    // Beside another batch only one of that size leaves: small ones cost each request more than they save it in waiting.
+    // While one is under way, only a batch of that size leaves: small ones cost each request more than they save it in waiting.
     return this.underWay > 0 && this.waiting.length < this.latest;
   }
 
