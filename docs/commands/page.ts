@@ -7,11 +7,11 @@ export function pageOf(commands: readonly CommandSpec[]): string {
   const rows = commands.map(
     (spec) => `| ${namesOf(spec).map(code).join(', ')} | ${cell(spec.help)} | ${code(spec.examples[0])} |`,
   );
-  const compared = referenceCommands.map((name) => {
-    const state = names.has(name) ? (different[name] ? 'different' : 'have') : 'not';
-    return `| ${code(name)} | ${state} | ${cell(different[name] ?? absent[name] ?? '')} |`;
+  const explained = referenceCommands.flatMap((name) => {
+    const note = different[name] ?? absent[name];
+    return note === undefined ? [] : [`| ${code(name)} | ${names.has(name) ? 'different' : 'missing'} | ${cell(note)} |`];
   });
-  const count = (state: string) => compared.filter((row) => row.includes(`| ${state} |`)).length;
+  const alike = referenceCommands.filter((name) => names.has(name) && different[name] === undefined);
   return `# Commands
 
 Every command of \`keystead\`; \`keystead COMMAND --help\` says the rest. Written by \`pnpm commands\` from the table that the
@@ -23,15 +23,11 @@ ${rows.join('\n')}
 
 ## Compared with the reference
 
-Commands of OpenBao 2.7.2: ${count('have')} that we have, ${count('different')} that work otherwise in something, ${count('not')} that we
-do not have. Ours that have no counterpart there: ${commands
-    .filter(({ name }) => !referenceCommands.includes(name))
-    .map(({ name }) => code(name))
-    .join(', ')}.
+Commands of OpenBao 2.7.2 that work the same here: ${alike.map(code).join(', ')}. The others:
 
 | There | Here | |
 |---|---|---|
-${compared.join('\n')}
+${explained.join('\n')}
 `;
 }
 
