@@ -9,7 +9,9 @@ export function pageOf(commands: readonly CommandSpec[]): string {
   );
   const explained = referenceCommands.flatMap((name) => {
     const note = different[name] ?? absent[name];
-    return note === undefined ? [] : [`| ${code(name)} | ${names.has(name) ? 'different' : 'missing'} | ${cell(note)} |`];
+    return note === undefined
+      ? []
+      : [`| ${code(name)} | ${names.has(name) ? 'different' : 'missing'} | ${cell(note)} |`];
   });
   const alike = referenceCommands.filter((name) => names.has(name) && different[name] === undefined);
   return `# Commands

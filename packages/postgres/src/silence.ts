@@ -50,7 +50,7 @@ export class Silence {
     this.waiting.add(waiting);
     return () => {
       this.waiting.delete(waiting);
-      // Decision 0096.
+      // Decision 0003.
       waiting.tell = ignore;
       waiting.about = undefined;
     };

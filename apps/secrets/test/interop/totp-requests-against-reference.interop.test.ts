@@ -8,7 +8,7 @@ import { type ComparedRequest, compare } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
 // Every path of totp against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
-// decision 0265.
+// decision 0020.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const compared = program ? it : it.skip;

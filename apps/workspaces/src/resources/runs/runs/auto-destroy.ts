@@ -17,7 +17,7 @@ const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limit
 /**
  * Queues destroy runs for workspaces whose auto-destroy time has come by the database's clock; answers how many. The time is
  * cleared in the transaction that queues the run, so that there is exactly one run, even after a crash. Several nodes may
- * call it at once. Decision 0135.
+ * call it at once. Decision 0130.
  */
 export async function startAutoDestroy(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
