@@ -17,7 +17,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isolationHere, kindsTried, processesWith, runScript, testUids } from '../../../test/worker-fixture';
 import { readInside } from '../files/read-inside';
 import type { Stopping } from './command';
-import { type Isolation, isolationKinds, isolationOf } from './isolation';
+import { findConfinement } from './confinement';
+import { type Isolation, type IsolationOptions, isolationKinds, isolationOf } from './isolation';
 import { makeScratch, sweepScratch, takeSlot } from './scratch';
 import { findIsolation } from './trial';
 
@@ -25,16 +26,28 @@ const limits = { fileBytes: 1_000_000, processes: 500, openFiles: 200, memoryByt
 const options = { network: 'host' as const, show: [], limits };
 const kinds = kindsTried();
 
+const ways = isolationKinds.flatMap((kind) => [
+  { kind, launched: 'by steps' },
+  { kind, launched: 'at once' },
+]);
+
 // The strongest kind here is tried, and the weaker ones; the rest shows as skipped.
-describe.each(isolationKinds)('a command run with %s', (kind) => {
+describe.each(ways)('a command run with $kind, launched $launched', ({ kind, launched }) => {
   const it = kinds.includes(kind) ? test : test.skip;
   const itApart = kind === 'same-user' ? test.skip : it;
   const root = mkdtempSync(path.join(tmpdir(), 'isolation-'));
   const outside = mkdtempSync(path.join(tmpdir(), 'outside-'));
   const secret = path.join(outside, 'key');
-  const isolation = isolationHere(kind, options);
+  let settings: IsolationOptions = options;
+  let isolation: Isolation;
   const scratch = { root, ...testUids };
   beforeAll(async () => {
+    if (launched === 'at once') {
+      const confinement = await findConfinement();
+      if (typeof confinement === 'string') throw new Error(confinement);
+      settings = { ...options, confinement };
+    }
+    isolation = isolationHere(kind, settings);
     await makeScratch(root);
     writeFileSync(secret, 'the-key', { mode: 0o600 });
   });
@@ -111,7 +124,7 @@ describe.each(isolationKinds)('a command run with %s', (kind) => {
     copyFileSync(realpathSync('/usr/bin/id'), given);
     chmodSync(given, 0o4755);
     chmodSync(folder, 0o755);
-    const showing = isolationHere(kind, { ...options, show: [folder] });
+    const showing = isolationHere(kind, { ...settings, show: [folder] });
     const { text } = await run(`${given} -u; id -u; cat /proc/self/status; unshare --mount true; mount; echo done`, {
       by: showing,
     });

@@ -1,9 +1,9 @@
 import { chown, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Owner } from '../files/archive';
-import type { Confinement } from './confinement';
 import { type ControlGroups, joinScript } from './control-groups';
 import type { Launch } from './launch';
+import { type Apart, type Confinement, launchAtOnce } from './launcher';
 import { processLimits, type RunLimits } from './limits';
 import { folderInside, layRoot, privateRootScript, toolInside } from './private-root';
 
@@ -82,28 +82,33 @@ exec "$@"
 
 const untilParentEnds = ['--pdeathsig', 'KILL'];
 
+/** What to put before a command, to keep it apart where there is nothing to confine it with: a program for each step. */
+function launchBySteps({ cgroupProcsFiles, namespaces, root, owner, keepsRights, limits }: Apart): string[] {
+  return [
+    ...(cgroupProcsFiles.length > 0 ? ['/bin/sh', '-c', joinScript, 'sh', ...cgroupProcsFiles, '--'] : []),
+    ...(namespaces
+      ? [
+          ...['setpriv', ...untilParentEnds, '--', 'unshare'],
+          ...(namespaces.user ? ['--user', '--map-root-user'] : []),
+          ...['--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'],
+          ...(namespaces.net ? ['--net'] : []),
+          '--',
+        ]
+      : []),
+    ...(root ? ['/bin/sh', '-eu', '-c', privateRootScript, 'sh', root.mountPoint, root.mounts] : []),
+    ...['setpriv', ...untilParentEnds, '--no-new-privs', '--inh-caps=-all', '--ambient-caps=-all'],
+    ...(keepsRights ? [] : ['--bounding-set=-all']),
+    ...(owner ? [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []),
+    '--',
+    ...['prlimit', ...limits.map(({ name, most }) => `--${name}=${most}`), '--'],
+  ];
+}
+
 /** Builds one way of isolation; whether it works here is for `findIsolation` to try. */
 export function isolationOf(kind: IsolationKind, options: IsolationOptions): Isolation {
   const rooted = kind === 'private-root' || kind === 'user-namespace';
   const ownUid = kind === 'private-root' || kind === 'own-user';
   const inside = (jobFolder: JobFolder) => (rooted ? folderInside : jobFolder.folder);
-  const limits = (jobFolder: JobFolder) => [
-    'prlimit',
-    ...processLimits(options.limits, { ownUid: jobFolder.owner !== undefined, counted: options.groups !== undefined }),
-    '--',
-  ];
-  const join = ({ cgroupProcsFiles = [] }: JobFolder) =>
-    cgroupProcsFiles.length > 0 ? ['/bin/sh', '-c', joinScript, 'sh', ...cgroupProcsFiles, '--'] : [];
-  const drop = ({ owner }: JobFolder) => [
-    'setpriv',
-    ...untilParentEnds,
-    '--no-new-privs',
-    '--inh-caps=-all',
-    '--ambient-caps=-all',
-    ...(kind === 'same-user' ? [] : ['--bounding-set=-all']),
-    ...(owner ? [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []),
-    '--',
-  ];
   const entering = (jobFolder: JobFolder, command: Command) => {
     const home = inside(jobFolder);
     return [
@@ -116,17 +121,19 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
       ...command.argv,
     ];
   };
-  const namespaces = (offline = false) => [
-    ...['setpriv', ...untilParentEnds, '--', 'unshare'],
-    ...(kind === 'user-namespace' ? ['--user', '--map-root-user'] : []),
-    ...['--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'],
-    ...(offline || options.network === 'none' ? ['--net'] : []),
-    '--',
-  ];
-  const root = (jobFolder: JobFolder, tool: string) => [
-    ...['/bin/sh', '-eu', '-c', privateRootScript, 'sh', jobFolder.mountPoint],
-    layRoot({ ...jobFolder, tool, show: options.show }),
-  ];
+  const apart = (jobFolder: JobFolder, tool: string, { offline = false }: Command): Apart => ({
+    cgroupProcsFiles: jobFolder.cgroupProcsFiles ?? [],
+    namespaces: rooted ? { user: kind === 'user-namespace', net: offline || options.network === 'none' } : undefined,
+    root: rooted
+      ? { mountPoint: jobFolder.mountPoint, mounts: layRoot({ ...jobFolder, tool, show: options.show }) }
+      : undefined,
+    owner: jobFolder.owner,
+    keepsRights: kind === 'same-user',
+    limits: processLimits(options.limits, {
+      ownUid: jobFolder.owner !== undefined,
+      counted: options.groups !== undefined,
+    }),
+  });
   return {
     kind,
     limits: options.limits,
@@ -135,14 +142,10 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
     inside,
     toolInside: (tool) => (rooted ? path.join(toolInside, path.basename(tool)) : tool),
     launch(jobFolder, tool, command) {
-      const [file = '', ...args] = [
-        ...join(jobFolder),
-        ...(rooted ? [...namespaces(command.offline), ...root(jobFolder, tool)] : []),
-        ...drop(jobFolder),
-        ...(options.confinement?.argv ?? []),
-        ...limits(jobFolder),
-        ...entering(jobFolder, command),
-      ];
+      const parts = apart(jobFolder, tool, command);
+      const { confinement } = options;
+      const before = confinement ? launchAtOnce(confinement, parts) : launchBySteps(parts);
+      const [file = '', ...args] = [...before, ...entering(jobFolder, command)];
       return { file, args };
     },
     endAll(jobFolder) {

@@ -14,16 +14,24 @@ export interface RunLimits {
   readonly fileBytes: number;
 }
 
+/** A limit of one process, by the name that `prlimit` has for it. */
+export interface ProcessLimit {
+  readonly name: 'core' | 'fsize' | 'nofile' | 'data' | 'nproc';
+  readonly most: number;
+}
+
 /**
- * The options of `prlimit` for one process of a run; never more than this process may give. `counted` says that the
- * kernel counts the memory of the run as a whole.
+ * The limits of one process of a run; never more than this process may give. `counted` says that the kernel counts the
+ * memory of the run as a whole.
  */
-export function processLimits(limits: RunLimits, options: { ownUid: boolean; counted: boolean }): string[] {
+export function processLimits(limits: RunLimits, options: { ownUid: boolean; counted: boolean }): ProcessLimit[] {
   const hard = hardLimits();
-  const limit = (name: string, row: string, value: number) =>
-    `--${name}=${Math.min(value, hard.get(row) ?? Number.POSITIVE_INFINITY)}`;
+  const limit = (name: ProcessLimit['name'], row: string, value: number) => ({
+    name,
+    most: Math.min(value, hard.get(row) ?? Number.POSITIVE_INFINITY),
+  });
   return [
-    '--core=0',
+    { name: 'core', most: 0 },
     limit('fsize', 'Max file size', limits.fileBytes),
     limit('nofile', 'Max open files', limits.openFiles),
     ...(options.counted ? [] : [limit('data', 'Max data size', limits.memoryBytes)]),

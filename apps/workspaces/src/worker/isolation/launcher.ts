@@ -1,0 +1,177 @@
+import type { Owner } from '../files/archive';
+import type { ProcessLimit } from './limits';
+import type { Processor } from './system-calls';
+
+/** The numbers of the system calls that `script` calls. Landlock has the same on all processors. */
+const numbers = {
+  capget: [125, 90],
+  capset: [126, 91],
+  mount: [165, 40],
+  pivot_root: [155, 41],
+  prctl: [157, 167],
+  prlimit64: [302, 261],
+  rt_sigprocmask: [14, 135],
+  setgroups: [116, 159],
+  setresgid: [119, 149],
+  setresuid: [117, 147],
+  umount2: [166, 39],
+  unshare: [272, 97],
+  landlock_create_ruleset: [444, 444],
+  landlock_restrict_self: [446, 446],
+} as const;
+
+// Of asm-generic/resource.h.
+const resources = { fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7 } as const;
+
+// Of linux/sched.h.
+const spaces = { mount: 0x20000, uts: 0x4000000, ipc: 0x8000000, user: 0x10000000, pid: 0x20000000, net: 0x40000000 };
+
+/**
+ * Does in one program what `launchBySteps` starts eleven for: a start of a program is what a confined command costs, not
+ * what the program does. It also takes away what no program of a plain machine does. perl is on every Debian, and in its images.
+ */
+const script = (processor: Processor): string => `
+my %number = (${Object.entries(numbers).map(([name, [x64, arm64]]) => `${name} => ${processor === 'x64' ? x64 : arm64}`)});
+# Its texts are variables: perl takes none that cannot be written to.
+sub call {
+  my $name = shift;
+  my $result = syscall $number{$name}, @_;
+  $result >= 0 or die "$name: $!\\n";
+  return $result;
+}
+sub put {
+  my ($file, $text) = @_;
+  open my $to, '>', $file or die "$file: $!\\n";
+  defined syswrite $to, $text or die "$file: $!\\n";
+}
+sub end_with_parent { call 'prctl', 1, 9, 0, 0, 0 }
+
+my %given;
+while (@ARGV) {
+  my $one = shift;
+  last if $one eq '--';
+  my ($key, $value) = split /=/, $one, 2;
+  push @{$given{$key}}, $value;
+}
+my ($uid, $gid) = map { $_->[0] } @given{'uid', 'gid'};
+
+put $_, $$ for @{$given{join}};
+end_with_parent;
+
+if ($given{spaces}) {
+  my ($outer_uid, $outer_gid) = ($> + 0, $) + 0);
+  call 'unshare', $given{spaces}[0] + 0;
+  if ($given{spaces}[0] & ${spaces.user}) {
+    put '/proc/self/setgroups', 'deny';
+    put '/proc/self/uid_map', "0 $outer_uid 1";
+    put '/proc/self/gid_map', "0 $outer_gid 1";
+  }
+  my ($none, $top, $here, $old) = ('none', '/', '.', 'old');
+  call 'mount', $none, $top, 0, 0x44000, 0;
+  # What interrupts the group is for the command: this process lasts until that has ended.
+  my ($interrupts, $before) = (pack('Q', 1 << 1 | 1 << 14), "\\0" x 8);
+  call 'rt_sigprocmask', 0, $interrupts, $before, 8;
+  defined(my $child = fork) or die "fork: $!\\n";
+  if ($child) {
+    waitpid $child, 0;
+    my $signal = $? & 127 or exit $? >> 8;
+    call 'rt_sigprocmask', 1, $interrupts, 0, 8;
+    kill $signal, $$;
+    exit 1;
+  }
+  call 'rt_sigprocmask', 2, $before, 0, 8;
+  end_with_parent;
+
+  my %flags = (ro => 1, nosuid => 2, nodev => 4, noexec => 8, bind => 4096, rbind => 20480);
+  open my $mounts, '<', $given{mounts}[0] or die "$given{mounts}[0]: $!\\n";
+  while (<$mounts>) {
+    my ($source, $at, $type, $options) = map { s/\\\\(\\d{3})/chr oct $1/ger } split / /;
+    my ($flags, @data) = 0;
+    for (split /,/, $options) { $flags{$_} ? $flags |= $flags{$_} : push @data, $_ }
+    my ($bind, $kept) = ($flags & 20480, $flags & 15);
+    call 'mount', $source, $at, $type, $bind || $flags, join(',', @data);
+    call 'mount', $source, $at, $type, 32 | 4096 | $kept, 0 if $bind && $kept;
+  }
+  chdir $given{root}[0] or die "$given{root}[0]: $!\\n";
+  call 'pivot_root', $here, $old;
+  chdir '/' or die "/: $!\\n";
+  call 'umount2', $old, 2;
+  chroot '/inside' and chdir '/' or die "chroot: $!\\n";
+}
+
+for my $capability ($given{rights} ? () : 0 .. 63) {
+  next if syscall($number{prctl}, 24, $capability, 0, 0, 0) == 0;
+  $capability > 0 && $! == 22 ? last : die "capabilities: $!\\n";
+}
+call 'prctl', 47, 4, 0, 0, 0;
+if (defined $uid) {
+  call 'setgroups', 0, 0;
+  call 'setresgid', ($gid + 0) x 3;
+  call 'setresuid', ($uid + 0) x 3;
+}
+my ($version, $held) = (pack('LL', 0x20080522, 0), "\\0" x 24);
+call 'capget', $version, $held;
+my @held = unpack 'L6', $held;
+@held = (0) x 6 unless $given{rights};
+@held[2, 5] = (0, 0);
+$held = pack 'L6', @held;
+call 'capset', $version, $held;
+# A change of the user takes it back.
+end_with_parent;
+call 'prctl', 38, 1, 0, 0, 0;
+for (@{$given{limit}}) {
+  my ($resource, $most) = split /:/;
+  my $both = pack 'QQ', $most, $most;
+  call 'prlimit64', 0, $resource + 0, $both, 0;
+}
+if ($given{scopes}) {
+  my $rules = pack 'Q3', 0, 0, 3;
+  call 'landlock_restrict_self', call('landlock_create_ruleset', $rules, length $rules, 0), 0;
+}
+my $code = pack 'H*', $given{filter}[0];
+my $program = pack 'S x![P] P', length($code) / 8, $code;
+call 'prctl', 22, 2, $program, 0, 0;
+exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";
+`;
+
+/** What a command is kept apart by, whichever programs do it. */
+export interface Apart {
+  /** To join, before anything else. */
+  readonly cgroupProcsFiles: readonly string[];
+  /** Undefined: those of the machine. */
+  readonly namespaces: { readonly user: boolean; readonly net: boolean } | undefined;
+  /** Where its root is mounted, and the list of what is mounted there; with namespaces only. */
+  readonly root: { readonly mountPoint: string; readonly mounts: string } | undefined;
+  /** Undefined for the worker's own user. */
+  readonly owner: Owner | undefined;
+  /** It may have rights that its user has. */
+  readonly keepsRights: boolean;
+  readonly limits: readonly ProcessLimit[];
+}
+
+/** What takes parts of the kernel away from a command, for good and from all it starts. */
+export interface Confinement {
+  readonly processor: Processor;
+  /** `struct sock_filter`s, in hexadecimal digits. */
+  readonly filter: string;
+  /** Whether it can neither connect to sockets of this machine that have a name but no file, nor signal other processes. */
+  readonly scoped: boolean;
+}
+
+/** What to put before a command, to keep it apart and confine it. */
+export function launchAtOnce(confinement: Confinement, apart: Apart): string[] {
+  const { namespaces, root, owner } = apart;
+  const { mount, uts, ipc, user, pid, net } = spaces;
+  const flags = (mount | uts | ipc | pid) + (namespaces?.user ? user : 0) + (namespaces?.net ? net : 0);
+  return [
+    ...['perl', '-e', script(confinement.processor), '--'],
+    ...apart.cgroupProcsFiles.map((file) => `join=${file}`),
+    ...(namespaces && root ? [`spaces=${flags}`, `root=${root.mountPoint}`, `mounts=${root.mounts}`] : []),
+    ...(owner ? [`uid=${owner.uid}`, `gid=${owner.gid}`] : []),
+    ...(apart.keepsRights ? ['rights=kept'] : []),
+    ...apart.limits.map(({ name, most }) => `limit=${resources[name]}:${most}`),
+    ...(confinement.scoped ? ['scopes=all'] : []),
+    `filter=${confinement.filter}`,
+    '--',
+  ];
+}
