@@ -36,10 +36,15 @@ async function executable(file: string): Promise<boolean> {
   );
 }
 
+/** Asks a binary for what depends on no configuration of users. Throws where it does not run. */
+export function askTool(file: string, args: readonly string[], options: { cwd?: string; maxBuffer?: number } = {}) {
+  const env = { PATH: cleanPath, CHECKPOINT_DISABLE: '1', HOME: '/nonexistent' };
+  return execute(file, args, { ...options, env, timeout: 30_000 });
+}
+
 /** What a binary says of itself. Throws where it does not run. */
 export async function askVersion(file: string): Promise<Binary> {
-  const env = { PATH: cleanPath, CHECKPOINT_DISABLE: '1', HOME: '/nonexistent' };
-  const { stdout } = await execute(file, ['version'], { env, timeout: 30_000 });
+  const { stdout } = await askTool(file, ['version']);
   const [, product, version] = /^(Terraform|OpenTofu) v(\S+)/m.exec(stdout) ?? [];
   if (!product || !version) throw new Error(`${file} does not say its version`);
   return { file: await realpath(file), version, product: product as Binary['product'] };

@@ -329,6 +329,12 @@ class Work {
   async schemas(plan: Promise<PlanDocument | undefined>): Promise<ProviderSchemas> {
     const { schemas: cache } = this.executor;
     const lock = await this.read(path.join(this.folder, '.terraform.lock.hcl'), lockLimit).catch(() => undefined);
+    if (lock === undefined) {
+      // Then there is no plugin, unless the operator's settings name one.
+      const known = await plan;
+      const found = known && (await cache.findBuiltIn(this.binary, wantedSchemas(known)));
+      if (found || !known) return found ?? none;
+    }
     const { product, version, file } = this.binary;
     const sum = createHash('sha256')
       .update(lock ?? '')
@@ -337,7 +343,7 @@ class Work {
     if (cache.has(key)) {
       const known = await plan;
       const cached = known && cache.find(key, wantedSchemas(known));
-      if (cached || !known) return cached ?? { format_version: '', provider_schemas: {} };
+      if (cached || !known) return cached ?? none;
     }
     let reader: SchemaReader | undefined;
     const said: Buffer[] = [];
@@ -474,6 +480,9 @@ class Work {
     return ended;
   }
 }
+
+/** Of a plan that is not to be rendered. */
+const none: ProviderSchemas = { format_version: '', provider_schemas: {} };
 
 type Outlet = (bytes: Buffer) => Promise<void> | void;
 

@@ -1,4 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import type { Binary } from './binaries';
 import { type ProviderSchemas, SchemaCache, SchemaReader, type WantedSchemas } from './provider-schemas';
 
 const wantedOf = (providers: string[], types: string[]): WantedSchemas => ({
@@ -47,6 +51,35 @@ describe('the schemas of providers', () => {
   it('that end too soon, or are none, are refused', () => {
     for (const text of [JSON.stringify(printed).slice(0, -1), 'Error: no provider', ''])
       expect(() => read(text, wantedOf([], []), 10)).toThrow(expect.objectContaining({ name: 'NotJson' }));
+  });
+});
+
+describe('schemas of the provider that is part of the tool', () => {
+  const box = mkdtempSync(path.join(tmpdir(), 'built-in-'));
+  afterAll(() => rmSync(box, { recursive: true, force: true }));
+  const builtIn = 'terraform.io/builtin/terraform';
+  const said = { format_version: '1.0', provider_schemas: { [builtIn]: { provider: block('built in') } } };
+  /** Stands in for the tool, and counts how often it is asked. */
+  const tool = (name: string, answer: object): Binary & { asked(): number } => {
+    const file = path.join(box, name);
+    writeFileSync(file, `#!/bin/sh\necho "$@" >> ${file}.asked\necho '${JSON.stringify(answer)}'\n`, { mode: 0o755 });
+    const asked = () => readFileSync(`${file}.asked`, 'utf8').split('\n').length - 1;
+    return { file, version: '1.11.4', product: 'Terraform', asked };
+  };
+
+  it('are asked for once, where a plan has no other', async () => {
+    const cache = new SchemaCache(1000);
+    const terraform = tool('terraform', said);
+    const find = (...providers: string[]) => cache.findBuiltIn(terraform, wantedOf(providers, ['terraform_data']));
+    expect(await find('registry/mill', builtIn)).toBeUndefined();
+    expect(await Promise.all([find(builtIn), find()])).toEqual([said, said]);
+    expect(await find(builtIn)).toEqual(said);
+    expect(terraform.asked()).toBe(1);
+  });
+
+  it('are not taken from a tool that does not say them', async () => {
+    const silent = tool('silent', { format_version: '1.0' });
+    expect(await new SchemaCache(1000).findBuiltIn(silent, wantedOf([], []))).toBeUndefined();
   });
 });
 

@@ -1,5 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { parseExact } from '@keystead/envelope';
 import { JsonScanner } from '../../resources/states/state-versions/scanner/json-scanner';
+import { askTool, type Binary } from './binaries';
 
 /** What `providers schema -json` says of some resource types, and of the providers they are of. */
 export interface ProviderSchemas {
@@ -76,6 +80,23 @@ export class SchemaReader {
   }
 }
 
+/** The provider that is part of the tool, and no plugin. */
+const builtIn = 'terraform.io/builtin/terraform';
+
+/** What the tool says of it, in a folder where nothing else is. */
+async function askBuiltIn({ file }: Binary): Promise<ProviderSchemas> {
+  const cwd = await mkdtemp(path.join(tmpdir(), 'schemas-'));
+  try {
+    await writeFile(path.join(cwd, 'main.tf'), 'resource "terraform_data" "any" {}\n');
+    const { stdout } = await askTool(file, ['providers', 'schema', '-json'], { cwd, maxBuffer: longest });
+    const said = parseExact(stdout) as unknown as ProviderSchemas;
+    if (!said.provider_schemas?.[builtIn]) throw new Error(`${file} does not say what ${builtIn} has`);
+    return said;
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
+}
+
 interface Kept {
   readonly wanted: WantedSchemas;
   readonly schemas: ProviderSchemas;
@@ -88,9 +109,21 @@ interface Kept {
  */
 export class SchemaCache {
   private readonly kept = new Map<string, Kept>();
+  private readonly builtIn = new Map<string, Promise<ProviderSchemas>>();
   private bytes = 0;
 
   constructor(private readonly mostBytes: number) {}
+
+  /**
+   * Where nothing is wanted but of the provider that is part of the tool: the worker asks for that itself, once, so it is the
+   * same for all workspaces. Undefined where more is wanted, or the tool does not say.
+   */
+  async findBuiltIn(binary: Binary, { providers }: WantedSchemas): Promise<ProviderSchemas | undefined> {
+    if ([...providers].some((name) => name !== builtIn)) return undefined;
+    const asked = this.builtIn.get(binary.file) ?? askBuiltIn(binary);
+    this.builtIn.set(binary.file, asked);
+    return asked.catch(() => undefined);
+  }
 
   /** Whether anything is kept of this; it may be of other types. */
   has(key: string): boolean {
