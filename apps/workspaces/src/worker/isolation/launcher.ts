@@ -103,6 +103,7 @@ for my $capability ($given{rights} ? () : 0 .. 63) {
   next if syscall($number{prctl}, 24, $capability, 0, 0, 0) == 0;
   $capability > 0 && $! == 22 ? last : die "capabilities: $!\\n";
 }
+# The ambient ones.
 call 'prctl', 47, 4, 0, 0, 0;
 if (defined $uid) {
   call 'setgroups', 0, 0;
@@ -118,6 +119,7 @@ $held = pack 'L6', @held;
 call 'capset', $version, $held;
 # A change of the user takes it back.
 end_with_parent;
+# no_new_privs.
 call 'prctl', 38, 1, 0, 0, 0;
 for (@{$given{limit}}) {
   my ($resource, $most) = split /:/;
