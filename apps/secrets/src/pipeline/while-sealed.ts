@@ -22,13 +22,38 @@ const systemView: MountView = {
   local: false,
 };
 
+const refuse = (): never => {
+  throw new Refusal('sealed', 'Service is sealed');
+};
+
+/** What is the same in every such call: nobody is known, and nothing can be read. */
+const sealedCall = {
+  written: undefined,
+  stored: undefined,
+  get storage(): Storage {
+    return refuse();
+  },
+  mount: systemView,
+  namespace: { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '' },
+  mfa: [],
+  alongside: () => {},
+  wrapTtlSeconds: 0,
+  certificates: () => [],
+  filled: () => undefined,
+  requireRight: refuse,
+  warn: () => {},
+  findReusable: async () => undefined,
+  guess: async () => undefined,
+  forgetGuesses: async () => {},
+};
+
 /**
  * The few system paths that answer while the service is sealed or not yet initialised, and health always. There is no token to
  * check, no storage to read and nothing to audit with; everything else is refused.
  */
 export async function handleWhileSealed(kernel: Kernel, request: Request): Promise<Outcome> {
   const matched = request.path.locateSystem(kernel.whileSealed, request.verb);
-  if (!matched) throw new Refusal('sealed', 'Service is sealed');
+  if (!matched) return refuse();
   request.route = `system/${matched.path.pattern}`;
   if (request.namespace !== '' && withoutEndSlashes(request.namespace) !== 'root') {
     throw new Refusal('invalid', 'operation unavailable in namespaces');
@@ -37,37 +62,19 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   if (!operation || (request.headOnly && !operation.answersHead)) throw new Refusal('unsupported-operation', '');
   if (request.readBody) request.sent = await request.readBody(sealedBounds);
   else requireWithin(request.sent, sealedBounds);
-  const call: Call = {
+  const { fields, exact } = request.sent;
+  const call: Call = Object.assign(Object.create(sealedCall) as typeof sealedCall, {
     verb: request.verb,
     path: matched.text,
     params: matched.params,
-    written: undefined,
-    input: kernel.inputs.parse(operation, request.sent.fields, request.sent.exact, undefined),
-    fields: markSent(request.sent.fields),
-    fieldsText: () => JSON.stringify(request.sent.fields),
-    stored: undefined,
-    get storage(): Storage {
-      throw new Refusal('sealed', 'Service is sealed');
-    },
+    input: kernel.inputs.parse(operation, fields, exact, undefined),
+    fields: markSent(fields),
+    fieldsText: () => JSON.stringify(fields),
     caller: { ...anonymous, address: request.address },
-    mount: systemView,
-    namespace: { uuid: ROOT_NAMESPACE_ID, id: 'root', path: '' },
     requestId: request.id,
-    mfa: [],
     headOnly: request.headOnly,
-    alongside: () => {},
     nowMs: kernel.clock.now(),
-    wrapTtlSeconds: 0,
-    certificates: () => [],
-    filled: () => undefined,
-    requireRight() {
-      throw new Refusal('sealed', 'Service is sealed');
-    },
-    warn: () => {},
-    findReusable: async () => undefined,
-    guess: async () => undefined,
-    forgetGuesses: async () => {},
-  };
+  });
   const reply = await operation.run(call);
   if (reply.kind === 'empty') return { status: 204 };
   if (reply.kind !== 'raw') throw new Error('paths that answer while sealed answer bare');

@@ -70,12 +70,18 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
   const mounting = { ...modules, jobs, ttls: config.ttls, upgrade, version };
   const authority = new Authority(modules);
   const rotation = new Rotation(storage, seal);
+  let clusterId: string | undefined;
   return [
     ...statusPaths(seal, parts.initialise, {
       version: interfaceVersion,
       clusterName: config.clusterName,
       standby: config.standby,
-      clusterId: () => (barrier.sealed ? undefined : uuidFrom(barrier.derive('cluster-id'))),
+      // Asked by every probe; no change of keys changes it.
+      clusterId() {
+        if (barrier.sealed) return undefined;
+        clusterId ??= uuidFrom(barrier.derive('cluster-id'));
+        return clusterId;
+      },
     }),
     ...mountPaths(mounting, 'secret'),
     ...mountPaths(mounting, 'auth'),

@@ -1,39 +1,45 @@
 import { LRUCache } from 'lru-cache';
 
 const LARGEST_BYTES = 64 * 1024 * 1024;
+const OPEN = '{"data":';
 
 /**
- * Serialized resources, remembered by everything that decides their text: type, id, revisions, what the caller may do.
+ * Serialized resources, remembered by everything that decides their text: type, id, revisions, what the caller may do. Each is kept as
+ * the bytes of a document that shows only it.
  *
  * Nothing is ever dropped for being stale: a change moves a revision, and the old text is simply never asked for again.
  */
 export class Fragments {
-  private readonly texts = new LRUCache<string, string>({
-    maxSize: LARGEST_BYTES,
-    sizeCalculation: (text, key) => text.length + key.length,
-  });
   private readonly documents = new LRUCache<string, Buffer>({
     maxSize: LARGEST_BYTES,
     sizeCalculation: (bytes, key) => bytes.length + key.length,
   });
 
-  get(key: string): string | undefined {
-    return this.texts.get(key);
+  get(key: string): Buffer | undefined {
+    return this.documents.get(key);
   }
 
-  set(key: string, text: string): void {
-    this.texts.set(key, text);
+  /** Keeps the text of a resource; returns its document. */
+  set(key: string, text: string): Buffer {
+    const document = Buffer.from(`${OPEN}${text}}`);
+    this.documents.set(key, document);
+    return document;
   }
+}
 
-  /** The bytes of a document that shows only the resource. */
-  document(key: string): Buffer | undefined {
-    let bytes = this.documents.get(key);
-    if (bytes === undefined) {
-      const text = this.texts.get(key);
-      if (text === undefined) return undefined;
-      bytes = Buffer.from(`{"data":${text}}`);
-      this.documents.set(key, bytes);
-    }
-    return bytes;
+/** The resource in a document, as bytes of its text. */
+export const resourceIn = (document: Buffer): Buffer => document.subarray(OPEN.length, -1);
+
+const LIST = Buffer.from(`${OPEN}[`);
+const COMMA = Buffer.from(',');
+
+/** The bytes of a document that shows several resources; `rest` is the text of what follows, with its brackets. */
+export function listDocument(documents: readonly Buffer[], rest: string): Buffer {
+  const parts: Buffer[] = [LIST];
+  for (const [index, document] of documents.entries()) {
+    if (index > 0) parts.push(COMMA);
+    parts.push(resourceIn(document));
   }
+  parts.push(Buffer.from(rest === '{}' ? ']}' : `],${rest.slice(1)}`));
+  return Buffer.concat(parts);
 }

@@ -20,7 +20,7 @@ import { holderOfLink, type LinkVerb } from '../blobs/signed-urls';
 import type { Database } from '../database/database';
 import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
 import type { Environment, SiteSettings } from './environment';
-import type { Fragments } from './fragments';
+import { type Fragments, listDocument, resourceIn } from './fragments';
 import { claimKey, type IdempotentCreate, isClaimed } from './idempotency';
 import { includedFor } from './include';
 import { withKeptSecrets } from './kept-secrets';
@@ -441,37 +441,41 @@ async function show(
     defaultFeatureSet: env.defaultFeatureSet,
   };
   const { cached } = endpoint;
+  const etag = listed === undefined ? etagOf(result) : undefined;
   if (cached !== undefined && isPlain(endpoint, call) && call.fields === undefined && result !== null) {
-    const document = kernel.fragments.document(fragmentKey(cached, serializer, result, view));
-    if (document !== undefined) return { status: endpoint.status, body: document, etag: etagOf(result) };
+    const document = kernel.fragments.get(fragmentKey(cached, serializer, result, view));
+    if (document !== undefined) return { status: endpoint.status, body: document, etag };
   }
-  const fresh = cached === undefined ? items.map((item) => serializer.resource(item, view)) : undefined;
-  let texts = cached === undefined ? [] : await cachedTexts(kernel, cached, serializer, items, view);
-  if (listed === undefined && result !== null && (fresh ?? texts).length === 0) throw notFound();
+  const documents = cached && (await cachedDocuments(kernel, cached, serializer, items, view));
+  if (listed === undefined && result !== null && documents?.length === 0) throw notFound();
+  let resources = documents === undefined ? items.map((item) => serializer.resource(item, view)) : undefined;
   const rest: Record<string, unknown> = {};
   if (call.include.length > 0 || call.fields !== undefined) {
     // The caller may see the resource, so included ones of the same organization need no second check.
     const accessTo = (more: readonly string[]) =>
       more.length > 0 && more.every((id) => ids.includes(id)) ? Promise.resolve(access) : call.accessTo(more);
     const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo };
-    const resources = fresh ?? texts.map((text) => parseExact(text) as ResourceObject);
+    resources ??= documents!.map((document) => parseExact(resourceIn(document).toString()) as ResourceObject);
     const included = await includedFor(context, resources, call.include);
     const shown = (all: ResourceObject[]) => (call.fields ? all.map((one) => withFields(one, call.fields!)) : all);
     if (call.include.length > 0) rest.included = shown(included);
-    texts = shown(resources).map((resource) => exactJson(resource));
-  } else if (fresh !== undefined) {
-    texts = fresh.map((resource) => exactJson(resource));
+    resources = shown(resources);
   }
   if (listed !== undefined) {
     describeList(rest, env.publicUrl + request.path, endpoint, call, listed);
   } else if (endpoint.documentMeta !== undefined && result !== null) {
     rest.meta = endpoint.documentMeta(result);
   }
-  return {
-    status: endpoint.status,
-    body: documentText(listed === undefined ? (texts[0] ?? 'null') : `[${texts.join(',')}]`, rest),
-    etag: listed === undefined ? etagOf(result) : undefined,
-  };
+  const after = exactJson(rest);
+  const [document] = documents ?? [];
+  if (resources === undefined && (listed !== undefined || (document !== undefined && after === '{}'))) {
+    return { status: endpoint.status, body: listed === undefined ? document : listDocument(documents!, after), etag };
+  }
+  const texts = (resources ?? []).map((resource) => exactJson(resource));
+  if (resources === undefined && document !== undefined) texts.push(resourceIn(document).toString());
+  const data = listed === undefined ? (texts[0] ?? 'null') : `[${texts.join(',')}]`;
+  const body = after === '{}' ? `{"data":${data}}` : `{"data":${data},${after.slice(1)}`;
+  return { status: endpoint.status, body, etag };
 }
 
 /** Is the answer one resource, and nothing else? */
@@ -499,34 +503,28 @@ function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonl
   return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item) ?? []))];
 }
 
-function documentText(data: string, rest: Record<string, unknown>): string {
-  const more = exactJson(rest);
-  return more === '{}' ? `{"data":${data}}` : `{"data":${data},${more.slice(1)}`;
-}
-
-/** The texts of stamps, in their order: from the cache, or serialized now, with one load for all that are missing. */
-async function cachedTexts(
+/** The documents of stamps, in their order: from the cache, or serialized now, with one load for all that are missing. */
+async function cachedDocuments(
   { db, env, fragments }: Kernel,
   cached: NonNullable<Endpoint['cached']>,
   serializer: NonNullable<Endpoint['serializer']>,
   stamps: readonly unknown[],
   view: View,
-): Promise<string[]> {
+): Promise<Buffer[]> {
   const keyOf = (stamp: unknown): string => fragmentKey(cached, serializer, stamp, view);
   const { load, idOf, whole } = cached;
-  const texts = new Map<string, string>();
+  const documents = new Map<string, Buffer>();
   const missing: unknown[] = [];
   const write = (item: unknown): void => {
     const text = exactJson(serializer.resource(item, view));
     // An item read now may be newer than its stamp: it is kept under its own revisions.
-    fragments.set(keyOf(item), text);
-    texts.set(idOf(item), text);
+    documents.set(idOf(item), fragments.set(keyOf(item), text));
   };
   for (const stamp of stamps) {
-    const text = fragments.get(keyOf(stamp));
-    const item = text === undefined ? whole?.(stamp) : undefined;
-    if (text !== undefined) {
-      texts.set(idOf(stamp), text);
+    const document = fragments.get(keyOf(stamp));
+    const item = document === undefined ? whole?.(stamp) : undefined;
+    if (document !== undefined) {
+      documents.set(idOf(stamp), document);
     } else if (item !== undefined) {
       write(item);
     } else {
@@ -538,7 +536,7 @@ async function cachedTexts(
       write(item);
     }
   }
-  return stamps.flatMap((stamp) => texts.get(idOf(stamp)) ?? []);
+  return stamps.flatMap((stamp) => documents.get(idOf(stamp)) ?? []);
 }
 
 function describeList(
