@@ -26,7 +26,7 @@ const refuse = (): never => {
   throw new Refusal('sealed', 'Service is sealed');
 };
 
-/** What is the same in every such call: nobody is known, and nothing can be read. */
+/** What is the same in every such call: the caller is not known, and nothing can be read. */
 const sealedCall = {
   written: undefined,
   stored: undefined,
