@@ -9,7 +9,7 @@ import { removeObjects } from './kernel/blobs/objects';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import type { Environment, SiteSettings } from './kernel/endpoints/environment';
-import { followModules, publishFetched } from './resources/artifacts/modules/from-git';
+import { followArtifacts, publishFetched } from './resources/artifacts/fetched/publish-fetched';
 import { forgetRequests } from './resources/connections/forwarding/requests';
 import { Turns } from './resources/connections/git-hosts/turns';
 import { renewTokens } from './resources/connections/oauth/grants';
@@ -109,7 +109,7 @@ export interface VcsWork {
   readonly reach: Reach;
   readonly publicUrl: string;
   readonly pollSeconds: number;
-  /** For versions of modules that come from repositories. */
+  /** For versions of modules and policy sets that come from repositories. */
   readonly uploads: Pick<Environment, 'configurationBytes' | 'largeUploads'>;
   settings(): Promise<SiteSettings>;
 }
@@ -140,10 +140,10 @@ function vcsJobs(
 ): readonly Job[] {
   const deps = { db, keyring, reach, publicUrl };
   return [
-    outside('process webhook deliveries', 1, (turns) => processDeliveries(deps, settings, turns, followModules)),
+    outside('process webhook deliveries', 1, (turns) => processDeliveries(deps, settings, turns, followArtifacts)),
     { name: 'adopt repositories of older nodes', everySeconds: 600, run: () => adoptRepositories(deps) },
-    outside('sync repositories', 2, (turns) => syncRepositories(deps, settings, pollSeconds, turns, followModules)),
-    outside('publish modules from repositories', 2, (turns) => publishFetched({ ...deps, ...uploads }, turns)),
+    outside('sync repositories', 2, (turns) => syncRepositories(deps, settings, pollSeconds, turns, followArtifacts)),
+    outside('publish versions from repositories', 2, (turns) => publishFetched({ ...deps, ...uploads }, turns)),
     outside('find app installations', 3, (turns) => lookForInstallations(deps, now, turns)),
     outside('renew Git host tokens', 15, (turns) => renewTokens(deps, now, turns)),
     outside('report commit statuses', 2, (turns) => reportStatuses(deps, turns)),

@@ -64,6 +64,17 @@ const elsewhere: Readonly<Record<string, string>> = {
   'gpg-keys ascii-armor': 'registry-providers',
   'gpg-keys namespace': 'registry-providers',
   'policies enforce': 'policies',
+  'policy-sets policies-path': 'policy-sets-from-git',
+  ...Object.fromEntries(
+    [
+      'identifier',
+      'display-identifier',
+      'oauth-token-id',
+      'vcshost-app-installation-id',
+      'branch',
+      'ingress-submodules',
+    ].map((name) => [`policy-sets vcs-repo.${name}`, 'policy-sets-from-git']),
+  ),
   'general-settings api-rate-limiting-enabled': 'admin',
   'general-settings api-rate-limit': 'admin',
   'general-settings require-two-factor-for-admins': 'sessions',

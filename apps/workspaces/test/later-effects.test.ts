@@ -213,7 +213,7 @@ describe('what was asked for before a right was lost', () => {
     'the connection, while it is there': [
       'adopt repositories of older nodes',
       'sync repositories',
-      'publish modules from repositories',
+      'publish versions from repositories',
       'find app installations',
       'renew Git host tokens',
     ],

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
-import { followModules, publishFetched } from '../src/resources/artifacts/modules/from-git';
+import { followArtifacts, publishFetched } from '../src/resources/artifacts/fetched/publish-fetched';
 import { processDeliveries } from '../src/resources/runs/vcs/deliveries';
 import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
 import { fetchUrl } from './configurations';
@@ -53,7 +53,7 @@ describe('modules that follow a repository', () => {
   /** What all nodes do about repositories, and a worker about commits. */
   const work = async (fetching: Parameters<typeof fetchAll>[1] = { files: module1 }) => {
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await syncRepositories(deps(), settings, 3600, undefined, followModules);
+    await syncRepositories(deps(), settings, 3600, undefined, followArtifacts);
     await deps().db.prisma.moduleFetch.updateMany({ data: { nextAt: new Date(0) } });
     await fetchAll(workspaces.service, fetching);
     await publishFetched(deps());
@@ -124,7 +124,7 @@ describe('modules that follow a repository', () => {
         .send(body);
     await deliver('00').expect(403);
     await deliver(createHmac('sha256', secret).update(body).digest('hex')).expect(202);
-    await processDeliveries(deps(), settings, undefined, followModules);
+    await processDeliveries(deps(), settings, undefined, followArtifacts);
     await fetchAll(workspaces.service, { files: module1 });
     await publishFetched(deps());
     await expect(statuses('told')).resolves.toEqual(['1.0.0 ok']);
@@ -227,7 +227,7 @@ describe('modules that follow a repository', () => {
     const { length } = await statuses('once');
     await deps().db.prisma.registryModuleVersion.deleteMany();
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await Promise.all([1, 2, 3].map(() => syncRepositories(deps(), settings, 3600, undefined, followModules)));
+    await Promise.all([1, 2, 3].map(() => syncRepositories(deps(), settings, 3600, undefined, followArtifacts)));
     await fetchAll(workspaces.service, { files: module1 });
     await Promise.all([1, 2, 3].map(() => publishFetched(deps())));
     await expect(statuses('once')).resolves.toEqual(['1.1.0 ok', '1.0.0 ok']);
@@ -243,7 +243,7 @@ describe('modules that follow a repository', () => {
     expect(body.data.links?.upload).toBeUndefined();
     await gone('last');
     const before = host.hooks.size;
-    await syncRepositories(deps(), settings, 3600, undefined, followModules);
+    await syncRepositories(deps(), settings, 3600, undefined, followArtifacts);
     expect(host.hooks.size).toBe(before - 1);
     await expect(deps().db.prisma.vcsRepository.count()).resolves.toBe(0);
   });
@@ -253,11 +253,11 @@ describe('modules that follow a repository', () => {
     host.tags.set('v1.0.0', host.commit('One'));
     await create('cut', { 'oauth-token-id': brief }).expect(201);
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await syncRepositories(deps(), settings, 3600, undefined, followModules);
+    await syncRepositories(deps(), settings, 3600, undefined, followArtifacts);
     await expect(statuses('cut')).resolves.toEqual(['1.0.0 cloning']);
     await admin.delete(`oauth-clients/${id}`).expect(204);
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
-    await syncRepositories(deps(), settings, 3600, undefined, followModules);
+    await syncRepositories(deps(), settings, 3600, undefined, followArtifacts);
     await expect(statuses('cut')).resolves.toEqual(['1.0.0 clone_failed']);
     const uploaded = await admin
       .post('registry-modules/acme/cut/crane/versions', resource('registry-module-versions', { version: '1.1.0' }))

@@ -209,7 +209,7 @@ describe('work at Git hosts, while it goes on', () => {
             ![
               'perform run tasks',
               'end policy evaluations that nothing judges',
-              'publish modules from repositories',
+              'publish versions from repositories',
             ].includes(name),
         )
         .sort(),

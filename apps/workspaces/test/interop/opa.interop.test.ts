@@ -142,7 +142,9 @@ const kinds = given ? kindsHere() : [];
     const loop =
       'deny contains "x" if { some a in numbers.range(1, 100000); some b in numbers.range(1, 100000); a * b < 0 }';
     const { said } = await judge(setOf(rego(loop), { x: 'data.a.deny' }));
-    expect(said).toMatchObject([['x', 'errored', [expect.stringMatching(/timed out|took longer|cancel|memory|ended/i)]]]);
+    expect(said).toMatchObject([
+      ['x', 'errored', [expect.stringMatching(/timed out|took longer|cancel|memory|ended/i)]],
+    ]);
     const large =
       'deny contains x if { some i in numbers.range(1, 3000); x := sprintf("%d %s", [i, concat("", [c | some j in numbers.range(1, 20000); c := "aaaaaaaaaa"])]) }';
     const { said: filled } = await judge(setOf(rego(large), { x: 'data.a.deny' }));

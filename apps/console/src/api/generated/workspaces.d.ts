@@ -3963,6 +3963,7 @@ export interface paths {
                 kind?: "opa" | "sentinel" | null;
                 name: string;
                 overridable?: boolean | null;
+                "policies-path"?: string | null;
                 "policy-tool-version"?: string | null;
                 "policy-update-patterns"?: string[] | null;
                 "tag-selectors"?: {
@@ -3970,6 +3971,14 @@ export interface paths {
                   "tag-key": string;
                   "tag-value"?: string | null;
                 }[] | null;
+                "vcs-repo"?: {
+                  branch?: string | null;
+                  "display-identifier"?: string | null;
+                  identifier: string;
+                  "ingress-submodules"?: boolean | null;
+                  "oauth-token-id"?: string | null;
+                  "vcshost-app-installation-id"?: string | null;
+                } | null;
               };
               id?: string;
               relationships?: {
@@ -6573,8 +6582,17 @@ export interface paths {
                 global?: boolean | null;
                 name?: string;
                 overridable?: boolean | null;
+                "policies-path"?: string | null;
                 "policy-tool-version"?: string | null;
                 "policy-update-patterns"?: string[] | null;
+                "vcs-repo"?: {
+                  branch?: string | null;
+                  "display-identifier"?: string | null;
+                  identifier?: string | null;
+                  "ingress-submodules"?: boolean | null;
+                  "oauth-token-id"?: string | null;
+                  "vcshost-app-installation-id"?: string | null;
+                } | null;
               };
               id?: string;
               relationships?: {
@@ -13410,7 +13428,7 @@ export interface components {
         kind: "opa" | "sentinel";
         name: string;
         overridable: boolean | null;
-        "policies-path": null;
+        "policies-path": string | null;
         "policy-count": number;
         "policy-tool-version": string | null;
         "policy-update-patterns": string[];
@@ -13422,7 +13440,17 @@ export interface components {
         }[];
         /** Format: date-time */
         "updated-at": string;
-        "vcs-repo": null;
+        "vcs-repo": {
+          branch: string | null;
+          "display-identifier": string;
+          identifier: string;
+          "ingress-submodules": boolean;
+          "oauth-token-id": string | null;
+          "repository-http-url": string | null;
+          "service-provider": string | null;
+          "vcshost-app-installation-id": string | null;
+          "webhook-url": string | null;
+        } | null;
         versioned: boolean;
         "workspace-count": number;
       };
@@ -13476,9 +13504,13 @@ export interface components {
         "created-at": string;
         error: string | null;
         "error-message": string | null;
-        "ingress-attributes": null;
-        source: "tfe-api";
-        status: "pending" | "ready" | "errored";
+        "ingress-attributes": {
+          "commit-sha": string;
+          "commit-url": string | null;
+          identifier: string | null;
+        } | null;
+        source: string;
+        status: "pending" | "ingressing" | "ready" | "errored";
         "status-timestamps": {
           [key: string]: string;
         } | null;

@@ -1,17 +1,12 @@
-import type { Keyring } from '@keystead/keyring';
-import { isRefusal } from '@keystead/refusal';
-import { Prisma, type VcsRepository } from '../../../generated/prisma/client';
+import type { VcsRepository } from '../../../generated/prisma/client';
 import { recordChanges, system } from '../../../kernel/audit/audit';
-import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import type { Environment } from '../../../kernel/endpoints/environment';
-import { Claims, inSeconds, keptFor } from '../../connections/git-hosts/claims';
 import type { HostTag } from '../../connections/git-hosts/git-host';
-import { pauseSeconds } from '../../connections/git-hosts/pause';
-import { Turns } from '../../connections/git-hosts/turns';
+import { isHash } from '../../connections/repositories/follow';
 import type { Reached } from '../../connections/repositories/repository';
+import type { FetchedCommit, Publishing } from '../../runs/vcs/fetched-commit';
 import { awaitCommits } from '../../runs/vcs/module-fetches';
 import { findMany, findVersions, type RegistryModule } from './module';
 import { versionText } from './names';
@@ -26,8 +21,6 @@ interface SeenVersion {
   /** Where it was seen. */
   readonly ref: string;
 }
-
-const isHash = (text: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text);
 
 /** The versions among tags: what follows the prefix, with or without a v. Of two tags for one version the first counts. */
 function versionsIn(tags: readonly HostTag[], prefix: string): SeenVersion[] {
@@ -112,62 +105,15 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
   });
 }
 
-/** What publishing takes. */
-export interface Publishing extends Pick<Environment, 'configurationBytes' | 'largeUploads'> {
-  readonly db: Database;
-  readonly keyring: Keyring;
-}
-
-interface Fetched {
-  readonly module_version_id: string;
-  readonly status: 'fetched' | 'failed';
-  readonly problem: string | null;
-  readonly blob_id: string | null;
-}
-
-const claims = new Claims({
-  table: 'module_fetch',
-  keys: ['id'],
-  lease: keptFor,
-  owner: 'vcs_repository y ON y.id = x.repository_id',
-  only: "x.status <> 'fetching'",
-});
-
-/** Publishes the versions whose commits were fetched, and says of the others why not. Safe with any number of callers. */
-export function publishFetched(deps: Publishing, turns = new Turns()): Promise<void> {
+/** Publishes a version whose commit was fetched, or says of it why not. */
+export async function publishModule(deps: Publishing, id: string, { problem, archive }: FetchedCommit): Promise<void> {
   const { db } = deps;
-  const columns = Prisma.sql`x.module_version_id, x.status, x.problem, x.blob_id`;
-  return turns.each(
-    50,
-    (busy) => claims.take<Fetched>(db, busy, columns),
-    async (taken) => {
-      try {
-        await publishOne(deps, taken);
-        await claims.remove(db, taken);
-      } catch (error) {
-        const problem = (error as Error).message.slice(0, 1000);
-        await claims.end(db, taken, inSeconds(pauseSeconds(taken.attempts)), Prisma.sql`problem = ${problem}`);
-      }
-    },
-    (taken) => claims.keep(db, taken),
-  );
-}
-
-async function publishOne(deps: Publishing, { module_version_id: id, status, problem, blob_id }: Fetched) {
-  const { db, keyring } = deps;
-  const error = status === 'failed' ? (problem ?? '') : undefined;
-  if (error !== undefined) {
-    const data = { status: 'clone_failed', error, updatedAt: new Date() };
+  if (problem !== undefined) {
+    const data = { status: 'clone_failed', error: problem, updatedAt: new Date() };
     await db.prisma.registryModuleVersion.updateMany({ where: { id, status: 'cloning' }, data });
     return;
   }
   const [version] = await findVersions(db, [id]);
-  const archive = version && blob_id ? await readBlob(db, keyring, blob_id) : undefined;
-  if (!version || !archive) return;
-  try {
-    await upload(db, deps, system, version, archive);
-  } catch (refusal) {
-    // What is wrong with it is kept with the version.
-    if (!isRefusal(refusal) || !['invalid', 'too-large'].includes(refusal.kind)) throw refusal;
-  }
+  const bytes = version && (await archive());
+  if (version && bytes) await upload(db, deps, system, version, bytes);
 }

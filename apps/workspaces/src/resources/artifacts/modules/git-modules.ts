@@ -4,7 +4,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import type { HostRepository } from '../../connections/git-hosts/git-host';
-import { checkRepository } from '../../connections/repositories/check';
+import { askForRepository, lookAtRepository, requireConnection } from '../../connections/repositories/follow';
 import { keepRepository } from '../../connections/repositories/repository';
 import type { Organization } from '../../organizations/organizations/organization';
 import * as organizations from '../../organizations/organizations/service';
@@ -49,17 +49,6 @@ export interface NewFollower extends Following {
   readonly found: HostRepository;
 }
 
-async function askFor(
-  { db, env }: Pick<Asking, 'db' | 'env'>,
-  place: { readonly organizationId: string; readonly tokenId: string; readonly identifier: string },
-  branch: string | null,
-): Promise<HostRepository> {
-  const { vcsReach: reach, keyring } = env;
-  const found = reach && (await checkRepository({ db, keyring, reach }, { ...place, branch }));
-  if (!found) throw invalid(['vcsRepo', 'identifier'], 'cannot be read: its Git host is not called from here');
-  return found;
-}
-
 /**
  * Asks for the repository that a new module is to follow. The connection must be one of the whole organization; without a given
  * organization it says which that is. Throws `invalid`. To be called outside any transaction.
@@ -70,26 +59,13 @@ export async function askForFollower(
   { vcsRepo, name, provider, initialVersion }: NewGitModule,
 ): Promise<NewFollower> {
   const { db, env, accessTo } = asking;
-  const { identifier, oauthTokenId, vcshostAppInstallationId } = vcsRepo;
-  const tokenId = vcshostAppInstallationId || oauthTokenId;
-  if (vcshostAppInstallationId && oauthTokenId)
-    throw invalid(['vcsRepo', 'oauthTokenId'], 'must not be given together with an app installation');
-  if (!tokenId) throw invalid(['vcsRepo', 'oauthTokenId'], "can't be blank");
-  const token = await db.prisma.oauthToken.findFirst({
-    where: {
-      id: tokenId,
-      oauthClient: { organizationScoped: true },
-      installation: vcshostAppInstallationId ? { isNot: null } : { is: null },
-    },
-    select: { oauthClient: { select: { organizationId: true } } },
+  const { identifier } = vcsRepo;
+  const { tokenId, owner } = await requireConnection(db, vcsRepo, async (organizationId) => {
+    if (given && given.id !== organizationId) return undefined;
+    const target = { organizationId, registryName: 'private', readers: [] };
+    const may = modulePolicy['can-delete'](await accessTo([organizationId]), target);
+    return may ? organizations.find(db, env, organizationId) : undefined;
   });
-  const owner = token && (await organizations.find(db, env, token.oauthClient.organizationId));
-  const target = owner && { organizationId: owner.id, registryName: 'private', readers: [] };
-  const may = target && modulePolicy['can-delete'](await accessTo([owner.id]), target);
-  if (!owner || !may || (given && given.id !== owner.id)) {
-    const named = vcshostAppInstallationId ? 'vcshostAppInstallationId' : 'oauthTokenId';
-    throw invalid(['vcsRepo', named], 'was not found among the connections of the whole organization');
-  }
   const source = sourceAfter(byTags, vcsRepo);
   if (initialVersion && source.vcsBranch === null) throw invalid('initialVersion', 'is only for modules by branch');
   const [, ofRepository, nameOfRepository] =
@@ -107,7 +83,7 @@ export async function askForFollower(
     oauthTokenId: tokenId,
     vcsIdentifier: identifier,
     initialVersion: source.vcsBranch === null ? null : (initialVersion ?? '0.0.0'),
-    found: await askFor(asking, place, source.vcsBranch),
+    found: await askForRepository(asking, place, source.vcsBranch),
   };
 }
 
@@ -134,15 +110,8 @@ export async function askForChange(
   if (tokenId === null || identifier === null) throw invalid('vcsRepo', 'is only for modules that follow a repository');
   const after = sourceAfter(module, vcsRepo);
   const isNew = after.vcsBranch !== null && after.vcsBranch !== module.vcsBranch;
-  if (isNew) await askFor(asking, { organizationId, tokenId, identifier }, after.vcsBranch);
+  if (isNew) await askForRepository(asking, { organizationId, tokenId, identifier }, after.vcsBranch);
   return after;
-}
-
-/** Has the repository of a module looked at now. */
-async function lookSoon(tx: Database, { oauthTokenId, vcsIdentifier: identifier }: RegistryModule): Promise<void> {
-  if (oauthTokenId === null || identifier === null) return;
-  const data = { nextAt: new Date(0), attempts: 0 };
-  await tx.prisma.vcsRepository.updateMany({ where: { oauthTokenId, identifier }, data });
 }
 
 /** Follows other tags, a branch, or another folder from now on; versions that are there stay as they are. */
@@ -155,7 +124,7 @@ export function changeFollower(
   const { id, vcsBranch, tagPrefix, sourceDirectory } = module;
   return db.transaction(async (tx) => {
     await tx.prisma.registryModule.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
-    await lookSoon(tx, module);
+    await lookAtRepository(tx, module);
     const before = { vcsBranch, tagPrefix, sourceDirectory };
     await recordChange(tx, actor, { ...changeOf(module, 'update'), before, after: { ...after } });
     return still((await findMany(tx, [id], module.readers))[0]);
@@ -168,7 +137,7 @@ export async function resync(db: Database, actor: Actor, module: RegistryModule)
   await db.transaction(async (tx) => {
     const failed = { moduleId: module.id, blobId: null, tag: { not: null }, status: { endsWith: '_failed' } };
     await tx.prisma.registryModuleVersion.updateMany({ where: failed, data: { commitSha: null } });
-    await lookSoon(tx, module);
+    await lookAtRepository(tx, module);
     await recordChange(tx, actor, changeOf(module, 'resync'));
   });
 }

@@ -8,6 +8,7 @@ import {
 import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
+import { followedBy } from '../../connections/repositories/follow';
 import { named, readersOf } from './names';
 
 const listed = {
@@ -69,15 +70,10 @@ export async function findMany(
   const wanted = ids.map((id) => ({ id }));
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   const rows = await db.prisma.registryModule.findMany({ where, include });
-  const places = rows.flatMap(({ oauthTokenId, vcsIdentifier: identifier }) =>
-    oauthTokenId === null || identifier === null ? [] : [{ oauthTokenId, identifier }],
-  );
-  const repositories = places.length === 0 ? [] : await db.prisma.vcsRepository.findMany({ where: { OR: places } });
+  const repositoryOf = await followedBy(db, rows);
   const found = rows.map(({ organization, versions, oauthToken, ...row }) => ({
     ...row,
-    repository: repositories.find(
-      (one) => one.oauthTokenId === row.oauthTokenId && one.identifier === row.vcsIdentifier,
-    ),
+    repository: repositoryOf(row),
     isInstallation: Boolean(oauthToken?.installation),
     organizationName: organization.name,
     namespace: row.registryName === 'private' ? organization.name : row.namespace,

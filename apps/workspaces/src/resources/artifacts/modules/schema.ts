@@ -1,5 +1,6 @@
 import { document, type ParsedDocument } from '@keystead/jsonapi';
 import { z } from 'zod';
+import { repositoryFolder, repositoryName } from '../../connections/repositories/follow';
 import { artifactName, registryNames, versionText } from './names';
 
 const unserved = {
@@ -9,21 +10,10 @@ const unserved = {
 
 const provider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
 
-/** A folder of a repository; empty for its root. */
-const folder = z
-  .string()
-  .max(512)
-  .transform((text) => text.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, ''))
-  .refine(
-    (text) => text.split('/').every((part) => !['.', '..'].includes(part) && !/[\s?#\\\0]/.test(part)),
-    'must be a folder of the repository',
-  )
-  .refine((text) => text === '' || !text.split('/').includes(''), 'must be a folder of the repository');
-
 const followed = {
   branch: z.string().max(255).nullish(),
   tags: z.boolean().nullish(),
-  'source-directory': folder.nullish(),
+  'source-directory': repositoryFolder.nullish(),
   'tag-prefix': z
     .string()
     .max(128)
@@ -38,10 +28,7 @@ export const CreateFromGit = document('registry-modules', {
     provider: provider.nullish(),
     'initial-version': versionText.nullish(),
     'vcs-repo': z.object({
-      identifier: z
-        .string()
-        .max(512)
-        .regex(/^[^/\s]+(?:\/[^/\s]+)+$/, 'must have the form :org/:repo'),
+      identifier: repositoryName,
       'display-identifier': z.string().max(512).nullish(),
       'oauth-token-id': z.string().nullish(),
       'vcshost-app-installation-id': z.string().nullish(),

@@ -2,43 +2,25 @@ import { choice, flag, hasOne, instant, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
-import { webhookUrl } from '../../connections/repositories/repository';
+import { followedShape, showFollowed } from '../../connections/repositories/follow';
 import type { ListedVersion, ModuleVersion, RegistryModule } from './module';
 import { registryNames } from './names';
 import { modulePolicy } from './policy';
 
 const versionStatus = choice(['pending', 'cloning', 'ok', 'clone_failed', 'reg_ingress_failed']);
 
-const repositoryShown = z.object({
-  branch: text.nullable(),
-  'display-identifier': text,
-  identifier: text,
-  'oauth-token-id': text.nullable(),
-  'vcshost-app-installation-id': text.nullable(),
-  'repository-http-url': text.nullable(),
-  'service-provider': text.nullable(),
-  'source-directory': text,
-  'tag-prefix': text,
-  tags: flag,
-  'webhook-url': text.nullable(),
-});
+const repositoryShown = z.object({ ...followedShape, 'source-directory': text, 'tag-prefix': text, tags: flag });
 
 function repositoryOf(module: RegistryModule, publicUrl: string) {
-  const { oauthTokenId, vcsIdentifier, isInstallation, repository } = module;
-  if (oauthTokenId === null || vcsIdentifier === null) return null;
-  return {
-    branch: module.vcsBranch,
-    'display-identifier': repository?.displayIdentifier ?? vcsIdentifier,
-    identifier: vcsIdentifier,
-    'oauth-token-id': isInstallation ? null : oauthTokenId,
-    'vcshost-app-installation-id': isInstallation ? oauthTokenId : null,
-    'repository-http-url': repository?.httpUrl ?? null,
-    'service-provider': repository?.serviceProvider ?? null,
-    'source-directory': module.sourceDirectory,
-    'tag-prefix': module.tagPrefix,
-    tags: module.vcsBranch === null,
-    'webhook-url': repository && !isInstallation ? webhookUrl(publicUrl, repository.id) : null,
-  };
+  const shown = showFollowed(module, module.isInstallation, module.repository, publicUrl);
+  return shown
+    ? {
+        ...shown,
+        'source-directory': module.sourceDirectory,
+        'tag-prefix': module.tagPrefix,
+        tags: module.vcsBranch === null,
+      }
+    : null;
 }
 
 /** Why a module has no version yet, or that it has one. */

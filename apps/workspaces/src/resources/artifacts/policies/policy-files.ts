@@ -25,10 +25,16 @@ export const isPolicyFile = (kind: PolicyKind, file: string): boolean =>
 const mostPolicies = 500;
 
 /** Reads what an archive declares. Throws `BadArchive` for what cannot be read, and for OPA policies without a query or a level. */
-export async function readPolicyFiles(kind: PolicyKind, kept: ReadonlyMap<string, Buffer>): Promise<PolicyFiles> {
+export async function readPolicyFiles(
+  kind: PolicyKind,
+  kept: ReadonlyMap<string, Buffer>,
+  /** The folder that they are in. */
+  root: string,
+): Promise<PolicyFiles> {
   const name = declarations[kind];
   const text = kept.get(name);
-  if (!text) throw new BadArchive(`the archive has no ${name} at its root`);
+  if (!text)
+    throw new BadArchive(root === '' ? `the archive has no ${name} at its root` : `there is no ${root}${name}`);
   const found = await readInThread<DeclaredPolicies>(
     path.join(__dirname, 'policies-thread'),
     new Map([[name, text]]),

@@ -1,17 +1,25 @@
 import { invalid, type Page } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
 import { notFound } from '@keystead/refusal';
-import type { Prisma, PolicySet as Row } from '../../../generated/prisma/client';
+import type { Prisma, PolicySet as Row, VcsRepository } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { literally } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
+import type { HostRepository } from '../../connections/git-hosts/git-host';
+import { followedBy, lookAtRepository } from '../../connections/repositories/follow';
+import { keepRepository } from '../../connections/repositories/repository';
 import type { PolicyKind, TagSelector } from '../../runs/runs/stages/policies';
 
 /** Policies, and which workspaces they reach. */
 export interface PolicySet extends Omit<Row, 'tagSelectors'> {
   readonly organization: string;
+  /** Versions come from it; undefined where they are uploaded. */
+  readonly repository: VcsRepository | undefined;
+  /** Its connection is an installation of an app. */
+  readonly isInstallation: boolean;
   readonly tagSelectors: readonly TagSelector[];
   readonly policyIds: readonly string[];
   readonly workspaces: readonly WorkspaceTarget[];
@@ -21,6 +29,15 @@ export interface PolicySet extends Omit<Row, 'tagSelectors'> {
   readonly newestVersionId: string | null;
   /** The newest whose files could be read. */
   readonly currentVersionId: string | null;
+}
+
+/** The repository that versions of a set come from, as its host has shown it. */
+export interface SetSource {
+  readonly oauthTokenId: string;
+  readonly vcsIdentifier: string;
+  readonly vcsBranch: string | null;
+  readonly vcsIngressSubmodules: boolean;
+  readonly found: HostRepository;
 }
 
 /** What a request says of a set besides its members. */
@@ -33,6 +50,7 @@ interface PolicySetInput {
   readonly agentEnabled?: boolean | null;
   readonly policyToolVersion?: string | null;
   readonly policyUpdatePatterns?: readonly string[] | null;
+  readonly policiesPath?: string | null;
 }
 
 /** What a set has lists of. */
@@ -55,6 +73,7 @@ const mostPolicies = 200;
 const target = { select: { id: true, projectId: true, organizationId: true } } as const;
 const whole = {
   organization: { select: { name: true } },
+  oauthToken: { select: { installation: { select: { id: true } } } },
   policies: { select: { policyId: true }, orderBy: { policyId: 'asc' } },
   workspaces: { select: { excluded: true, workspace: target }, orderBy: { workspaceId: 'asc' } },
   projects: { select: { excluded: true, projectId: true }, orderBy: { projectId: 'asc' } },
@@ -72,13 +91,16 @@ async function setsWhere(db: Database, where: Prisma.PolicySetWhereInput, page?:
     db,
     rows.map(({ id }) => id),
   );
-  return rows.map(({ organization, policies, workspaces, projects, tagSelectors, ...row }) => {
+  const repositoryOf = await followedBy(db, rows);
+  return rows.map(({ organization, oauthToken, policies, workspaces, projects, tagSelectors, ...row }) => {
     const reached = (excluded: boolean) =>
       workspaces.flatMap((one) => (one.excluded === excluded ? [one.workspace] : []));
     const within = (excluded: boolean) => projects.flatMap((one) => (one.excluded === excluded ? [one.projectId] : []));
     return {
       ...row,
       organization: organization.name,
+      repository: repositoryOf(row),
+      isInstallation: Boolean(oauthToken?.installation),
       tagSelectors: tagSelectors as unknown as readonly TagSelector[],
       policyIds: policies.map(({ policyId }) => policyId),
       workspaces: reached(false),
@@ -124,6 +146,9 @@ const facts = (set: PolicySet) => ({
   global: set.global,
   overridable: set.overridable,
   policyToolVersion: set.policyToolVersion,
+  vcsIdentifier: set.vcsIdentifier,
+  vcsBranch: set.vcsBranch,
+  policiesPath: set.policiesPath,
   tagSelectors: set.tagSelectors,
   policyIds: set.policyIds,
   workspaceIds: set.workspaces.map(({ id }) => id),
@@ -153,11 +178,13 @@ function columnsOf(input: PolicySetInput) {
 /** Creates a set with its members. Throws `invalid` for members that are not of the organization, and policies of another kind. */
 export async function createSet(
   db: Database,
+  keyring: Keyring,
   actor: Actor,
   organizationId: string,
   input: PolicySetInput & { readonly name: string },
   members: Members,
   selectors: readonly TagSelector[],
+  source: SetSource | null | undefined,
 ): Promise<PolicySet> {
   const id = newId('polset');
   const kind = input.kind ?? 'sentinel';
@@ -170,6 +197,7 @@ export async function createSet(
       // Policies of OPA were never judged anywhere but here.
       data: { id, organizationId, kind, agentEnabled: kind === 'opa', ...columnsOf(input), name: input.name },
     });
+    await followFromNow(tx, keyring, { id, oauthTokenId: null, vcsIdentifier: null }, source, input.policiesPath);
     for (const list of memberKinds) {
       if (members[list]) await addTo(tx, { id, organizationId, kind }, list, members[list]);
     }
@@ -178,6 +206,41 @@ export async function createSet(
     await recordChange(tx, actor, { ...setChange(made, 'create'), after: facts(made) });
     return made;
   });
+}
+
+/** Has a set follow a repository, another folder of it, or none any more. Versions that are there stay. Throws `invalid`. */
+async function followFromNow(
+  tx: Database,
+  keyring: Keyring,
+  before: Pick<Row, 'id' | 'oauthTokenId' | 'vcsIdentifier'>,
+  source: SetSource | null | undefined,
+  path: string | null | undefined,
+): Promise<void> {
+  if (source === undefined && path == null) return;
+  const { id } = before;
+  const { found, ...columns } = source ?? { found: undefined };
+  const follows = source === undefined ? before.oauthTokenId !== null : source !== null;
+  if (path && !follows) throw invalid('policiesPath', 'is only for sets that follow a repository');
+  const left = {
+    oauthTokenId: null,
+    vcsIdentifier: null,
+    vcsBranch: null,
+    vcsIngressSubmodules: false,
+    policiesPath: '',
+  };
+  const data = {
+    ...(source === null ? left : columns),
+    ...(path == null ? {} : { policiesPath: path }),
+    seenCommit: null,
+  };
+  await tx.prisma.policySet.update({ where: { id }, data });
+  if (source) {
+    const place = { tokenId: source.oauthTokenId, identifier: source.vcsIdentifier };
+    await keepRepository(tx, keyring, place, found);
+    if ((await tx.prisma.policySetPolicy.count({ where: { policySetId: id } })) > 0) {
+      throw invalid('vcsRepo', 'is only for sets without policies: take them out first');
+    }
+  } else await lookAtRepository(tx, before);
 }
 
 /** Changes a set under its lock, with one event. */
@@ -203,13 +266,16 @@ async function changeSet(
 /** Changes what a request names of a set; lists that are given replace. */
 export function updateSet(
   db: Database,
+  keyring: Keyring,
   actor: Actor,
   { id }: PolicySet,
   input: Omit<PolicySetInput, 'kind'>,
   members: Members,
+  source: SetSource | null | undefined,
 ): Promise<PolicySet> {
   return changeSet(db, actor, id, 'update', async (tx, before) => {
     await tx.prisma.policySet.update({ where: { id }, data: columnsOf(input) });
+    await followFromNow(tx, keyring, before, source, input.policiesPath);
     for (const list of memberKinds) {
       if (!members[list]) continue;
       await removeFrom(tx, id, list);
@@ -279,7 +345,8 @@ async function addTo(
   const skipDuplicates = true;
   if (singular === 'policies') {
     const versions = await prisma.policySetVersion.count({ where: { policySetId: id } });
-    if (versions > 0 && ids.length > 0) throw invalid(list, 'come from the versions of this set');
+    const follows = await prisma.policySet.count({ where: { id, oauthTokenId: { not: null } } });
+    if (versions + follows > 0 && ids.length > 0) throw invalid(list, 'come from the versions of this set');
     await prisma.policySetPolicy.createMany({
       data: ids.map((policyId) => ({ policySetId: id, policyId })),
       skipDuplicates,

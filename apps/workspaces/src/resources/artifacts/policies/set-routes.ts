@@ -29,9 +29,11 @@ import {
   serializerOf,
   type View,
 } from '../../../kernel/endpoints/endpoint';
+import { followedShape, repositoryFolder, repositoryName, showFollowed } from '../../connections/repositories/follow';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { policyKinds, type TagSelector } from '../../runs/runs/stages/policies';
+import { askForSource } from './from-git';
 import { parameterEndpoints } from './parameters';
 import { policyPolicy, readsPolicies } from './policy';
 import * as sets from './policy-set';
@@ -57,6 +59,12 @@ function reached(set: PolicySet, access: Access) {
 /** Sets of Sentinel have these only where they are of the newer form. */
 const isEvaluated = ({ kind, agentEnabled }: PolicySet): boolean => kind === 'opa' || agentEnabled;
 
+function repositoryOf(set: PolicySet, publicUrl: string) {
+  const shown = showFollowed(set, set.isInstallation, set.repository, publicUrl);
+  return shown ? { ...shown, 'ingress-submodules': set.vcsIngressSubmodules } : null;
+}
+const aliases = { 'vcs-repo.vcshost-app-installation-id': 'vcs-repo.github-app-installation-id' };
+
 const setSerializer = serializerOf<PolicySet>()({
   type: 'policy-sets',
   shape: {
@@ -67,11 +75,11 @@ const setSerializer = serializerOf<PolicySet>()({
     overridable: flag.nullable(),
     'agent-enabled': flag,
     'policy-tool-version': text.nullable(),
-    'policies-path': z.null(),
+    'policies-path': text.nullable(),
     'policy-update-patterns': z.array(text),
     'tag-selectors': z.array(z.object({ 'tag-key': text, 'tag-value': text.nullable(), 'is-exclude': flag })),
     versioned: flag,
-    'vcs-repo': z.null(),
+    'vcs-repo': z.object({ ...followedShape, 'ingress-submodules': flag }).nullable(),
     'policy-count': whole,
     'workspace-count': whole,
     'project-count': whole,
@@ -90,7 +98,8 @@ const setSerializer = serializerOf<PolicySet>()({
   },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/policy-sets/${id}`,
-  attributes: (set, { access }: View) => ({
+  aliases,
+  attributes: (set, { access, publicUrl }: View) => ({
     name: set.name,
     description: set.description,
     kind: set.kind,
@@ -98,15 +107,15 @@ const setSerializer = serializerOf<PolicySet>()({
     overridable: isEvaluated(set) ? set.overridable : null,
     'agent-enabled': set.agentEnabled,
     'policy-tool-version': isEvaluated(set) ? (set.policyToolVersion ?? 'latest') : null,
-    'policies-path': null,
+    'policies-path': set.policiesPath || null,
     'policy-update-patterns': set.policyUpdatePatterns,
     'tag-selectors': set.tagSelectors.map(({ key, value, isExclude }) => ({
       'tag-key': key,
       'tag-value': value,
       'is-exclude': isExclude,
     })),
-    versioned: set.newestVersionId !== null,
-    'vcs-repo': null,
+    versioned: set.newestVersionId !== null || set.oauthTokenId !== null,
+    'vcs-repo': repositoryOf(set, publicUrl),
     'policy-count': set.policyIds.length,
     'workspace-count': reached(set, access).workspaces.length,
     'project-count': reached(set, access).projects.length,
@@ -160,6 +169,7 @@ const shared = {
     .transform((given) => (given === 'latest' ? '' : given))
     .nullish(),
   'policy-update-patterns': z.array(z.string().max(255)).max(100).nullish(),
+  'policies-path': repositoryFolder.nullish(),
 };
 const relationships = {
   policies: many('policies'),
@@ -168,24 +178,33 @@ const relationships = {
   projects: many('projects'),
   'project-exclusions': many('projects'),
 };
-const unserved = {
-  'vcs-repo': 'sets are not read from repositories: upload a version',
-  'policies-path': 'sets are not read from repositories: upload a version',
+/** A repository that a set is to follow. */
+const repository = {
+  'display-identifier': z.string().max(512).nullish(),
+  'oauth-token-id': z.string().nullish(),
+  'vcshost-app-installation-id': z.string().nullish(),
+  branch: z.string().max(255).nullish(),
+  'ingress-submodules': z.boolean().nullish(),
 };
 const CreateSet = document('policy-sets', {
   attributes: {
     name: policyName,
     kind: z.enum(policyKinds).nullish(),
     'tag-selectors': selectors.nullish(),
+    'vcs-repo': z.object({ identifier: repositoryName, ...repository }).nullish(),
     ...shared,
   },
   relationships,
-  unserved,
+  aliases,
 });
 const UpdateSet = document('policy-sets', {
-  attributes: { name: policyName.optional(), ...shared },
+  attributes: {
+    name: policyName.optional(),
+    'vcs-repo': z.object({ identifier: repositoryName.nullish(), ...repository }).nullish(),
+    ...shared,
+  },
   relationships,
-  unserved,
+  aliases,
 });
 
 type Sent = { readonly [name: string]: unknown };
@@ -206,6 +225,8 @@ function membersOf(body: {
     'project-exclusions': ids(body.projectExclusions),
   };
 }
+
+type Source = Awaited<ReturnType<typeof askForSource>>;
 
 const inOrganization = '/organizations/:organization_name/policy-sets';
 const byId = '/policy-sets/:policy_set_id';
@@ -238,8 +259,12 @@ const create = ofOrganization.post(inOrganization, {
   include,
   body: CreateSet,
   load: loadOrganization,
-  run: ({ db, target, body, ...call }) =>
-    sets.createSet(db, actorOf(call), target.id, body, membersOf(body), selectorsOf(body.tagSelectors ?? [])),
+  asks: ({ target, body, ...call }) => askForSource(call, target.id, body.vcsRepo),
+  run: ({ db, env, target, body, asked, ...call }) => {
+    const selected = selectorsOf(body.tagSelectors ?? []);
+    const source = asked as Source;
+    return sets.createSet(db, env.keyring, actorOf(call), target.id, body, membersOf(body), selected, source);
+  },
 });
 
 const show = ofSet.get(byId, { summary: 'Show a policy set.', include, load, run: async ({ target }) => target });
@@ -250,7 +275,9 @@ const update = ofSet.patch(byId, {
   include,
   body: UpdateSet,
   load,
-  run: ({ db, target, body, ...call }) => sets.updateSet(db, actorOf(call), target, body, membersOf(body)),
+  asks: ({ target, body, ...call }) => askForSource(call, target.organizationId, body.vcsRepo, target),
+  run: ({ db, env, target, body, asked, ...call }) =>
+    sets.updateSet(db, env.keyring, actorOf(call), target, body, membersOf(body), asked as Source),
 });
 
 const destroy = ofSet.remove(byId, {

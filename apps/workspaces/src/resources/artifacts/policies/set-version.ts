@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
 import type { PolicySetVersion as Row } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
@@ -9,7 +9,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { ArchiveCheck, BadArchive } from '../../runs/configuration-versions/archive-check';
+import { ArchiveCheck, type ArchiveLimits, BadArchive } from '../../runs/configuration-versions/archive-check';
 import type { PolicyKind } from '../../runs/runs/stages/policies';
 import { stampNow } from '../../runs/runs/transition';
 import { isPolicyFile, readPolicyFiles } from './policy-files';
@@ -24,8 +24,9 @@ export interface SetVersion extends Row {
 }
 
 const mostVersions = 1000;
-const mostBytes = 10 * 1024 * 1024;
-const mostEntries = 5000;
+/** Versions of a set that follows a repository: older ones are deleted. */
+const mostFollowed = 100;
+const uploaded: ArchiveLimits = { bytes: 10 * 1024 * 1024, entries: 5000 };
 /** Of all files that are kept. */
 const mostText = 10 * 1024 * 1024;
 
@@ -48,25 +49,39 @@ export async function createVersion(db: Database, actor: Actor, { id: policySetI
   return db.transaction(async (tx) => {
     await lockRow(tx, 'policy_set', policySetId);
     const [set] = await findSets(tx, [policySetId]);
+    if (still(set).oauthTokenId !== null) throw invalid('version', 'comes from the repository of the set');
     if (still(set).policyIds.length > 0) throw invalid('policies', 'must be taken out of the set first');
     if ((await tx.prisma.policySetVersion.count({ where: { policySetId } })) >= mostVersions) {
       throw invalid('version', `is one too many: a set has ${mostVersions} versions at most`);
     }
     await tx.prisma.policySetVersion.create({ data: { id, policySetId } });
-    await stamp(tx, id, 'pending-at');
+    await stampVersion(tx, id, 'pending-at');
     await recordChange(tx, actor, { ...setChange(still(set), 'version-create'), after: { version: id } });
     return still((await findVersions(tx, [id]))[0]);
   });
 }
 
-const stamp = (tx: Database, id: string, name: string) => tx.prisma.$executeRaw`
+/** Says when a version came to a status. */
+export const stampVersion = (tx: Database, id: string, name: string) => tx.prisma.$executeRaw`
   UPDATE policy_set_version SET timestamps = timestamps || jsonb_build_object(${name}::text, ${stampNow}), updated_at = now()
    WHERE id = ${id}`;
 
-/**
- * Takes the archive of a version, once; the same again changes nothing. Policies that cannot be read make the version errored, with the
- * reason, and the set keeps the one that it has.
- */
+/** Deletes the oldest versions of a set that follows a repository, except for the one that judges. */
+export async function pruneVersions(tx: Database, { id, currentVersionId }: PolicySet): Promise<void> {
+  await tx.prisma.$executeRaw`
+    DELETE FROM policy_set_version WHERE policy_set_id = ${id} AND id <> ${currentVersionId ?? ''} AND id NOT IN (
+      SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = ${id}
+       ORDER BY v.created_at DESC, v.id DESC LIMIT ${mostFollowed - 1})`;
+}
+
+/** Says why a version has no files; the set keeps the one that it has. */
+export async function failVersion(db: Database, id: string, error: string): Promise<void> {
+  const where = { id, blobId: null };
+  const { count } = await db.prisma.policySetVersion.updateMany({ where, data: { status: 'errored', error } });
+  if (count > 0) await stampVersion(db, id, 'errored-at');
+}
+
+/** Takes the archive that someone uploads for a version. */
 export async function uploadVersion(
   db: Database,
   env: Pick<Environment, 'keyring' | 'largeUploads'>,
@@ -74,12 +89,29 @@ export async function uploadVersion(
   version: SetVersion,
   source: AsyncIterable<Uint8Array>,
 ): Promise<void> {
+  if (version.commitSha !== null) throw new Refusal('conflict', 'this version comes from a repository');
+  await takeArchive(db, env, actor, version, source, uploaded);
+}
+
+/**
+ * Takes the archive of a version, once; the same again changes nothing. Policies that cannot be read make the version errored, with the
+ * reason, and the set keeps the one that it has.
+ */
+export async function takeArchive(
+  db: Database,
+  env: Pick<Environment, 'keyring' | 'largeUploads'>,
+  actor: Actor,
+  version: SetVersion,
+  source: AsyncIterable<Uint8Array>,
+  limits: ArchiveLimits,
+): Promise<void> {
   const kind = version.set.kind as PolicyKind;
   const digest = createHash('sha256');
   let text = 0;
   let size = 0;
-  const check = new ArchiveCheck({ bytes: 4 * mostBytes, entries: mostEntries }, (name, bytes) => {
-    if (!isPolicyFile(kind, name)) return false;
+  const root = version.policiesPath === '' ? '' : `${version.policiesPath}/`;
+  const check = new ArchiveCheck({ ...limits, bytes: 4 * limits.bytes }, (name, bytes) => {
+    if (!name.startsWith(root) || !isPolicyFile(kind, name.slice(root.length))) return false;
     text += bytes;
     if (text > mostText) throw new BadArchive(`the policies have more than ${mostText} bytes`);
     return true;
@@ -87,29 +119,36 @@ export async function uploadVersion(
   try {
     for await (const piece of source) {
       size += piece.length;
-      if (size > mostBytes) throw new Refusal('too-large', `the archive is larger than ${mostBytes} bytes`);
+      if (size > limits.bytes) throw new Refusal('too-large', `the archive is larger than ${limits.bytes} bytes`);
       digest.update(piece);
       await check.write(piece);
     }
     await check.end();
-    const read = await env.largeUploads.run(() => readPolicyFiles(kind, check.kept), version.organizationId);
+    const files = new Map([...check.kept].map(([name, bytes]) => [name.slice(root.length), bytes]));
+    const read = await env.largeUploads.run(() => readPolicyFiles(kind, files, root), version.organizationId);
     const about = Buffer.from(JSON.stringify(read));
     const { id } = await writeBlob(db, env.keyring, Readable.from([about]), { limit: about.length, provisional: true });
     if (!(await publish(db, actor, version, id, digest.digest()))) await removeBlob(db, id);
   } catch (error) {
     check.close();
+    const isTooLarge = isRefusal(error) && error.kind === 'too-large';
+    if (isTooLarge && version.commitSha !== null) await failVersion(db, version.id, error.message);
     if (!(error instanceof BadArchive)) throw error;
-    const data = { status: 'errored', error: error.message };
-    const { count } = await db.prisma.policySetVersion.updateMany({ where: { id: version.id, blobId: null }, data });
-    if (count > 0) await stamp(db, version.id, 'errored-at');
+    await failVersion(db, version.id, error.message);
     throw new Refusal('invalid', error.message);
   }
 }
 
 /** False: the version has these files already. Throws `conflict` where it has others. */
-async function publish(db: Database, actor: Actor, { id, set }: SetVersion, blobId: string, given: Buffer) {
+async function publish(db: Database, actor: Actor, version: SetVersion, blobId: string, given: Buffer) {
+  const { id, policySetId } = version;
   return db.transaction(async (tx) => {
-    if (!(await lockRow(tx, 'policy_set', set.id))) throw new Refusal('missing', '');
+    await lockRow(tx, 'policy_set', policySetId);
+    const [set] = await findSets(tx, [policySetId]);
+    if (!set) throw new Refusal('missing', '');
+    if (version.commitSha !== null && (set.oauthTokenId === null || set.vcsIdentifier !== version.vcsIdentifier)) {
+      throw new BadArchive('the policy set is not connected to the repository any more');
+    }
     const before = await tx.prisma.policySetVersion.findUnique({ where: { id } });
     if (!before) throw new Refusal('missing', '');
     if (before.digest && given.equals(before.digest)) return false;
@@ -118,7 +157,7 @@ async function publish(db: Database, actor: Actor, { id, set }: SetVersion, blob
     await keepBlob(tx, blobId);
     const data = { blobId, digest: new Uint8Array(given), status: 'ready', error: null };
     await tx.prisma.policySetVersion.update({ where: { id }, data });
-    await stamp(tx, id, 'ready-at');
+    await stampVersion(tx, id, 'ready-at');
     const digest = given.toString('hex');
     await recordChange(tx, actor, { ...setChange(set, 'version-publish'), after: { version: id, digest } });
     return true;

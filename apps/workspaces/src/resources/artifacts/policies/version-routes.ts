@@ -11,12 +11,14 @@ import { createVersion, findVersions, type SetVersion, uploadVersion } from './s
 const versionSerializer = serializerOf<SetVersion>()({
   type: 'policy-set-versions',
   shape: {
-    source: choice(['tfe-api']),
-    status: choice(['pending', 'ready', 'errored']),
+    source: text,
+    status: choice(['pending', 'ingressing', 'ready', 'errored']),
     'status-timestamps': timestamps,
     error: text.nullable(),
     'error-message': text.nullable(),
-    'ingress-attributes': z.null(),
+    'ingress-attributes': z
+      .object({ 'commit-sha': text, 'commit-url': text.nullable(), identifier: text.nullable() })
+      .nullable(),
     'created-at': instant,
     'updated-at': instant,
   },
@@ -25,13 +27,19 @@ const versionSerializer = serializerOf<SetVersion>()({
   self: ({ id }) => `/api/v2/policy-set-versions/${id}`,
   links: ({ uploadUrl }): Record<string, string> => (uploadUrl ? { upload: uploadUrl } : {}),
   attributes: (version) => ({
-    source: 'tfe-api',
+    source: version.serviceProvider?.replace(/_.*$/, '') ?? 'tfe-api',
     status: version.status,
     'status-timestamps': version.timestamps,
-    error: version.error === null ? null : 'invalid archive',
+    error: version.error === null ? null : version.commitSha === null ? 'invalid archive' : 'ingress failed',
     'error-message': version.error,
-    // None come from repositories.
-    'ingress-attributes': null,
+    'ingress-attributes':
+      version.commitSha === null
+        ? null
+        : {
+            'commit-sha': version.commitSha,
+            'commit-url': version.commitUrl,
+            identifier: version.vcsIdentifier,
+          },
     'created-at': version.createdAt,
     'updated-at': version.updatedAt,
   }),
@@ -46,7 +54,7 @@ const load = async ({ db, params }: LookupBy<'policy_set_version_id'>) =>
 
 /** Says where to upload a version that has no files. */
 const withUpload = (env: Environment, version: SetVersion): SetVersion =>
-  version.blobId
+  version.blobId || version.commitSha
     ? version
     : { ...version, uploadUrl: signedUrl(env, 'PUT', archive.replace(':policy_set_version_id', version.id)) };
 

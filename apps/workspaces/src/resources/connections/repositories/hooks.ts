@@ -17,20 +17,28 @@ import {
 /** A host that never lets a webhook be removed is asked so often, over a week and more. */
 const mostRemovals = 40;
 
-/** Remembers repositories of workspaces that were connected before hosts were called. */
+/** What follows repositories. */
+const followers = ['workspace', 'registry_module', 'policy_set'] as const;
+
+/** Remembers repositories that are followed and not known: since before hosts were called, or forgotten by an older node. */
 export async function adoptRepositories({ db, keyring }: VcsDeps): Promise<void> {
-  const rows = await db.prisma.$queryRaw<{ token: string; identifier: string }[]>`
-    SELECT DISTINCT w.oauth_token_id AS token, w.vcs_identifier AS identifier FROM workspace w
+  const rows = await db.prisma.$queryRawUnsafe<{ token: string; identifier: string }[]>(
+    followers
+      .map(
+        (table) => `(SELECT DISTINCT w.oauth_token_id AS token, w.vcs_identifier AS identifier FROM ${table} w
      WHERE w.oauth_token_id IS NOT NULL AND w.vcs_identifier IS NOT NULL AND NOT EXISTS (
        SELECT 1 FROM vcs_repository v WHERE v.oauth_token_id = w.oauth_token_id AND v.identifier = w.vcs_identifier)
-     LIMIT 20`;
+     LIMIT 20)`,
+      )
+      .join(' UNION '),
+  );
   for (const { token, identifier } of rows) {
     await keepRepository(db, keyring, { tokenId: token, identifier }, undefined);
   }
 }
 
 const isUsed = (alias: string) =>
-  `(${['workspace', 'registry_module']
+  `(${followers
     .map(
       (table) => `EXISTS (SELECT 1 FROM ${table} u
     WHERE u.oauth_token_id = ${alias}.oauth_token_id AND u.vcs_identifier = ${alias}.identifier)`,
@@ -40,7 +48,7 @@ const isUsed = (alias: string) =>
 /** Claims on repositories. */
 export const repositoryClaims = new Claims({ table: 'vcs_repository', keys: ['id'], lease: keptFor });
 
-/** Takes the repository that has been due longest. `used`: a workspace or a module is connected to it. */
+/** Takes the repository that has been due longest. `used`: a workspace, a module or a policy set is connected to it. */
 export async function takeDue(
   db: Database,
   busy: string[],

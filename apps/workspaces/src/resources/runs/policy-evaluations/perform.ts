@@ -117,7 +117,7 @@ async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string)
       const { id, policySetId, policySetVersionId, toolVersion } = row;
       const own = row.policies as unknown as readonly JudgingPolicy[];
       const found = policySetVersionId === null ? ownFiles(own) : await versionFiles(db, keyring, policySetVersionId);
-      if (!found) return { verdict: { id, error: 'The version of the set is not there any more', outcomes: [] } };
+      if (typeof found === 'string') return { verdict: { id, error: found, outcomes: [] } };
       const parameters = await db.prisma.$queryRaw<Candidate[]>`
         SELECT id, key, value, sealed, sensitive FROM variable WHERE policy_set_id = ${policySetId} ORDER BY key`;
       const opened = parameters.map((one) => ({
@@ -135,15 +135,16 @@ const ownFiles = (policies: readonly JudgingPolicy[]) => ({
   files: Object.fromEntries(policies.map(({ name, text }) => [`${name}.rego`, text ?? ''])),
 });
 
-/** The policies of a version, and their files; undefined where it is gone. */
+/** The policies of a version, and their files; or why there are none. */
 async function versionFiles(
   db: Database,
   keyring: Keyring,
   id: string,
-): Promise<Pick<JudgingSet, 'policies' | 'files'> | undefined> {
-  const version = await db.prisma.policySetVersion.findUnique({ where: { id }, select: { blobId: true } });
+): Promise<Pick<JudgingSet, 'policies' | 'files'> | string> {
+  const version = await db.prisma.policySetVersion.findUnique({ where: { id }, select: { blobId: true, error: true } });
   const bytes = version?.blobId ? await readWholeBlob(db, keyring, version.blobId) : undefined;
-  return bytes && (JSON.parse(bytes.toString('utf8')) as Pick<JudgingSet, 'policies' | 'files'>);
+  if (!bytes) return `No version of the set could be read${version?.error ? `: ${version.error}` : ' yet'}`;
+  return JSON.parse(bytes.toString('utf8')) as Pick<JudgingSet, 'policies' | 'files'>;
 }
 
 /** What is said of policies that were not run. */

@@ -15,18 +15,19 @@ import {
 
 const kind = 'modfetch';
 
-/** Whether a commit is for a version of a module. */
+/** Whether a commit is for a version of a module or of a policy set. */
 export const isModuleFetch = (id: string): boolean => id.startsWith(`${kind}-`);
 
-/** A commit that a version of a module waits for. */
-export interface AwaitedCommit {
-  readonly moduleVersionId: string;
+/** A commit that a version waits for: one of a module, or one of a policy set. */
+export type AwaitedCommit = ({ readonly moduleVersionId: string } | { readonly policySetVersionId: string }) & {
   readonly commitSha: string;
   /** Where it was seen. */
   readonly ref: string;
-}
+  /** With what is in its submodules. */
+  readonly submodules?: boolean;
+};
 
-/** Has commits of a repository fetched for versions of modules, in the transaction that makes the versions. */
+/** Has commits of a repository fetched for versions, in the transaction that makes the versions. */
 export async function awaitCommits(
   tx: Database,
   { id: repositoryId, cloneUrl }: { readonly id: string; readonly cloneUrl: string },
@@ -36,7 +37,7 @@ export async function awaitCommits(
   await tx.prisma.moduleFetch.createMany({ data });
 }
 
-/** Claims one commit that a version of a module waits for. */
+/** Claims one commit that a version waits for. */
 export async function claimModuleFetch(
   db: Database,
   keyring: Keyring,
@@ -67,7 +68,7 @@ export async function claimModuleFetch(
     cloneUrl,
     commit: found.commitSha,
     ref: found.ref ?? undefined,
-    submodules: false,
+    submodules: found.submodules,
     ...credentials,
   };
 }

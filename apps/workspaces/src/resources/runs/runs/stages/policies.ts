@@ -78,8 +78,15 @@ const reaches = Prisma.sql`s.organization_id = w.organization_id
 const current = Prisma.sql`(SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id AND v.status = 'ready'
   ORDER BY v.created_at DESC, v.id DESC LIMIT 1)`;
 
+/**
+ * SQL: the version that the set s judges by. Of one that follows a repository and has none that could be read, it is one without files:
+ * nothing passes by it.
+ */
+const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifier IS NOT NULL THEN coalesce((
+  SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id ORDER BY v.created_at DESC, v.id DESC LIMIT 1), '') END)`;
+
 /** SQL: the set s has something to judge by. */
-const judges = Prisma.sql`(${current} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
+const judges = Prisma.sql`(${judgingVersion} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
 
 /** Gives a run an evaluation after its plan for each kind of policies that reach its workspace now. */
 export async function preparePolicies(tx: Database, runId: string): Promise<void> {
@@ -114,7 +121,7 @@ interface ReachingSet {
 async function reachingSets(db: Database, workspaceId: string): Promise<ReachingSet[]> {
   return db.prisma.$queryRaw<ReachingSet[]>`
     SELECT s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
-           s.policy_tool_version AS tool_version, ${current} AS version_id,
+           s.policy_tool_version AS tool_version, ${judgingVersion} AS version_id,
            (SELECT coalesce(json_agg(json_build_object('name', p.name, 'query', coalesce(p.query, ''), 'enforcementLevel',
                      p.enforcement_level, 'description', p.description, 'text', p.content) ORDER BY p.name), '[]')
               FROM policy_set_policy m JOIN policy p ON p.id = m.policy_id WHERE m.policy_set_id = s.id) AS policies

@@ -1,0 +1,68 @@
+import { isRefusal } from '@keystead/refusal';
+import { Prisma } from '../../../generated/prisma/client';
+import { readBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import { Claims, inSeconds, keptFor } from '../../connections/git-hosts/claims';
+import { pauseSeconds } from '../../connections/git-hosts/pause';
+import { Turns } from '../../connections/git-hosts/turns';
+import type { Reached } from '../../connections/repositories/repository';
+import type { FetchedCommit, Publishing } from '../../runs/vcs/fetched-commit';
+import { followModules, publishModule } from '../modules/from-git';
+import { followPolicySets, publishSetVersion } from '../policies/from-git';
+
+/** Makes versions of what follows a repository, and does not have them yet. Any number of callers may tell the same. */
+export async function followArtifacts(db: Database, reached: Reached): Promise<void> {
+  await followModules(db, reached);
+  await followPolicySets(db, reached);
+}
+
+interface Fetched {
+  readonly module_version_id: string | null;
+  readonly policy_set_version_id: string | null;
+  readonly status: 'fetched' | 'failed';
+  readonly problem: string | null;
+  readonly blob_id: string | null;
+}
+
+const claims = new Claims({
+  table: 'module_fetch',
+  keys: ['id'],
+  lease: keptFor,
+  owner: 'vcs_repository y ON y.id = x.repository_id',
+  only: "x.status <> 'fetching'",
+});
+
+/** Publishes the versions whose commits were fetched, and says of the others why not. Safe with any number of callers. */
+export function publishFetched(deps: Publishing, turns = new Turns()): Promise<void> {
+  const { db } = deps;
+  const columns = Prisma.sql`x.module_version_id, x.policy_set_version_id, x.status, x.problem, x.blob_id`;
+  return turns.each(
+    50,
+    (busy) => claims.take<Fetched>(db, busy, columns),
+    async (taken) => {
+      try {
+        await publishOne(deps, taken);
+        await claims.remove(db, taken);
+      } catch (error) {
+        const problem = (error as Error).message.slice(0, 1000);
+        await claims.end(db, taken, inSeconds(pauseSeconds(taken.attempts)), Prisma.sql`problem = ${problem}`);
+      }
+    },
+    (taken) => claims.keep(db, taken),
+  );
+}
+
+async function publishOne(deps: Publishing, taken: Fetched): Promise<void> {
+  const { module_version_id: moduleVersion, policy_set_version_id: setVersion, status, problem, blob_id: blob } = taken;
+  const fetched: FetchedCommit = {
+    ...(status === 'failed' ? { problem: problem ?? '' } : {}),
+    archive: async () => (blob ? readBlob(deps.db, deps.keyring, blob) : undefined),
+  };
+  try {
+    if (moduleVersion !== null) await publishModule(deps, moduleVersion, fetched);
+    if (setVersion !== null) await publishSetVersion(deps, setVersion, fetched);
+  } catch (refusal) {
+    // What is wrong with it is kept with the version.
+    if (!isRefusal(refusal) || !['invalid', 'too-large'].includes(refusal.kind)) throw refusal;
+  }
+}

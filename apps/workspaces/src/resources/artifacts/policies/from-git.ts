@@ -1,0 +1,114 @@
+import type { VcsRepository } from '../../../generated/prisma/client';
+import { recordChange, system } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { lockRow } from '../../../kernel/database/lock-row';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import type { HostCommit } from '../../connections/git-hosts/git-host';
+import { askForRepository, isHash, requireConnection } from '../../connections/repositories/follow';
+import type { Reached } from '../../connections/repositories/repository';
+import type { FetchedCommit, Publishing } from '../../runs/vcs/fetched-commit';
+import { awaitCommits } from '../../runs/vcs/module-fetches';
+import { findSets, type PolicySet, type SetSource, setChange } from './policy-set';
+import { failVersion, findVersions, pruneVersions, stampVersion, takeArchive } from './set-version';
+
+/** A repository, as a request names it for a set. */
+interface SentRepository {
+  readonly identifier?: string | null;
+  readonly oauthTokenId?: string | null;
+  readonly vcshostAppInstallationId?: string | null;
+  readonly branch?: string | null;
+  readonly ingressSubmodules?: boolean | null;
+}
+
+/**
+ * Asks for the repository that a set is to follow; what a request leaves out stays as it is. Null: none any more; undefined: as before. Throws
+ * `invalid`. To be called outside any transaction.
+ */
+export async function askForSource(
+  asking: { readonly db: Database; readonly env: Environment },
+  organizationId: string,
+  sent: SentRepository | null | undefined,
+  before?: PolicySet,
+): Promise<SetSource | null | undefined> {
+  if (!sent) return sent;
+  const known = before && before.oauthTokenId !== null ? before : undefined;
+  const named = sent.oauthTokenId || sent.vcshostAppInstallationId;
+  const connection = named || !known ? sent : connectionOf(known);
+  const { tokenId } = await requireConnection(asking.db, connection, async (id) => id === organizationId || undefined);
+  const identifier = sent.identifier ?? known?.vcsIdentifier ?? '';
+  const branch = sent.branch === undefined || sent.branch === null ? (known?.vcsBranch ?? null) : sent.branch || null;
+  return {
+    oauthTokenId: tokenId,
+    vcsIdentifier: identifier,
+    vcsBranch: branch,
+    vcsIngressSubmodules: sent.ingressSubmodules ?? known?.vcsIngressSubmodules ?? false,
+    found: await askForRepository(asking, { organizationId, tokenId, identifier }, branch),
+  };
+}
+
+const connectionOf = ({ oauthTokenId, isInstallation }: PolicySet) =>
+  isInstallation ? { vcshostAppInstallationId: oauthTokenId } : { oauthTokenId };
+
+/** Makes versions of the commits that the branches of policy sets are at. Any number of callers may tell the same. */
+export async function followPolicySets(db: Database, { row, host, api }: Reached): Promise<void> {
+  const { oauthTokenId, identifier } = row;
+  const sets = await db.prisma.policySet.findMany({
+    where: { oauthTokenId, vcsIdentifier: identifier },
+    select: { id: true, vcsBranch: true },
+  });
+  const heads = new Map<string, HostCommit | undefined>();
+  for (const { id, vcsBranch } of sets) {
+    const branch = vcsBranch ?? row.defaultBranch ?? '';
+    if (branch === '') continue;
+    if (!heads.has(branch)) heads.set(branch, await host.findHead(api, identifier, branch));
+    const head = heads.get(branch);
+    if (head && isHash(head.sha)) await addVersion(db, row, { id, vcsBranch, branch }, head);
+  }
+}
+
+interface SeenBranch {
+  readonly id: string;
+  readonly vcsBranch: string | null;
+  readonly branch: string;
+}
+
+/** Adds a version of a commit that the newest one is not of, unless the set follows something else by now. */
+async function addVersion(
+  db: Database,
+  row: VcsRepository,
+  { id: policySetId, vcsBranch, branch }: SeenBranch,
+  { sha: commitSha, url: commitUrl }: HostCommit,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockRow(tx, 'policy_set', policySetId);
+    const [set] = await findSets(tx, [policySetId]);
+    const isFollowed = set?.oauthTokenId === row.oauthTokenId && set.vcsIdentifier === row.identifier;
+    if (!set || !isFollowed || set.vcsBranch !== vcsBranch || set.seenCommit === commitSha) return;
+    await pruneVersions(tx, set);
+    const id = newId('polsetver');
+    const { policiesPath, vcsIngressSubmodules: submodules } = set;
+    const { identifier: vcsIdentifier, serviceProvider } = row;
+    const source = { commitSha, commitUrl, vcsIdentifier, serviceProvider, policiesPath };
+    await tx.prisma.policySetVersion.create({ data: { id, policySetId, status: 'ingressing', ...source } });
+    await stampVersion(tx, id, 'ingressing-at');
+    const commit = { policySetVersionId: id, commitSha, ref: `refs/heads/${branch}`, submodules };
+    await awaitCommits(tx, { id: row.id, cloneUrl: row.cloneUrl ?? '' }, [commit]);
+    await tx.prisma.policySet.update({ where: { id: policySetId }, data: { seenCommit: commitSha } });
+    await recordChange(tx, system, { ...setChange(set, 'version-create'), after: { version: id, commit: commitSha } });
+  });
+}
+
+/** Has a set judge by the commit that was fetched, once all of it was read; or says why it does not. */
+export async function publishSetVersion(
+  deps: Publishing,
+  id: string,
+  { problem, archive }: FetchedCommit,
+): Promise<void> {
+  const { db, configurationBytes } = deps;
+  if (problem !== undefined) return failVersion(db, id, problem);
+  const [version] = await findVersions(db, [id]);
+  const bytes = version && (await archive());
+  if (version && bytes)
+    await takeArchive(db, deps, system, version, bytes, { bytes: configurationBytes, entries: 20_000 });
+}

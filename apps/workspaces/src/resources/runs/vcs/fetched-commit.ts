@@ -1,0 +1,18 @@
+import type { Readable } from 'node:stream';
+import type { Keyring } from '@keystead/keyring';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+
+/** What publishing takes. */
+export interface Publishing extends Pick<Environment, 'configurationBytes' | 'largeUploads'> {
+  readonly db: Database;
+  readonly keyring: Keyring;
+}
+
+/** A commit that a version waited for. */
+export interface FetchedCommit {
+  /** Why it could not be fetched. */
+  readonly problem?: string;
+  /** What is in it; undefined where that is gone. */
+  archive(): Promise<Readable | undefined>;
+}
