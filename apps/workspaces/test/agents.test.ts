@@ -120,7 +120,12 @@ describe('agents', () => {
     const doing = actor(agent, job);
     const { body: inputs } = await doing.get('/inputs').expect(200);
     const registry = { host: 'workspaces.test', token: expect.stringMatching(/^run\./) };
-    expect(inputs).toEqual({ variables: [], environment: [], 'ssh-key': null, registry });
+    expect(inputs).toEqual({ variables: [], environment: [], 'ssh-key': null, registry, 'logs-in': false });
+    const setRole = (role: string | null) =>
+      workspaces.service.pool.query('UPDATE workspace SET secrets_role = $2 WHERE id = $1', [workspace, role]);
+    await setRole('deploy');
+    expect((await doing.get('/inputs').expect(200)).body['logs-in']).toBe(true);
+    await setRole(null);
     expect((await doing.get('/configuration').expect(200)).body.length).toBeGreaterThan(50);
     await doing.get('/state').expect(204);
     await doing.post('/start').expect(200, { 'log-offset': 0 });

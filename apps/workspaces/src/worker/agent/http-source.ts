@@ -49,6 +49,8 @@ export class HttpSource implements JobSource {
   /** Jobs that this agent knows it has, each with the lease that it proves. */
   private readonly held = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
+  /** Jobs that have no role to log in with. */
+  private readonly roleless = new Set<string>();
   private id: string;
 
   constructor(
@@ -133,7 +135,8 @@ export class HttpSource implements JobSource {
       body.resume();
       return undefined;
     };
-    const { variables, environment, 'ssh-key': sshKey, registry } = answer;
+    const { variables, environment, 'ssh-key': sshKey, registry, 'logs-in': logsIn } = answer;
+    if (!logsIn) this.roleless.add(job.id);
     return {
       variables,
       environment,
@@ -199,6 +202,7 @@ export class HttpSource implements JobSource {
   }
 
   async login(job: RunJob): Promise<JobLogin | undefined> {
+    if (this.roleless.has(job.id)) return undefined;
     const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/login' }));
     return answer === undefined ? undefined : (wire.LoginAnswer.parse(answer) as JobLogin);
   }
@@ -235,6 +239,7 @@ export class HttpSource implements JobSource {
   private forget({ id }: RunJob): void {
     this.held.delete(id);
     this.offsets.delete(id);
+    this.roleless.delete(id);
   }
 
   private of(job: RunJob, sent: AgentRequest): AgentRequest {

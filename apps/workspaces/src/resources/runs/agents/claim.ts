@@ -17,10 +17,9 @@ const wholeLooks = 5;
 
 /** Lets others, or the agent itself, have a job that it was given in an answer which it never saw. */
 const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly string[]) =>
-  prisma.runJob.updateMany({
-    where: { workerId, state: 'claimed', id: { notIn: [...holds] } },
-    data: { state: 'queued', workerId: null, claimedUntil: null },
-  });
+  prisma.$executeRaw`
+    UPDATE run_job SET state = 'queued', worker_id = NULL, claimed_until = NULL
+     WHERE worker_id = ${workerId} AND state = 'claimed' AND id <> ALL(${[...holds]})`;
 
 /**
  * The next job for an agent; waits for one as long as it asks for, and until the agent disconnects (`left`). Throws

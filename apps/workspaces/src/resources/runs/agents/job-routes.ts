@@ -93,8 +93,8 @@ const inputs = raw('GET')(`${job}/inputs`, {
   run: async (call) => {
     const { db, env } = call;
     const given = await jobInputs(db, env.keyring, await heldJob(call), env.publicUrl);
-    const { variables, environment, sshKey = null, registry = null } = given;
-    return json(toWire({ variables, environment, sshKey, registry }));
+    const { variables, environment, sshKey = null, registry = null, logsIn } = given;
+    return json(toWire({ variables, environment, sshKey, registry, logsIn }));
   },
 });
 

@@ -149,6 +149,8 @@ export const InputsAnswer = z.looseObject({
   'ssh-key': z.string().nullable(),
   /** Reads modules and providers. Services before this gave none. */
   registry: z.looseObject({ host: z.string(), token: z.string() }).nullish(),
+  /** Whether asking for a login is of use. Services before this did not say. */
+  'logs-in': z.boolean().default(true),
 });
 
 /** Where a log ends. */

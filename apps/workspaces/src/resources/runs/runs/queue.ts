@@ -6,7 +6,7 @@ import { recordAssessment } from './record-assessment';
 import { workerVersions } from './run';
 import { closeStages, enterStage } from './stages/stages';
 import { applyingStatuses, type FinalStatus } from './statuses';
-import { movePhase, moveRun } from './transition';
+import { endPhases, movePhase, moveRun } from './transition';
 
 /** What deciding about turns needs to know of a run. */
 interface QueuedRun {
@@ -156,24 +156,14 @@ export async function finish(
   more: { reason?: string | null; actor?: Actor; stamp?: string; event?: string } = {},
 ): Promise<void> {
   await moveRun(tx, run.id, status, more);
-  const phases = await tx.prisma.runPhase.findMany({ where: { runId: run.id }, select: { id: true, status: true } });
-  for (const phase of phases) {
-    const begun = phase.status === 'queued' || phase.status === 'running';
-    if (phase.status === 'pending') await movePhase(tx, phase.id, 'unreachable');
-    else if (begun) await movePhase(tx, phase.id, status === 'errored' ? 'errored' : 'canceled');
-  }
-  await tx.prisma.runJob.updateMany({ where: { runId: run.id }, data: { state: 'done' } });
+  const workspace = await endPhases(tx, run, status === 'errored' ? 'errored' : 'canceled');
   if (run.isAssessment) {
     await recordAssessment(tx, run, status, more.reason ?? null);
     return;
   }
-  await closeStages(tx, run.id, status);
-  if (status === 'applied') await enterStage(tx, run.id, 'post_apply');
-  await unlockAfter(tx, run.workspaceId, run.id);
-  const workspace = await tx.prisma.workspace.findUnique({
-    where: { id: run.workspaceId },
-    select: { name: true, organizationId: true },
-  });
+  if (workspace?.staged) await closeStages(tx, run.id, status);
+  if (workspace?.staged && status === 'applied') await enterStage(tx, run.id, 'post_apply');
+  if (workspace?.locked) await unlockAfter(tx, run.workspaceId, run.id);
   await recordChange(tx, more.actor ?? system, {
     organizationId: workspace?.organizationId ?? null,
     action: `run.${more.event ?? status.replace(/_/g, '-')}`,

@@ -88,11 +88,41 @@ export async function moveRun(
            clock_timestamp() FROM moved`;
 }
 
+/** What is known of a workspace when one of its runs ends. */
+interface Ended {
+  readonly name: string;
+  readonly organizationId: string;
+  /** The run holds its lock. */
+  readonly locked: boolean;
+  /** The run has stages. */
+  readonly staged: boolean;
+}
+
+/** Ends what a run that is over did not come to: its phases, and its job. To be called with the workspace held. */
+export async function endPhases(
+  tx: Database,
+  run: { readonly id: string; readonly workspaceId: string },
+  as: 'errored' | 'canceled',
+): Promise<Ended | undefined> {
+  const [found] = await tx.prisma.$queryRaw<Ended[]>`
+    WITH job AS (UPDATE run_job SET state = 'done' WHERE run_id = ${run.id} AND state <> 'done'),
+    phases AS (
+      UPDATE run_phase SET status = CASE WHEN status = 'pending' THEN 'unreachable' ELSE ${as} END,
+             timestamps = CASE WHEN status = 'pending' THEN timestamps
+                               ELSE timestamps || jsonb_build_object(${stampName(as)}::text, ${stampNow}) END
+       WHERE run_id = ${run.id} AND status IN ('pending', 'queued', 'running'))
+    SELECT w.name, w.organization_id AS "organizationId",
+           coalesce(w.locked_by_type = 'runs' AND w.locked_by_id = ${run.id}, false) AS locked,
+           EXISTS (SELECT 1 FROM task_stage t WHERE t.run_id = ${run.id}) AS staged
+      FROM workspace w WHERE w.id = ${run.workspaceId}`;
+  return found;
+}
+
 /** Moves a plan or an apply to a status, with its timestamp. */
 export async function movePhase(
   tx: Database,
   id: string,
-  status: PhaseStatus,
+  status: Exclude<PhaseStatus, 'unreachable'>,
   more: Prisma.RunPhaseUpdateManyMutationInput & {
     jsonBlobId?: string | null;
     redactedBlobId?: string | null;
@@ -101,7 +131,7 @@ export async function movePhase(
 ): Promise<void> {
   if (Object.keys(more).length > 0) await tx.prisma.runPhase.updateMany({ where: { id }, data: more });
   await tx.prisma.$executeRaw`
-    UPDATE run_phase SET status = ${status}, timestamps = CASE WHEN ${status} = 'unreachable' THEN timestamps
-           ELSE timestamps || jsonb_build_object(${stampName(status)}::text, ${stampNow}) END
+    UPDATE run_phase SET status = ${status},
+           timestamps = timestamps || jsonb_build_object(${stampName(status)}::text, ${stampNow})
      WHERE id = ${id}`;
 }

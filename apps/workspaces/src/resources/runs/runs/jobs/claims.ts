@@ -282,14 +282,13 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
       await finish(tx, run, run.isAssessment ? 'canceled' : 'discarded', { reason: `Did not begin: ${problem}` });
       return false;
     }
-    await tx.prisma.$executeRaw`UPDATE run_job SET state = 'started', started_at = now() WHERE id = ${job.id}`;
+    await tx.prisma.$executeRaw`
+      WITH begun AS (
+        UPDATE run_job SET state = 'started', started_at = now() WHERE id = ${job.id} RETURNING run_id, kind)
+      UPDATE run SET input_state_version_id = w.current_state_version_id
+        FROM begun, workspace w WHERE begun.kind = 'plan' AND run.id = begun.run_id AND w.id = run.workspace_id`;
     await moveRun(tx, job.runId, job.kind === 'plan' ? 'planning' : 'applying');
     await movePhase(tx, job.kind === 'plan' ? job.planId : job.applyId, 'running');
-    if (job.kind === 'plan') {
-      await tx.prisma.$executeRaw`
-        UPDATE run SET input_state_version_id = w.current_state_version_id
-          FROM workspace w WHERE run.id = ${job.runId} AND w.id = run.workspace_id`;
-    }
     return true;
   });
 }

@@ -1,4 +1,5 @@
 import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../../../generated/prisma/client';
 import { runToken } from '../../../../kernel/access/run-tokens';
 import { readBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
@@ -13,18 +14,36 @@ function opened(keyring: Keyring, one: Candidate): JobVariable {
   return { key, value: openValue(keyring, one), hcl, sensitive };
 }
 
-async function sshKeyOf(db: Database, keyring: Keyring, workspaceId: string): Promise<string | undefined> {
-  const workspace = await db.prisma.workspace.findUnique({ where: { id: workspaceId }, select: { sshKey: true } });
-  const key = workspace?.sshKey;
-  return key ? keyring.open(key.value, { table: 'ssh_key', row: key.id, column: 'value' }).toString('utf8') : undefined;
-}
-
 /** Whether a run plans a proposal from outside the repository's writers: it is given no secrets. */
 export async function isOfFork(db: Database, runId: string): Promise<boolean> {
-  const [row] = await db.prisma.$queryRaw<unknown[]>`
-    SELECT 1 FROM run r JOIN ingress_attributes i ON i.configuration_version_id = r.configuration_version_id
-     WHERE r.id = ${runId} AND i.from_fork`;
-  return row !== undefined;
+  const [row] = await db.prisma.$queryRaw<
+    { forked: boolean }[]
+  >`SELECT ${forked} AS forked FROM run r WHERE r.id = ${runId}`;
+  return row?.forked === true;
+}
+
+const forked = Prisma.sql`EXISTS (SELECT 1 FROM ingress_attributes i
+   WHERE i.configuration_version_id = r.configuration_version_id AND i.from_fork)`;
+
+interface Secrets {
+  readonly forked: boolean;
+  readonly logs_in: boolean;
+  readonly key_id: string | null;
+  readonly key: Uint8Array | null;
+}
+
+/** The secrets that a run may be given, but for its variables. */
+async function secretsOf(db: Database, runId: string): Promise<Secrets | undefined> {
+  const [row] = await db.prisma.$queryRaw<Secrets[]>`
+    SELECT ${forked} AS forked, coalesce(w.secrets_role, p.secrets_role, '') <> '' AS logs_in, k.id AS key_id, k.value AS key
+      FROM run r JOIN workspace w ON w.id = r.workspace_id JOIN project p ON p.id = w.project_id
+      LEFT JOIN ssh_key k ON k.id = w.ssh_key_id WHERE r.id = ${runId}`;
+  return row;
+}
+
+function sshKeyOf(keyring: Keyring, { key_id: row, key }: Secrets): string | undefined {
+  if (row === null || key === null) return undefined;
+  return keyring.open(key, { table: 'ssh_key', row, column: 'value' }).toString('utf8');
 }
 
 /** The tools speak to a registry over TLS only. */
@@ -35,7 +54,8 @@ function registryOf(keyring: Keyring, job: RunJob, publicUrl: string): RegistryL
 
 /** Everything a job works with, opened; large things as streams when they are asked for. */
 export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, publicUrl: string): Promise<JobInputs> {
-  const forked = await isOfFork(db, job.runId);
+  const secrets = await secretsOf(db, job.runId);
+  const forked = secrets?.forked !== false;
   const found = (await candidates(db, job.workspaceId)).filter(({ sensitive }) => !(forked && sensitive));
   const chosen = { terraform: new Map<string, JobVariable>(), env: new Map<string, JobVariable>() };
   const take = (ranked: readonly Candidate[]) => {
@@ -51,7 +71,8 @@ export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, pub
   return {
     variables: [...chosen.terraform.values()],
     environment: [...chosen.env.values()],
-    sshKey: forked ? undefined : await sshKeyOf(db, keyring, job.workspaceId),
+    sshKey: forked ? undefined : sshKeyOf(keyring, secrets),
+    logsIn: !forked && secrets.logs_in,
     registry: forked ? undefined : registryOf(keyring, job, publicUrl),
     ...jobFiles(db, keyring, job),
   };

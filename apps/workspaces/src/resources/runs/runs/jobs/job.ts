@@ -71,6 +71,8 @@ export interface JobInputs {
   readonly sshKey: string | undefined;
   /** Undefined for a run that is given no secrets. */
   readonly registry: RegistryLogin | undefined;
+  /** Whether there is a role to log in with at the secrets service; undefined: to be asked for. */
+  readonly logsIn?: boolean;
   state(): Promise<Readable | undefined>;
   configuration(): Promise<Readable | undefined>;
   /** The plan that an apply carries out. */

@@ -60,10 +60,12 @@ export async function appendToPhase(
   for (let at = 0; at < bytes.length; at += chunkBytes) {
     const piece = harmless(bytes.subarray(at, at + chunkBytes));
     const sealed = new Uint8Array(keyring.seal(piece, cell(phase.id, start)));
-    await tx.prisma.logChunk.create({ data: { phaseId: phase.id, start, size: piece.length, sealed } });
-    start += BigInt(piece.length);
+    const end = start + BigInt(piece.length);
+    await tx.prisma.$executeRaw`
+      WITH added AS (INSERT INTO log_chunk (phase_id, start, size, sealed) VALUES (${phase.id}, ${start}, ${piece.length}, ${sealed}))
+      UPDATE run_phase SET log_size = ${end} WHERE id = ${phase.id}`;
+    start = end;
   }
-  await tx.prisma.runPhase.update({ where: { id: phase.id }, data: { logSize: start } });
   return start;
 }
 

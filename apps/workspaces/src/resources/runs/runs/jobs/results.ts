@@ -34,14 +34,16 @@ async function dropAll(db: Database, ids: readonly (string | null)[]): Promise<v
   for (const id of present(ids)) await removeBlob(db, id);
 }
 
-async function noteDuration(tx: Database, job: RunJob): Promise<void> {
-  await tx.prisma.$executeRaw`
+/** Ends the job, with how long it took. Answers whether people had asked for its end. */
+async function endJob(tx: Database, job: RunJob): Promise<boolean> {
+  const [ended] = await tx.prisma.$queryRaw<{ cancel: string }[]>`
     WITH j AS (
       UPDATE run_job SET state = 'done' WHERE id = ${job.id}
-      RETURNING run_id, kind, (extract(epoch FROM now() - started_at) * 1000)::int AS ms)
+      RETURNING run_id, kind, cancel, (extract(epoch FROM now() - started_at) * 1000)::int AS ms)
     UPDATE run SET plan_ms = CASE WHEN j.kind = 'plan' THEN j.ms ELSE plan_ms END,
                    apply_ms = CASE WHEN j.kind = 'apply' THEN j.ms ELSE apply_ms END
-      FROM j WHERE run.id = j.run_id`;
+      FROM j WHERE run.id = j.run_id RETURNING j.cancel`;
+  return ended?.cancel !== 'no';
 }
 
 const counts = ({ additions, changes, destructions, imports }: PlanResult | ApplyResult) => ({
@@ -50,11 +52,6 @@ const counts = ({ additions, changes, destructions, imports }: PlanResult | Appl
   destructions,
   imports,
 });
-
-async function isCanceled(tx: Database, job: RunJob): Promise<boolean> {
-  const row = await tx.prisma.runJob.findUnique({ where: { id: job.id }, select: { cancel: true } });
-  return row?.cancel !== 'no';
-}
 
 /** Ends a plan job; see `JobBoard`. */
 export async function finishPlan(
@@ -73,8 +70,8 @@ export async function finishPlan(
   const kept = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
-    await noteDuration(tx, job);
-    if (!planned || (await isCanceled(tx, job))) {
+    const isCanceled = await endJob(tx, job);
+    if (!planned || isCanceled) {
       await endUnsuccessful(tx, run, job.planId, result);
       return planned ? 'dropped' : true;
     }
@@ -181,7 +178,7 @@ export async function endApply(
   const kept = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
-    await noteDuration(tx, job);
+    await endJob(tx, job);
     await keepBlob(tx, ...present([stateBlobId]));
     await tx.prisma.runPhase.update({ where: { id: job.applyId }, data: { ...counts(result), stateBlobId } });
     if (lost) await recordEvent(tx, run.id, 'state-lost', { description: lost });

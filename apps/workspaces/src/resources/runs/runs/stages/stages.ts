@@ -64,9 +64,15 @@ export async function prepareStages(tx: Database, runId: string, planOnly: boole
   }
 }
 
+async function findStage(tx: Database, runId: string, stage: TaskStageName): Promise<{ id: string } | undefined> {
+  const [found] = await tx.prisma.$queryRaw<{ id: string }[]>`
+    SELECT id FROM task_stage WHERE run_id = ${runId} AND stage = ${stage} AND status = 'pending' LIMIT 1`;
+  return found;
+}
+
 /** Whether a run has tasks at a stage that it has not come to. */
 export async function hasStage(tx: Database, runId: string, stage: TaskStageName): Promise<boolean> {
-  return (await tx.prisma.taskStage.count({ where: { runId, stage, status: 'pending' } })) > 0;
+  return (await findStage(tx, runId, stage)) !== undefined;
 }
 
 /** Moves a stage to a status, with its timestamp. */
@@ -88,10 +94,7 @@ const longest = Prisma.raw("interval '60 minutes'");
 
 /** Begins the tasks of a stage, and its policies: they are due at once. False: there are none, or it was begun before. */
 export async function enterStage(tx: Database, runId: string, stage: TaskStageName): Promise<boolean> {
-  const found = await tx.prisma.taskStage.findFirst({
-    where: { runId, stage, status: 'pending' },
-    select: { id: true },
-  });
+  const found = await findStage(tx, runId, stage);
   if (!found) return false;
   await moveStage(tx, found.id, 'running');
   await tx.prisma.$executeRaw`
