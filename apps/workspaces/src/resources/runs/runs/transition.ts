@@ -89,7 +89,7 @@ export async function moveRun(
 }
 
 /** What is known of a workspace when one of its runs ends. */
-interface Ended {
+interface RunEnd {
   readonly name: string;
   readonly organizationId: string;
   /** The run holds its lock. */
@@ -103,8 +103,8 @@ export async function endPhases(
   tx: Database,
   run: { readonly id: string; readonly workspaceId: string },
   as: 'errored' | 'canceled',
-): Promise<Ended | undefined> {
-  const [found] = await tx.prisma.$queryRaw<Ended[]>`
+): Promise<RunEnd | undefined> {
+  const [found] = await tx.prisma.$queryRaw<RunEnd[]>`
     WITH job AS (UPDATE run_job SET state = 'done' WHERE run_id = ${run.id} AND state <> 'done'),
     phases AS (
       UPDATE run_phase SET status = CASE WHEN status = 'pending' THEN 'unreachable' ELSE ${as} END,
