@@ -12,6 +12,8 @@ import { startFetching } from './worker/fetch/fetch-loop';
 import { httpFetches } from './worker/fetch/http-fetches';
 import { startForwarding } from './worker/forwarding/requests';
 import { Failing } from './worker/job/failing';
+import { startJudging } from './worker/policies/http-judging';
+import { opaEngine } from './worker/policies/opa';
 import { startWork } from './worker/work';
 
 const longestPauseMs = 15_000;
@@ -68,12 +70,17 @@ export async function startAgent(
       )
     : undefined;
   const forwarding = forwards && startForwarding(client, () => source.workerId, forwards, log);
+  const { opa: programs, isolation } = deps;
+  const judging =
+    agent.judges && programs.length > 0
+      ? startJudging(client, () => source.workerId, opaEngine({ programs, isolation, scratch: config.scratch }), log)
+      : undefined;
   return {
     id: agent.id,
     pool: agent.pool,
     async close() {
-      // A commit is handed in while the agent is still one, and so is an answer.
-      await Promise.all([fetching?.close(), forwarding?.close()]);
+      // A commit is handed in while the agent is still one, and so are an answer and a verdict.
+      await Promise.all([fetching?.close(), forwarding?.close(), judging?.close()]);
       await work.close();
       await tracing?.close();
       client.close();

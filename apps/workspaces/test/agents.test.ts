@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { mintLease } from '../src/resources/runs/agents/lease';
 import { agentResource } from '../src/resources/runs/agents/routes';
+import { judgingResource } from '../src/resources/runs/policy-evaluations/judging-routes';
 import { fetchResource } from '../src/resources/runs/vcs/fetch-routes';
 import { configured, fetchUrl, startRun } from './configurations';
 import { rowsButRefusals } from './database-rows';
@@ -22,6 +23,7 @@ const bodies: Readonly<Record<string, object>> = {
   '/heartbeat': { 'lease-seconds': 60 },
   '/finish': { outcome: 'errored' },
   '/fetches': { 'wait-seconds': 0 },
+  '/evaluations': { 'wait-seconds': 0, busy: [] },
   '/requests': { 'wait-seconds': 0 },
   '/failure': { reason: 'gone', again: false },
   '/credentials': { token: 't', accessor: '', namespace: '' },
@@ -405,7 +407,7 @@ describe('agents', () => {
     const own = await register(secret);
     const before = await rowsButRefusals(workspaces.databaseUrl);
     const reached: string[] = [];
-    const paths = [agentResource, fetchResource]
+    const paths = [agentResource, fetchResource, judgingResource]
       .flatMap(({ endpoints }) => endpoints)
       .filter(({ path }) => path.includes(':agent_id'));
     expect(paths.length).toBeGreaterThan(15);

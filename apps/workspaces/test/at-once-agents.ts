@@ -74,6 +74,7 @@ const state = Buffer.from(
 );
 
 const needsConnection = 'needs a private connection: `private-connections.test.ts` sends it again';
+const needsPlan = 'needs a plan that waits for policies: `policy-evaluations.test.ts` sends it twice at once';
 const needsHost = 'needs a Git host: `vcs.test.ts` sends it twice at once';
 
 /** What agents call, by many at once about one agent or one job. */
@@ -92,6 +93,16 @@ export const agentExamples = {
     const { id } = await world.as(WORKER_TOKEN, 'POST', agents, registration);
     return { at: { agent_id: id }, token: WORKER_TOKEN, body: () => ({ 'wait-seconds': 0 }) };
   },
+  [`POST ${agents}/:agent_id/evaluations`]: async (world: World) => {
+    const { id } = await world.as(WORKER_TOKEN, 'POST', agents, registration);
+    return { at: { agent_id: id }, token: WORKER_TOKEN, body: () => ({ 'wait-seconds': 0, busy: [] }) };
+  },
+  ...Object.fromEntries(
+    ['GET plan', 'POST keep', 'POST release', 'PUT verdicts'].map((call) => {
+      const [method, name] = call.split(' ');
+      return [`${method} ${agents}/:agent_id/evaluations/:policy_evaluation_id/${name}`, needsPlan];
+    }),
+  ),
   [`PUT ${agents}/:agent_id/fetches/:configuration_version_id/archive`]: needsHost,
   [`POST ${agents}/:agent_id/fetches/:configuration_version_id/failure`]: needsHost,
   [`POST ${agents}/:agent_id/requests`]: async (world: World) => {

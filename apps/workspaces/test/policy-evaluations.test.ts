@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { urlOf } from '@keystead/testing';
 import {
   type JudgedPlan,
   type JudgingSet,
@@ -6,11 +8,14 @@ import {
   settleEvaluations,
   unjudged,
 } from '../src/resources/runs/policy-evaluations/perform';
+import { AgentClient } from '../src/worker/agent/client';
+import { register } from '../src/worker/agent/http-source';
+import { startJudging } from '../src/worker/policies/http-judging';
 import { archiveOf } from './configurations';
 import { grant, member, project, team } from './members';
 import { policiesOf } from './policy-sets';
 import { startRuns } from './run-fixture';
-import { resource } from './start-workspaces';
+import { resource, WORKER_TOKEN } from './start-workspaces';
 
 type Said = readonly string[] | 'errored';
 
@@ -340,6 +345,103 @@ describe('policies in the life of a run', () => {
     const { included } = await stageOf(id);
     expect(included[0].attributes.status).toBe('errored');
     expect((await outcomesOf(included[0].id))[0].attributes.error).toMatch(/No worker with a program of OPA/);
+  });
+
+  const agentOf = async (token: string) => {
+    const client = new AgentClient(new URL(urlOf(workspaces.server)), token, undefined);
+    const about = {
+      name: 'judge',
+      version: '0.2.0',
+      protocol: { oldest: 1, newest: 1 },
+      'tool-versions': ['1.11.4'],
+      isolation: 'own-user',
+    };
+    return { client, ...(await register(client, about)) };
+  };
+
+  it('are judged by agents of the installation, which know no database', async () => {
+    const { client, id: agentId, judges } = await agentOf(WORKER_TOKEN);
+    expect(judges).toBe(true);
+    const log = { error: () => undefined, warn: () => undefined, info: () => undefined } as never;
+    const judging = startJudging(client, () => agentId, engine, log);
+    await set('strict', { overridable: true }, { policies: [await policy('cost')], workspaces: [runs.workspace] });
+    says = { cost: ['too much'] };
+    const id = await planned();
+    while ((await runs.statusOf(id)) === 'post_plan_running') await sleep(20);
+    await judging.close();
+    client.close();
+    expect(await runs.statusOf(id)).toBe('post_plan_awaiting_decision');
+    expect(asked).toMatchObject([{ run: { id }, plan: '{"format_version":"1.2"}' }]);
+    const [outcome] = await outcomesOf((await stageOf(id)).included[0].id);
+    expect(outcome.attributes.outcomes).toMatchObject([
+      {
+        policy_name: 'cost',
+        enforcement_level: 'mandatory',
+        status: 'failed',
+        output: [{ print: 'too much' }],
+        digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ]);
+  });
+
+  it('are given to one agent, whose word counts while it is the last who was given them', async () => {
+    const [one, other] = [await agentOf(WORKER_TOKEN), await agentOf(WORKER_TOKEN)];
+    const claim = (agent: typeof one, busy: string[] = []) =>
+      agent.client.json({
+        method: 'POST',
+        path: `/agents/${agent.id}/evaluations`,
+        json: { 'wait-seconds': 0, busy },
+      }) as Promise<{ id: string; lease: string; 'organization-id': string; sets: { id: string }[] } | undefined>;
+    await set('strict', {}, { policies: [await policy('cost')], workspaces: [runs.workspace] });
+    const run = await planned();
+    const both = await Promise.all([claim(one), claim(other)]);
+    const [given] = both.filter((each) => each !== undefined);
+    expect(both.filter((each) => each === undefined)).toHaveLength(1);
+    const [holder, stranger] = both[0] ? [one, other] : [other, one];
+    const about = (agent: typeof one, method: 'GET' | 'POST' | 'PUT', what: string, bytes?: Buffer) =>
+      agent.client.ask({
+        method,
+        path: `/agents/${agent.id}/evaluations/${given!.id}${what}`,
+        headers: { 'x-agent-lease': given!.lease },
+        ...(bytes ? { bytes } : {}),
+      });
+    const verdicts = (sets: object[]) => Buffer.from(JSON.stringify({ sets }));
+    const passed = { status: 'passed', output: [] };
+    const well = verdicts([{ id: given!.sets[0]!.id, error: '', outcomes: [passed] }]);
+    await expect(about(stranger, 'PUT', '/verdicts', well)).rejects.toMatchObject({ kind: 'denied' });
+    await expect(about(stranger, 'GET', '/plan')).rejects.toMatchObject({ kind: 'denied' });
+    await expect(about(holder, 'PUT', '/verdicts', Buffer.from('{'))).rejects.toMatchObject({ kind: 'malformed' });
+    await about(holder, 'POST', '/keep').then(({ body }) => body.resume());
+    await workspaces.service.pool.query("UPDATE policy_evaluation SET next_at = now() - interval '1 second'");
+    await expect(about(holder, 'POST', '/keep')).rejects.toMatchObject({ kind: 'transition' });
+    const again = await claim(holder);
+    expect(again).toMatchObject({ id: given!.id });
+    await expect(about(holder, 'PUT', '/verdicts', well)).rejects.toMatchObject({ kind: 'transition' });
+    Object.assign(given!, { lease: again!.lease });
+    const said = await Promise.allSettled([1, 2].map(() => about(holder, 'PUT', '/verdicts', verdicts([]))));
+    expect(said.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0);
+    expect(await runs.statusOf(run)).toBe('errored');
+    const { data } = (await admin.get(`policy-evaluations/${given!.id}/policy-set-outcomes`).expect(200)).body;
+    expect(data[0].attributes).toMatchObject({
+      error: 'The worker said nothing of this set',
+      outcomes: [{ status: 'errored' }],
+    });
+    for (const agent of [one, other]) agent.client.close();
+  });
+
+  it('are not given to agents of a pool, which belong to those who are judged', async () => {
+    const made = await admin
+      .post('organizations/acme/agent-pools', resource('agent-pools', { name: 'dmz' }))
+      .expect(201);
+    const body = resource('authentication-tokens', { description: 'dmz' });
+    const token = await admin.post(`agent-pools/${made.body.data.id}/authentication-tokens`, body).expect(201);
+    const { client, id, judges } = await agentOf(token.body.data.attributes.token);
+    expect(judges).toBe(false);
+    const json = { 'wait-seconds': 0, busy: [] };
+    await expect(client.json({ method: 'POST', path: `/agents/${id}/evaluations`, json })).rejects.toMatchObject({
+      kind: 'missing',
+    });
+    client.close();
   });
 
   it('end with a run that is canceled while they judge', async () => {

@@ -34,6 +34,7 @@ import { configurationVersionResource } from './runs/configuration-versions/rout
 import { notificationResource } from './runs/notifications/routes';
 import { planExportResource } from './runs/plan-exports/routes';
 import { planResource } from './runs/plans';
+import { judgingResource } from './runs/policy-evaluations/judging-routes';
 import { policyEvaluationResource } from './runs/policy-evaluations/routes';
 import { runEventResource } from './runs/run-events';
 import { runTriggerResource } from './runs/run-triggers/routes';
@@ -86,6 +87,7 @@ const described: readonly Resource[] = [
   agentResource,
   taskStageResource,
   policyEvaluationResource,
+  judgingResource,
   fetchResource,
   runTriggerResource,
   notificationResource,

@@ -31,6 +31,8 @@ export interface RegisteredAgent {
   readonly fetches: boolean;
   /** It is to carry out requests to Git hosts. */
   readonly forwards: boolean;
+  /** It is to judge plans. */
+  readonly judges: boolean;
 }
 
 /** Says who this agent is. Throws the refusal: of a token that is none, or of a protocol that only one side speaks. */

@@ -11,8 +11,8 @@ export interface Lease {
   readonly attempt: number;
 }
 
-/** What is given out: the job of a run, a commit to fetch, or a request to a Git host. */
-export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request';
+/** What is given out: the job of a run, a commit to fetch, a request to a Git host, or a plan to judge. */
+export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request' | 'agent-evaluation';
 
 const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>
   keyring.mac(what, `${agentId}\n${id}\n${attempt}`).toString('base64url');

@@ -40,6 +40,8 @@ export const Registered = z.looseObject({
   fetches: z.boolean().default(false),
   /** It is to ask for requests. Services before this had none. */
   forwards: z.boolean().default(false),
+  /** It is to judge plans. Services before this asked no agent to. */
+  judges: z.boolean().default(false),
 });
 
 /** A job is held for no shorter time after a sign of life. */
@@ -117,6 +119,42 @@ export const FetchAnswer = z.looseObject({
 
 /** Why a commit was not fetched, and whether another try may help. */
 export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000), again: z.boolean() });
+
+/** Asks for a plan to judge, of an organization of which the agent judges none now. */
+export const EvaluationClaim = z.strictObject({ 'wait-seconds': whole(30), busy: z.array(word).max(64) });
+
+/** What judges a plan, which is downloaded by itself. */
+export const EvaluationGiven = z.looseObject({
+  id: z.string(),
+  'organization-id': z.string(),
+  run: z.record(z.string(), z.unknown()),
+  sets: z.array(
+    z.looseObject({
+      id: z.string(),
+      'tool-version': z.string().nullable(),
+      policies: z.array(z.looseObject({ name: z.string(), query: z.string() })),
+      files: z.record(z.string(), z.string()),
+      parameters: z.array(z.looseObject({ key: z.string(), value: z.string(), sensitive: z.boolean() })),
+    }),
+  ),
+  lease: z.string(),
+});
+
+/** What the policies of each set said, in the order in which they were given. */
+export const Verdicts = z.strictObject({
+  sets: z.array(
+    z.strictObject({
+      id: word,
+      error: z.string(),
+      outcomes: z.array(
+        z.strictObject({
+          status: z.enum(['passed', 'failed', 'errored']),
+          output: z.array(z.strictObject({ print: z.string() })),
+        }),
+      ),
+    }),
+  ),
+});
 
 /** Asks for a request to carry out. */
 export const RequestClaim = z.strictObject({ 'wait-seconds': whole(30) });

@@ -29,7 +29,9 @@ const registering = raw('POST')(agents, {
     const calls = env.vcsReach !== undefined;
     const forwards = made.forwards && calls;
     const fetches = principal.isOwnWorker === true ? calls : forwards;
-    return json({ ...made, installation, fetches, forwards }, 201);
+    // An agent of a pool belongs to those who are judged.
+    const judges = principal.isOwnWorker === true;
+    return json({ ...made, installation, fetches, forwards, judges }, 201);
   },
 });
 

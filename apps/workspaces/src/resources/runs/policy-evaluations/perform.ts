@@ -52,8 +52,10 @@ const columns = Prisma.sql`x.task_stage_id, x.kind, x.ends_at <= now() AS is_lat
 /** An evaluation that fails so often is an error. */
 const mostAttempts = 5;
 
-type TakenEvaluation = Taken<'id', DueEvaluation>;
-interface JudgingParts {
+/** An evaluation that waits, in the hands of one who judges. */
+export type TakenEvaluation = Taken<'id', DueEvaluation>;
+/** What judging takes besides a program. */
+export interface JudgingParts {
   readonly db: Database;
   readonly keyring: Keyring;
 }
@@ -65,10 +67,39 @@ export function performEvaluations(
 ): Promise<void> {
   return turns.each(
     50,
-    (busy) => byWorkers.take<DueEvaluation>(parts.db, busy, columns),
+    (busy) => takeEvaluations(parts.db, busy),
     (due) => judge(parts, due),
-    (due) => byWorkers.keep(parts.db, due),
+    (due) => keepEvaluation(parts.db, due),
   );
+}
+
+/** Takes the evaluation that has waited longest, of an organization that is not busy. */
+export const takeEvaluations = (db: Database, busy: readonly string[]): Promise<TakenEvaluation[]> =>
+  byWorkers.take<DueEvaluation>(db, busy, columns);
+
+/** Has it for another while; 0 where it is in other hands. */
+export const keepEvaluation = (db: Database, due: TakenEvaluation): Promise<number> => byWorkers.keep(db, due);
+
+/** Gives back one that was not begun. */
+export async function returnEvaluation(db: Database, due: TakenEvaluation): Promise<void> {
+  await byWorkers.end(db, due, Prisma.sql`now()`, Prisma.sql`attempts = attempts - 1`);
+}
+
+/** Gives back one that could not be judged, to be tried again in a while. */
+export async function postponeEvaluation(db: Database, due: TakenEvaluation): Promise<void> {
+  await byWorkers.end(db, due, inSeconds(2 ** due.attempts));
+}
+
+/** What someone has taken, while it is theirs. */
+export async function findEvaluation(
+  { prisma }: Database,
+  id: string,
+  claim: number,
+): Promise<TakenEvaluation | undefined> {
+  const [found] = await prisma.$queryRaw<TakenEvaluation[]>`
+    SELECT x.id, x.organization_id, x.claim, x.attempts, ${columns} FROM policy_evaluation x
+     WHERE x.id = ${id} AND x.claim = ${claim} AND x.status = 'running' AND x.next_at > now()`;
+  return found;
 }
 
 /** Ends evaluations that nothing judges: of Sentinel, of sets that do not reach the workspace any more, and late ones. */
@@ -83,37 +114,66 @@ export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Pro
 const late = 'No worker with a program of OPA has judged within ten minutes';
 const unserved = 'Policies of Sentinel are kept, but not run here: rewrite them for OPA';
 
-async function judge(
-  { engine, ...parts }: JudgingParts & { readonly engine: PolicyEngine },
+/** The run, and the sets that judge its plan. */
+interface PreparedEvaluation {
+  readonly run: object;
+  readonly loaded: readonly LoadedSet[];
+  plan(): Promise<Readable | undefined>;
+}
+
+/** What it takes to judge by; undefined where nothing can be judged any more: then that is said. */
+export async function prepareEvaluation(
+  parts: JudgingParts,
   due: TakenEvaluation,
-): Promise<void> {
+): Promise<PreparedEvaluation | undefined> {
   const { db, keyring } = parts;
-  if (due.attempts > mostAttempts)
-    return refuse(parts, due, 'The worker failed several times while it judged; its log says why');
+  if (due.attempts > mostAttempts) {
+    await refuse(parts, due, 'The worker failed several times while it judged; its log says why');
+    return undefined;
+  }
   const [plan] = await db.prisma.$queryRaw<{ run_id: string; blob_id: string | null }[]>`
     SELECT s.run_id, p.json_blob_id AS blob_id FROM task_stage s JOIN run_phase p ON p.run_id = s.run_id AND p.kind = 'plan'
      WHERE s.id = ${due.task_stage_id}`;
   const run = plan && (await runInput(db, plan.run_id));
-  const json = plan?.blob_id ? await readBlob(db, keyring, plan.blob_id) : undefined;
-  if (!run || !json) return refuse(parts, due, 'The plan is not there any more');
-  const loaded = await setsOf(parts, due.id);
+  const blobId = plan?.blob_id;
+  if (!run || !blobId) {
+    await refuse(parts, due, gone);
+    return undefined;
+  }
+  return { run, loaded: await setsOf(parts, due.id), plan: () => readBlob(db, keyring, blobId) };
+}
+
+const gone = 'The plan is not there any more';
+
+async function judge(
+  { engine, ...parts }: JudgingParts & { readonly engine: PolicyEngine },
+  due: TakenEvaluation,
+): Promise<void> {
+  const given = await prepareEvaluation(parts, due);
+  if (!given) return;
+  const json = await given.plan();
+  if (!json) return refuse(parts, due, gone);
+  const { run, loaded } = given;
   const verdicts = await engine
     .judge(
       loaded.flatMap((one) => ('set' in one ? one.set : [])),
       { run, plan: json },
     )
     .catch(async (error: unknown) => {
-      await byWorkers.end(db, due, inSeconds(2 ** due.attempts));
+      await postponeEvaluation(parts.db, due);
       throw error;
     })
     .finally(() => json.destroy());
   await conclude(parts, due, [...verdicts, ...loaded.flatMap((one) => ('verdict' in one ? one.verdict : []))]);
 }
 
-async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string) {
+/** A set to judge by, or what is said of one that cannot be judged by. */
+type LoadedSet = { readonly set: JudgingSet } | { readonly verdict: SetVerdict };
+
+async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string): Promise<LoadedSet[]> {
   const rows = await db.prisma.policySetOutcome.findMany({ where: { policyEvaluationId } });
   return Promise.all(
-    rows.map(async (row): Promise<{ set: JudgingSet } | { verdict: SetVerdict }> => {
+    rows.map(async (row): Promise<LoadedSet> => {
       const { id, policySetId, policySetVersionId, toolVersion } = row;
       const own = row.policies as unknown as readonly JudgingPolicy[];
       const found = policySetVersionId === null ? ownFiles(own) : await versionFiles(db, keyring, policySetVersionId);
@@ -159,12 +219,21 @@ export const unjudged = (policies: readonly JudgingPolicy[]): PolicyOutcome[] =>
     output: [],
   }));
 
-async function refuse(parts: JudgingParts, due: TakenEvaluation, error: string): Promise<void> {
+const refuse = (parts: JudgingParts, due: TakenEvaluation, error: string): Promise<void> =>
+  concludeEvaluation(parts, due, ({ id, policies }) => ({ id, error, outcomes: unjudged(policies) }));
+
+/** Takes what is said of each set. One that cannot be judged by is an error in any case. */
+export async function concludeEvaluation(
+  parts: JudgingParts,
+  due: TakenEvaluation,
+  say: (set: JudgingSet) => SetVerdict,
+): Promise<void> {
   const loaded = await setsOf(parts, due.id);
-  const verdicts = loaded.map((one) =>
-    'verdict' in one ? one.verdict : { id: one.set.id, error, outcomes: unjudged(one.set.policies) },
+  await conclude(
+    parts,
+    due,
+    loaded.map((one) => ('verdict' in one ? one.verdict : say(one.set))),
   );
-  await conclude(parts, due, verdicts);
 }
 
 /** Takes the verdicts, unless the evaluation ended meanwhile, or another worker has it. */

@@ -1,0 +1,172 @@
+import { Refusal } from '@keystead/refusal';
+import type { Policy } from '../../../kernel/access/policy';
+import type { Database } from '../../../kernel/database/database';
+import { endpoints, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
+import { lost, mintLease, requireLease } from '../agents/lease';
+import { toWire } from '../agents/names';
+import * as wire from '../agents/protocol';
+import { waitForWork } from '../agents/wait-for-work';
+import { bodyOf, described, gather, json } from '../agents/wire';
+import type { SetVerdict } from '../runs/stages/policies';
+import {
+  concludeEvaluation,
+  findEvaluation,
+  type JudgingSet,
+  keepEvaluation,
+  postponeEvaluation,
+  prepareEvaluation,
+  returnEvaluation,
+  type TakenEvaluation,
+  takeEvaluations,
+  unjudged,
+} from './perform';
+
+const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
+const evaluations = `${wire.agentPrefix}/agents/:agent_id/evaluations` as const;
+const one = `${evaluations}/:policy_evaluation_id` as const;
+const done: Raw = { status: 204, headers: {} };
+const octets = 'application/octet-stream';
+const lookMs = 500;
+const largestVerdicts = 64 * 1024 * 1024;
+
+/** Plans are judged by agents of the installation: one of a pool belongs to those who are judged. */
+const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
+  const agent = await findAgent(db, principal, params.agent_id);
+  return agent && agent.agentPoolId === undefined ? agent : undefined;
+};
+
+const claiming = raw('POST')(evaluations, {
+  ...spoken,
+  summary: 'Take the next plan that policies are to judge; waits for one as long as the agent asks for.',
+  body: bodyOf(wire.EvaluationClaim),
+  answers: {
+    200: described('What judges, and what proves that the agent was given it.', wire.EvaluationGiven),
+    204: { description: 'None now.' },
+  },
+  load,
+  run: async ({ db, env, target, body, request, renew }) => {
+    const agent = target as Agent;
+    requireAlive(agent);
+    const work = {
+      take: async () => (await takeEvaluations(db, body.busy))[0],
+      release: (due: TakenEvaluation) => returnEvaluation(db, due),
+    };
+    const due = await env.waiting.run(`${agent.id} evaluations`, (left) =>
+      waitForWork(env, work, { waitSeconds: body['wait-seconds'], lookMs, left: () => left() || request.isGone() }),
+    );
+    if (!due) return done;
+    await requireStillKnown(renew, () => work.release(due));
+    const given = await prepareEvaluation({ db, keyring: env.keyring }, due);
+    if (!given) return done;
+    const { id, claim: attempt, organization_id: organizationId } = due;
+    const sets = given.loaded.flatMap((loaded) => ('set' in loaded ? shownSet(loaded.set) : []));
+    const lease = mintLease(env.keyring, agent.id, { id, attempt }, 'agent-evaluation');
+    return json(toWire({ id, organizationId, run: given.run, sets, lease }));
+  },
+});
+
+const shownSet = ({ policies, ...set }: JudgingSet) =>
+  toWire({ ...set, policies: policies.map(({ name, query }) => ({ name, query })) });
+
+/** What is asked about a plan that is being judged. */
+interface JudgingRequest {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly params: { readonly agent_id: string; readonly policy_evaluation_id: string };
+  readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
+}
+
+/** What the agent was given, while it is the last who was. Throws `transition`. */
+async function requireTaken({ db, env, params, request }: JudgingRequest): Promise<TakenEvaluation> {
+  const { agent_id, policy_evaluation_id: id } = params;
+  const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-evaluation');
+  const taken = await findEvaluation(db, id, attempt);
+  if (!taken) throw lost();
+  return taken;
+}
+
+const reading = raw('GET')(`${one}/plan`, {
+  ...spoken,
+  summary: 'Download the plan that is to be judged.',
+  answers: { 200: { description: 'The plan in JSON.', type: octets, schema: { type: 'string', format: 'binary' } } },
+  load,
+  run: async (call) => {
+    const taken = await requireTaken(call);
+    const given = await prepareEvaluation({ db: call.db, keyring: call.env.keyring }, taken);
+    const body = await given?.plan();
+    if (!body) throw lost();
+    return { status: 200, headers: { 'Content-Type': octets }, body };
+  },
+});
+
+const keeping = raw('POST')(`${one}/keep`, {
+  ...spoken,
+  summary: 'Say that a plan is still being judged.',
+  answers: { 204: { description: 'It is still the agent’s.' } },
+  load,
+  run: async (call) => {
+    if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw lost();
+    return done;
+  },
+});
+
+const releasing = raw('POST')(`${one}/release`, {
+  ...spoken,
+  summary: 'Give back a plan that could not be judged; it is tried again.',
+  answers: { 204: { description: 'It is for others.' } },
+  load,
+  run: async (call) => {
+    await postponeEvaluation(call.db, await requireTaken(call));
+    return done;
+  },
+});
+
+function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['_output']['sets'][number]> {
+  let said: unknown;
+  try {
+    said = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    throw new Refusal('malformed', 'the verdicts are no JSON');
+  }
+  const read = wire.Verdicts.safeParse(said);
+  if (!read.success) throw new Refusal('invalid', 'the verdicts are not what the protocol says');
+  return new Map(read.data.sets.map((set) => [set.id, set]));
+}
+
+/** A set is an error where not each of its policies was judged. */
+function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVerdict {
+  const { error = 'The worker said nothing of this set', outcomes = [] } = said.get(set.id) ?? {};
+  const blank = unjudged(set.policies);
+  if (outcomes.length !== blank.length) {
+    return { id: set.id, error: error || 'The worker judged other policies', outcomes: blank };
+  }
+  return { id: set.id, error, outcomes: blank.map((policy, at) => ({ ...policy, ...outcomes[at]! })) };
+}
+
+const judging = raw('PUT')(`${one}/verdicts`, {
+  ...spoken,
+  summary: 'Hand in what the policies said of a plan, as JSON; the run goes on.',
+  takes: octets,
+  streams: true,
+  refuses: [403, 409, 413],
+  answers: { 204: { description: 'Taken.' } },
+  load,
+  run: async (call) => {
+    await requireTaken(call);
+    const said = verdictsIn(await gather(call.request.stream, largestVerdicts, 'a verdict'));
+    await requireStillKnown(call.renew, async () => undefined);
+    const taken = await requireTaken(call);
+    await concludeEvaluation({ db: call.db, keyring: call.env.keyring }, taken, (set) => verdictOf(set, said));
+    return done;
+  },
+});
+
+/** How agents of the installation judge plans. */
+export const judgingResource: Resource = {
+  name: 'evaluations',
+  endpoints: [claiming, reading, keeping, releasing, judging],
+};

@@ -1,0 +1,83 @@
+import type { Logger } from '@keystead/server';
+import * as wire from '../../resources/runs/agents/protocol';
+import type { PolicyEngine } from '../../resources/runs/policy-evaluations/perform';
+import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
+import { startLoop } from '../fetch/fetch-loop';
+import { retry } from '../job/retry';
+
+const waitSeconds = 20;
+const keepEveryMs = 10_000;
+const pausesMs = [500, 2000, 8000];
+/** Plans that are judged at a time, each of another organization. */
+const mostAtOnce = 4;
+
+type GivenPlan = (typeof wire.EvaluationGiven)['_output'];
+
+/**
+ * Judges the plans that the service gives out over HTTP, until it is closed. `agentId` is what the agent is registered as now. A plan whose agent
+ * is gone is given to another.
+ */
+export function startJudging(
+  client: AgentClient,
+  agentId: () => string,
+  engine: PolicyEngine,
+  log: Logger,
+): { close(): Promise<void> } {
+  const underWay = new Map<string, Promise<void>>();
+  const loop = startLoop(
+    async (signal) => {
+      while (underWay.size >= mostAtOnce) await Promise.race(underWay.values());
+      const id = agentId();
+      const json = { 'wait-seconds': waitSeconds, busy: [...underWay.keys()] };
+      const answer = await client.json({ method: 'POST', path: `/agents/${id}/evaluations`, json, signal });
+      if (answer === undefined) return false;
+      const given = wire.EvaluationGiven.parse(answer);
+      const organization = given['organization-id'];
+      const judging = judgeOne(client, id, engine, given)
+        .catch((error) => log.error({ err: error, evaluation: given.id }, 'a plan was not judged by policies'))
+        .finally(() => underWay.delete(organization));
+      underWay.set(organization, judging);
+      return true;
+    },
+    { log, pollMs: 250, problem: 'no plan could be taken to judge' },
+  );
+  return {
+    async close() {
+      await loop.close();
+      await Promise.all(underWay.values());
+    },
+  };
+}
+
+async function judgeOne(client: AgentClient, agentId: string, engine: PolicyEngine, given: GivenPlan): Promise<void> {
+  const { id, lease } = given;
+  const about = (sent: AgentRequest): AgentRequest => ({
+    ...sent,
+    path: `/agents/${agentId}/evaluations/${id}${sent.path}`,
+    headers: { [wire.leaseHeader]: lease },
+  });
+  const say = (path: string) => client.json(about({ method: 'POST', path })).catch(() => undefined);
+  const keeping = setInterval(() => void say('/keep'), keepEveryMs);
+  try {
+    const { body: plan } = await client.ask(about({ method: 'GET', path: '/plan' }));
+    const sets = given.sets.map(({ 'tool-version': toolVersion, policies, ...set }) => ({
+      ...set,
+      toolVersion,
+      policies: policies.map(({ name, query }) => ({ name, query, enforcementLevel: '', description: '', digest: '' })),
+    }));
+    const verdicts = await engine.judge(sets, { run: given.run, plan }).finally(() => plan.destroy());
+    const said = verdicts.map(({ id: set, error, outcomes }) => ({
+      id: set,
+      error,
+      outcomes: outcomes.map(({ status, output }) => ({ status, output })),
+    }));
+    const bytes = Buffer.from(JSON.stringify({ sets: said }));
+    await retry(() => client.json(about({ method: 'PUT', path: '/verdicts', bytes })), pausesMs);
+  } catch (error) {
+    if (isOver(error)) return;
+    await say('/release');
+    throw error;
+  } finally {
+    clearInterval(keeping);
+  }
+}
