@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CommandSpec } from '../command';
-import { Problem } from '../problem';
+import { exitCodes, Problem } from '../problem';
 
 interface SshFlags {
   readonly role: string;
@@ -58,8 +58,10 @@ export const sshCommands: readonly CommandSpec[] = [
           valid_principals: flags.principals ?? user,
           ttl: flags.ttl,
         });
+        const signed = body?.data?.signed_key;
+        if (typeof signed !== 'string') throw new Problem('the answer has no signed key', exitCodes.refused);
         const certificate = join(folder, 'certificate.pub');
-        await writeFile(certificate, String(body?.data?.signed_key), { mode: 0o600 });
+        await writeFile(certificate, signed, { mode: 0o600 });
         const options = [`CertificateFile=${certificate}`, 'IdentitiesOnly=yes', ...(flags.option ?? [])];
         const port = flags.port === undefined ? [] : ['-p', flags.port];
         const named = options.flatMap((option) => ['-o', option]);
