@@ -5,7 +5,8 @@
 //   --long              both, their long forms, and every mutant of the specifications' rows
 //   --interop           instead: sessions of real clients (apps/*/test/interop)
 //   --system-postgres   on the PostgreSQL installed on this machine, in a temporary folder; skipped when there is none
-//   --and-thorough=NAME|NAME  with the thorough ones, but for those so named
+//   --and-thorough=NAME|NAME  with the thorough ones, but for those so named; of walks what changed and a share of the rest
+//                     (packages/testing/src/slice.ts), since KEYSTEAD_CHANGED_SINCE where that names a commit
 //   --second-try      files that fail, if few, run once more by themselves; what passes then is named
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -145,7 +146,10 @@ function tier() {
 async function main() {
   requireNode();
   await prepare();
-  const extra = { ...(wants('--long') ? { KEYSTEAD_LONG: '1' } : {}) };
+  const extra = {
+    ...(wants('--long') ? { KEYSTEAD_LONG: '1' } : {}),
+    ...(leftOut === undefined ? {} : { KEYSTEAD_SLICE: '1' }),
+  };
   if (wants('--system-postgres')) {
     const bin = findSystemPostgres();
     if (!bin) {

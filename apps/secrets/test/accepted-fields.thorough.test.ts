@@ -22,6 +22,7 @@ const notShown: Readonly<Record<string, string>> = {
   'cloudtwo/config/root identity_token_ttl': 'shown with identity_token_audience',
   'cloudtwo/config/root disable_automated_rotation': 'shown with the terms of a rotation',
   'approle/role/:role_name role_id': 'has its own path',
+  'database/config/:name root_rotation_statements': 'shown as root_credentials_rotate_statements',
   'ssh/roles/:role cidr_list': 'of a role for one-time passwords',
   'ssh/roles/:role exclude_cidr_list': 'of a role for one-time passwords',
   'ssh/roles/:role port': 'of a role for one-time passwords',
@@ -38,6 +39,7 @@ const acts = new Set([
   'ssh/config/ca',
   'system/wrapping/lookup',
   'token/lookup',
+  'totp/code/:name',
   'transit/keys/:name',
 ]);
 
@@ -90,7 +92,10 @@ describe('what requests may say', () => {
       const base = { ...example.body?.(0) } as Json;
       // An older name is heard where the newer one is not said.
       if (shownAs !== field) delete base[shownAs];
-      const shown = async () => (await send('GET', at, secrets.rootToken)).body?.data?.[shownAs];
+      const shown = async () => {
+        const data = (await send('GET', at, secrets.rootToken)).body?.data;
+        return data?.[shownAs] ?? data?.connection_details?.[shownAs];
+      };
       const write = (more: Json) => send('POST', at, token, { ...base, ...more });
       await write({});
       const before = await shown();

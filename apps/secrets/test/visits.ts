@@ -55,5 +55,11 @@ export function everyVisit({ service }: Secrets): Visit[] {
   );
 }
 
+/** The text that declares an operation, for slices of a walk: by its path in what is always there, elsewhere by its engine. */
+export function declarationOf({ mount, declared }: { readonly mount: LiveMount; readonly declared: Path }): string {
+  const { type } = mount.backend;
+  return ['system', 'identity', 'token'].includes(type) ? `'${declared.pattern}'` : `type: '${type}'`;
+}
+
 /** Who may knock where a visit leads. */
 export const authOf = ({ declared, operation }: Visit) => operation.auth ?? declared.auth;

@@ -17,6 +17,11 @@ const elsewhere: Readonly<Record<string, string>> = {
   'POST /oauth-clients/:oauth_client_id/oauth-tokens': 'oauth: what a host gave a browser, once',
   'POST /organizations/:organization_name/github-app-manifests': 'github-app: leads a person to a host',
   'POST /github-app-manifests/:manifest_id/oauth-clients': 'github-app: what a host gave a browser, once',
+  'POST /organizations/:organization_name/registry-modules/vcs': 'modules-from-git: of a repository',
+  'POST /registry-modules': 'modules-from-git: of a repository, in the older form',
+  'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider':
+    'modules-from-git: of a module that follows a repository',
+  'PATCH /api/registry/private/v2/gpg-keys/:namespace/:key_id': 'registry-providers: with keys and signatures',
 };
 
 describe('what requests may say that are no documents of a resource', () => {

@@ -1,9 +1,11 @@
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { slice } from '@keystead/testing';
 import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { type Example, examples, type World } from './at-once-examples';
 import { worldOf } from './at-once-world';
+import { declarationOf } from './fields-walk';
 import { withSecondNode } from './second-node';
 import { startWorkspaces } from './start-workspaces';
 
@@ -149,7 +151,7 @@ describe('every writing operation, called by many at once about one object', () 
     'is answered as documented, and refuses no one without a reason, on %i nodes',
     async (count) => {
       const failures: string[] = [];
-      for (const endpoint of operations) {
+      for (const endpoint of slice(operations, declarationOf)) {
         const name = nameOf(endpoint);
         const making = examples[name]!;
         if (typeof making === 'string') continue;

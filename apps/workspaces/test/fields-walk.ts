@@ -44,6 +44,12 @@ const hostedExamples: Readonly<Record<string, Making>> = {
   },
 };
 
+/** The text that declares the resource of an endpoint, for slices of a walk. */
+export function declarationOf({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {
+  const isIt = (one: Endpoint) => one.method === method && one.path === path;
+  return `name: '${resources.find(({ endpoints }) => endpoints.some(isIt))!.name}'`;
+}
+
 /** Every operation of an edition that takes a body and reads it as a whole. */
 export function takingOf(edition: Edition): Taking[] {
   return resources

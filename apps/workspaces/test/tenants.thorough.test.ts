@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { slice } from '@keystead/testing';
 import request from 'supertest';
 import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { resources } from '../src/resources/registry';
 import { rowsButRefusals } from './database-rows';
 import { fakeWorker } from './fake-worker';
+import { declarationOf } from './fields-walk';
 import { idSlots } from './id-slots';
 import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
 import { absentLike, type Tenant, tenant } from './tenant';
@@ -111,7 +113,11 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   const operations = resources
     .flatMap(({ endpoints }) => endpoints)
     // The same word for every organization.
-    .map((endpoint) => ({ ...endpoint, path: endpoint.path.replace(':registry_name', 'private') }))
+    .map((endpoint) => ({
+      ...endpoint,
+      path: endpoint.path.replace(':registry_name', 'private'),
+      declaration: declarationOf(endpoint),
+    }))
     // What a directory calls belongs to no organization, and answers only to a directory's tokens: `scim.test.ts` shows it.
     .filter(({ dialect }) => dialect === undefined)
     // So do the calls of agents: `agents.test.ts` goes over all of them.
@@ -207,6 +213,8 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     ({ path, auth, link }) => path.includes('/:') && (auth === 'token' || link !== undefined),
   );
 
+  const walked = slice(withIds, ({ declaration }) => declaration);
+
   it('has every operation that names something looked at', () => {
     const unknown = withIds.flatMap((endpoint) =>
       parametersOf(endpoint, theirs.params)
@@ -251,7 +259,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     async (name) => {
       const before = await rowsButRefusals(workspaces.databaseUrl);
       const wrong: string[] = [];
-      for (const endpoint of withIds) {
+      for (const endpoint of walked) {
         for (const { path, absent } of visits(endpoint)) {
           const foreign = await ask(callers[name]!(), endpoint, path, bodyOf(endpoint));
           const nothing = await ask(callers[name]!(), endpoint, absent, bodyOf(endpoint));
@@ -347,8 +355,9 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   onceOnly('keep what is named in queries apart: no filter finds anything of the other one', async () => {
     const wrong: string[] = [];
     let asked = 0;
-    const lists = operations.filter(
-      ({ method, siteAdmin, auth }) => method === 'GET' && !siteAdmin && auth === 'token',
+    const lists = slice(
+      operations.filter(({ method, siteAdmin, auth }) => method === 'GET' && !siteAdmin && auth === 'token'),
+      ({ declaration }) => declaration,
     );
     const see = async (endpoint: Endpoint, query: Record<string, string>) => {
       asked++;
@@ -386,7 +395,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       await see(endpoint, {});
     }
     expect(wrong).toEqual([]);
-    expect(asked).toBeGreaterThan(500);
+    expect(asked).toBeGreaterThan(lists.length);
   });
 
   it('show a member without rights no more than the organization and its people, and let them change nothing', async () => {
@@ -404,13 +413,13 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   });
 
   const declared = (ledger: readonly string[]) =>
-    ledger.filter((line) => withIds.some(({ method, path }) => new RegExp(`^${method} ${path}(:? |: |$)`).test(line)));
+    ledger.filter((line) => walked.some(({ method, path }) => new RegExp(`^${method} ${path}(:? |: |$)`).test(line)));
 
   /** The operations that answer a caller who names theirs; none of them may change anything. */
   async function reached(client: Client): Promise<string[]> {
     const before = await rowsButRefusals(workspaces.databaseUrl);
     const found: string[] = [];
-    for (const endpoint of withIds) {
+    for (const endpoint of walked) {
       const path = parametersOf(endpoint, theirs.params).reduce(
         (text, { part, key }) => text.replace(part, theirs.params[key] ?? '1700000000'),
         endpoint.path,

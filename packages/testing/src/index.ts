@@ -49,5 +49,6 @@ export {
   pythonWith,
 } from './python';
 export { type Replicated, startReplicated } from './replicated';
+export { slice } from './slice';
 export { type ReceivedSpan, type SpanReceiver, spanReceiver } from './span-receiver';
 export { zipOf } from './zip';
