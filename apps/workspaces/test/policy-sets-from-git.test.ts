@@ -114,7 +114,14 @@ describe('policy sets that follow a repository', () => {
     expect(attributes).toMatchObject({
       versioned: true,
       'policies-path': null,
-      'vcs-repo': { identifier: 'team/net', branch: null, 'oauth-token-id': token, 'ingress-submodules': false },
+      'vcs-repo': {
+        identifier: 'team/net',
+        'display-identifier': 'team/net',
+        branch: null,
+        'oauth-token-id': token,
+        'vcshost-app-installation-id': null,
+        'ingress-submodules': false,
+      },
     });
     await work({ files: files('one') });
     const commit = host.branches.get('main');
