@@ -1066,6 +1066,8 @@ export const examples: Readonly<Record<string, Making>> = {
     resource('terraform-versions', { deprecated: n % 2 === 0 }),
   ),
   'DELETE /admin/terraform-versions/:version_id': ofVersion('terraform-versions', undefined, once),
+  'POST /admin/oidc-settings/actions/rotate-key': () => ({}),
+  'POST /admin/oidc-settings/actions/trim-key': () => ({}),
   'PATCH /admin/general-settings': () => ({
     body: (n) => resource('general-settings', { 'support-email-address': `a${n}@b.co` }),
   }),

@@ -30,6 +30,30 @@ describe('the keys that sign identity tokens of runs', () => {
     expect(await published()).toEqual([turned[1], expect.any(String), second]);
   });
 
+  it('are turned and taken back by site administrators, of whom the trail says so', async () => {
+    const act = (verb: string, by = workspaces.admin) => by.post(`admin/oidc-settings/actions/${verb}`);
+    const [first, second] = await published();
+    await act('rotate-key').expect(204);
+    const turned = await published();
+    expect(turned.slice(0, 3)).toEqual([second, expect.any(String), first]);
+    expect(await signs()).toBe(second);
+    await act('trim-key').expect(204);
+    expect(await published()).toEqual(turned.slice(0, 2));
+    expect(await signs()).toBe(second);
+    await Promise.all([act('rotate-key').expect(204), act('rotate-key').expect(204)]);
+    expect(await published()).toHaveLength(4);
+    const plain = await workspaces.person('plain');
+    await act('rotate-key', plain).expect(404);
+    await act('trim-key', plain).expect(404);
+    const events = await workspaces.service.db.prisma.auditEvent.findMany({
+      where: { action: { startsWith: 'oidc-' } },
+    });
+    expect(events.map(({ action }) => action).sort()).toEqual([
+      ...Array(3).fill('oidc-settings.rotate-key'),
+      'oidc-settings.trim-key',
+    ]);
+  });
+
   it('go on from those of an installation that published none ahead', async () => {
     const { prisma } = workspaces.service.db;
     const where = { name: 'run-identity-keys' };

@@ -623,6 +623,24 @@ export interface paths {
       };
     };
   };
+  "/api/v2/admin/oidc-settings/actions/rotate-key": {
+    /** Sign identity tokens of runs by the next key from now on; the former one stays published for a day. */
+    post: {
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/admin/oidc-settings/actions/trim-key": {
+    /** Take back the keys that sign identity tokens no more; what they have signed is refused from now on. */
+    post: {
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/admin/organizations": {
     /** List every organization of the installation. */
     get: {

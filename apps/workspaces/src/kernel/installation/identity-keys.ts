@@ -43,15 +43,45 @@ async function rotatedKeys(db: Database, keyring: Keyring, nowMs: number): Promi
   const before = await stored(db);
   if (isReady(before)) return before;
   const [one, other] = await Promise.all([made(keyring, nowMs), made(keyring, nowMs)]);
-  return db.transaction(async (tx) => {
-    await tx.prisma.setting.createMany({ data: [{ name, value: { keys: [] } }], skipDuplicates: true });
-    await tx.prisma.$queryRaw`SELECT 1 FROM setting WHERE name = ${name} FOR UPDATE`;
-    const seen = await stored(tx);
-    if (isReady(seen)) return seen;
-    const keys = seen?.current ? rotateKeys(seen, one, rule, nowMs) : firstKeys(seen?.keys[0] ?? other, one, nowMs);
+  return db.transaction((tx) =>
+    changeKeys(tx, (seen) => {
+      if (isReady(seen)) return seen;
+      return seen?.current ? rotateKeys(seen, one, rule, nowMs) : firstKeys(seen?.keys[0] ?? other, one, nowMs);
+    }),
+  );
+}
+
+/** Changes the keys while no other process does. */
+async function changeKeys(
+  tx: Database,
+  change: (seen: StoredKeys | OldKeyList | undefined) => StoredKeys,
+): Promise<StoredKeys> {
+  await tx.prisma.setting.createMany({ data: [{ name, value: { keys: [] } }], skipDuplicates: true });
+  await tx.prisma.$queryRaw`SELECT 1 FROM setting WHERE name = ${name} FOR UPDATE`;
+  const seen = await stored(tx);
+  const keys = change(seen);
+  if (keys !== seen) {
     await tx.prisma.setting.update({ where: { name }, data: { value: JSON.parse(JSON.stringify(keys)) } });
-    return keys;
-  });
+  }
+  return keys;
+}
+
+/** What a change of the keys leaves: the ids of those that are shown, the signing one first. */
+const idsOf = (keys: StoredKeys): string[] => shownKeys(keys).map(({ kid }) => kid);
+
+/** Has the next key sign from now on, before its turn. The one that signed stays published for a day. */
+export async function turnKeysNow(db: Database, keyring: Keyring, nowMs: number) {
+  await rotatedKeys(db, keyring, nowMs);
+  const fresh = await made(keyring, nowMs);
+  return async (tx: Database): Promise<string[]> =>
+    idsOf(await changeKeys(tx, (seen) => rotateKeys(seen as StoredKeys, fresh, rule, nowMs)));
+}
+
+/** Takes back the keys that sign no more: what they have signed is good for nothing from now on. */
+export async function dropFormerKeys(db: Database, keyring: Keyring, nowMs: number) {
+  await rotatedKeys(db, keyring, nowMs);
+  return async (tx: Database): Promise<string[]> =>
+    idsOf(await changeKeys(tx, (seen) => ({ ...(seen as StoredKeys), previous: [] })));
 }
 
 async function made(keyring: Keyring, nowMs: number): Promise<StoredKey> {

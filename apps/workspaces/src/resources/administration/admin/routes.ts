@@ -1,4 +1,5 @@
 import type { Resource } from '../../../kernel/endpoints/endpoint';
+import { identityKeyEndpoints } from './identity-keys';
 import { infraVersionEndpoints } from './infra-versions';
 import { organizationEndpoints } from './organizations';
 import { reservedNameEndpoints } from './reserved-names';
@@ -18,5 +19,6 @@ export const adminResource: Resource = {
     ...runEndpoints,
     ...infraVersionEndpoints,
     ...settingEndpoints,
+    ...identityKeyEndpoints,
   ],
 };
