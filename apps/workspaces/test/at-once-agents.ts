@@ -98,7 +98,7 @@ export const agentExamples = {
     return { at: { agent_id: id }, token: WORKER_TOKEN, body: () => ({ 'wait-seconds': 0, busy: [] }) };
   },
   ...Object.fromEntries(
-    ['GET plan', 'POST keep', 'POST release', 'PUT verdicts'].map((call) => {
+    ['POST keep', 'POST release', 'PUT verdicts'].map((call) => {
       const [method, name] = call.split(' ');
       return [`${method} ${agents}/:agent_id/evaluations/:policy_evaluation_id/${name}`, needsPlan];
     }),
