@@ -8,7 +8,9 @@ import {
   FolderKanban,
   GitBranch,
   KeyRound,
+  Package,
   Play,
+  Scale,
   ScrollText,
   Server,
   Settings,
@@ -30,6 +32,8 @@ const organizationPages = [
       { label: 'Runs', icon: Play, path: '/runs', key: 'r' },
       { label: 'Projects', icon: FolderKanban, path: '/projects', key: 'p' },
       { label: 'Variable sets', icon: Variable, path: '/varsets', key: 'v' },
+      { label: 'Registry', icon: Package, path: '/registry', key: 'y' },
+      { label: 'Policies', icon: Scale, path: '/policies', key: 'i' },
     ],
   },
   {

@@ -19,6 +19,10 @@ const inWorkspace = `${inOrganization}/workspaces/$workspace`;
 const inProject = `${inOrganization}/projects/$project`;
 const runs = () => import('./runs/pages');
 const sets = () => import('./variable-sets/variable-sets');
+const policies = () => import('./policies/policies');
+const policySets = () => import('./policies/policy-sets');
+const registry = () => import('./registry/modules');
+const registryProviders = () => import('./registry/providers');
 const notifications = () => import('./notifications/pages');
 
 /** Every page, what it keeps of its address, and where it is loaded from when it is opened. */
@@ -51,6 +55,14 @@ const pages = [
   page(`${inOrganization}/runs/queue`, lazy(runs, 'Queue'), 'q', 'status', 'page'),
   page(`${inOrganization}/varsets`, lazy(sets, 'VariableSets')),
   page(`${inOrganization}/varsets/$set`, lazy(sets, 'VariableSetPage')),
+  page(`${inOrganization}/registry`, lazy(registry, 'Modules'), 'q', 'page'),
+  page(`${inOrganization}/registry/modules/$module`, lazy(registry, 'ModulePage'), 'version'),
+  page(`${inOrganization}/registry/providers`, lazy(registryProviders, 'Providers'), 'q', 'page'),
+  page(`${inOrganization}/registry/providers/$provider`, lazy(registryProviders, 'ProviderPage')),
+  page(`${inOrganization}/policies`, lazy(policies, 'Policies'), 'q', 'page'),
+  page(`${inOrganization}/policies/$policy`, lazy(policies, 'PolicyPage')),
+  page(`${inOrganization}/policies/sets`, lazy(policySets, 'PolicySets'), 'q', 'page'),
+  page(`${inOrganization}/policies/sets/$set`, lazy(policySets, 'PolicySetPage')),
   page(
     `${inOrganization}/settings`,
     lazy(() => import('./settings/settings'), 'Settings'),

@@ -7714,6 +7714,7 @@ export interface paths {
         query?: {
           "fields[registry-module-usages]"?: string;
           "filter[version]"?: string;
+          include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
         };
@@ -7726,6 +7727,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RegistryModuleUsagesResource"][];
+              included?: (components["schemas"]["RunsResource"] | components["schemas"]["WorkspacesResource"])[];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];

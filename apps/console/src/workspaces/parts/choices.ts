@@ -3,7 +3,7 @@ import type { Pagination, WorkspacesApi } from '../../api/workspaces';
 import { type ApiAnswer, useRead } from '../api';
 
 /** What can be chosen of an organization. */
-export type ChoiceKind = 'agent pools' | 'projects' | 'teams' | 'workspaces';
+export type ChoiceKind = 'agent pools' | 'policies' | 'projects' | 'teams' | 'workspaces';
 
 export interface Choice {
   readonly id: string;
@@ -24,6 +24,13 @@ const reads: Readonly<
   'agent pools': (api, organization_name, part) =>
     api.GET('/api/v2/organizations/{organization_name}/agent-pools', {
       params: { path: { organization_name }, query: { 'page[size]': shown, ...(part === '' ? {} : { q: part }) } },
+    }),
+  policies: (api, organization_name, part) =>
+    api.GET('/api/v2/organizations/{organization_name}/policies', {
+      params: {
+        path: { organization_name },
+        query: { 'page[size]': shown, ...(part === '' ? {} : { 'search[name]': part }) },
+      },
     }),
   projects: (api, organization_name, part) =>
     api.GET('/api/v2/organizations/{organization_name}/projects', {

@@ -31,6 +31,15 @@ const words: ReadonlyMap<string, readonly [Tone, string]> = new Map(
     failed: ['red', 'failed'],
     unreachable: ['plain', 'not reached'],
     finalized: ['green', 'finalized'],
+    ok: ['green', 'published'],
+    ready: ['green', 'ready'],
+    overridden: ['amber', 'overridden'],
+    awaiting_override: ['amber', 'needs a decision'],
+    deprecated: ['amber', 'deprecated'],
+    clone_failed: ['red', 'could not be fetched'],
+    reg_ingress_failed: ['red', 'could not be read'],
+    setup_failed: ['red', 'could not be read'],
+    no_version_tags: ['plain', 'no version tags'],
   }),
 );
 

@@ -16,8 +16,8 @@ import { LogView } from './log-view';
 import { PhaseBar } from './phase-bar';
 import { ResourceTree } from './resource-tree';
 import { RunActions } from './run-actions';
+import { RunChecks } from './run-checks';
 import { RunProblems } from './run-problems';
-import { RunTasks } from './run-tasks';
 import { kindOf, type LiveRun, sources, titleOf } from './run-types';
 import { Timeline } from './timeline';
 import { type RunLogs, useRun } from './use-run';
@@ -102,7 +102,7 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
     <>
       <PhaseBar run={run} />
       <RunProblems run={run} logs={logs} />
-      <RunTasks id={run.id} />
+      <RunChecks id={run.id} />
       {run.actions['is-confirmable'] && !run['plan-only'] ? (
         <Notice tone="amber">Why it waits: the plan needs a person with can-apply to confirm it.</Notice>
       ) : null}

@@ -1,23 +1,13 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { Resource, WorkspacesApi } from '../../api/workspaces';
+import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
-import { Form, FormDialog } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
-import {
-  type ApiAnswer,
-  organizationCrumbs,
-  rule,
-  useChange,
-  useOrganization,
-  useOrganizationName,
-  useRead,
-} from '../api';
-import { ChoiceField } from '../parts/choice-field';
-import type { ChoiceKind } from '../parts/choices';
+import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { fieldsOf, useDraft } from '../parts/draft';
+import { Members } from '../parts/members';
 import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -234,11 +224,13 @@ function InWorkspaces({ set, org, names, forbidden }: ReachProps) {
   const address = '/api/v2/varsets/{varset_id}/relationships/workspaces';
   const body = (id: string) => ({ data: [{ type: 'workspaces' as const, id }] });
   return (
-    <Reach
+    <Members
+      heading="Given to workspaces"
+      label="Give it to one of the workspaces"
       kind="workspaces"
       org={org}
       names={names}
-      assigned={set.relationships.workspaces.data}
+      members={set.relationships.workspaces.data}
       add={(api, id) => api.POST(address, { params, body: body(id) })}
       remove={(api, id) => api.DELETE(address, { params, body: body(id) })}
       forbidden={forbidden}
@@ -251,75 +243,16 @@ function InProjects({ set, org, names, forbidden }: ReachProps) {
   const address = '/api/v2/varsets/{varset_id}/relationships/projects';
   const body = (id: string) => ({ data: [{ type: 'projects' as const, id }] });
   return (
-    <Reach
+    <Members
+      heading="Given to projects"
+      label="Give it to one of the projects"
       kind="projects"
       org={org}
       names={names}
-      assigned={set.relationships.projects.data}
+      members={set.relationships.projects.data}
       add={(api, id) => api.POST(address, { params, body: body(id) })}
       remove={(api, id) => api.DELETE(address, { params, body: body(id) })}
       forbidden={forbidden}
     />
-  );
-}
-
-/** What a set is given to, one by one. */
-function Reach({
-  kind,
-  org,
-  names,
-  assigned,
-  add,
-  remove,
-  forbidden,
-}: {
-  readonly kind: ChoiceKind;
-  readonly org: string;
-  readonly names: ReadonlyMap<string, string>;
-  readonly assigned: readonly { readonly id: string }[];
-  readonly add: (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
-  readonly remove: (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
-  readonly forbidden: string | undefined;
-}) {
-  const [chosen, setChosen] = useState('');
-  const adding = useChange(add, () => setChosen(''));
-  const nameOf = (id: string) => names.get(id) ?? id;
-  return (
-    <section className="stack-tight">
-      <h2>Given to {kind}</h2>
-      {assigned.length === 0 ? <p className="second">To none.</p> : null}
-      {assigned.length === 0 ? null : (
-        <ul className="list">
-          {assigned.map(({ id }) => (
-            <li key={id} className="spread">
-              <span>{nameOf(id)}</span>
-              <RemoveButton
-                label="Take away"
-                title={`Take it away from ${nameOf(id)}?`}
-                call={(api) => remove(api, id)}
-                forbidden={forbidden}
-              />
-            </li>
-          ))}
-        </ul>
-      )}
-      <Form
-        layout="line"
-        action="Give"
-        change={adding}
-        forbidden={forbidden ?? (chosen === '' ? `Choose one of the ${kind} first.` : undefined)}
-        onSend={() => adding.mutate(chosen)}
-      >
-        <ChoiceField
-          label={`Give it to one of the ${kind}`}
-          kind={kind}
-          organization={org}
-          value={chosen}
-          onChange={setChosen}
-          none="Choose …"
-          leaveOut={({ id }) => assigned.some((one) => one.id === id)}
-        />
-      </Form>
-    </section>
   );
 }

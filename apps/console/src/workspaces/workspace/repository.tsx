@@ -1,15 +1,14 @@
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { SettingsForm } from '../../design/form';
 import { Empty } from '../../design/page';
-import { rule, useChange, useRead } from '../api';
+import { rule, useChange } from '../api';
 import { fieldError, fieldsOf, useDraft } from '../parts/draft';
 import { RemoveButton } from '../parts/remove-button';
 import { typedLines, typedText } from '../parts/typed';
-import { useInstallations } from '../vcs/app';
+import { connectionAttribute, NoConnection, useConnections } from '../vcs/connection-choices';
 import type { Workspace } from './use-workspace';
 
 type Starts = 'all' | 'folders' | 'patterns' | 'tags';
@@ -53,7 +52,7 @@ function sent(value: TypedRepository) {
   const { starts } = value;
   return {
     'vcs-repo': {
-      [value.token.startsWith('ghain-') ? 'vcshost-app-installation-id' : 'oauth-token-id']: value.token,
+      ...connectionAttribute(value.token),
       identifier: value.identifier.trim(),
       branch: typedText(value.branch),
       'ingress-submodules': value.submodules,
@@ -141,15 +140,6 @@ export function Repository({ workspace, org }: { readonly workspace: Workspace; 
   );
 }
 
-function useTokens(org: string) {
-  const query = { include: 'oauth_tokens' };
-  return useRead(['oauth-clients', org, 'tokens'], (api) =>
-    api.GET('/api/v2/organizations/{organization_name}/oauth-clients', {
-      params: { path: { organization_name: org }, query },
-    }),
-  );
-}
-
 function RepositoryForm({
   workspace,
   org,
@@ -164,22 +154,7 @@ function RepositoryForm({
   const isNew = workspace.attributes['vcs-repo'] === null;
   const draft = useDraft(typed(workspace));
   const { value } = draft;
-  const clients = useTokens(org);
-  const known = (clients.data?.data ?? []).flatMap(({ attributes, relationships }) =>
-    relationships['oauth-tokens'].data.map(({ id }) => ({
-      value: id,
-      label: attributes.name || `${attributes['service-provider-display-name']}, ${attributes['http-url']}`,
-    })),
-  );
-  const installations = useInstallations();
-  const clientIds = new Set(clients.data?.data.map(({ id }) => id));
-  const apps = (installations.data?.data ?? [])
-    .filter(({ relationships }) => clientIds.has(relationships['oauth-client'].data?.id ?? ''))
-    .map(({ id, attributes }) => ({ value: id, label: `${attributes.name}, by app` }));
-  const offered = [...known, ...apps];
-  const options = offered.some((one) => one.value === value.token)
-    ? offered
-    : [...offered, { value: value.token, label: value.token === '' ? 'choose one' : value.token }];
+  const connections = useConnections(org, value.token);
   const save = useChange(
     (api) =>
       api.PATCH('/api/v2/workspaces/{workspace_id}', {
@@ -193,14 +168,7 @@ function RepositoryForm({
   );
   const { field, check } = fieldsOf(draft, save.error);
   const error = (name: string) => fieldError(save.error, name);
-  if (isNew && clients.data?.data.length === 0) {
-    return (
-      <Empty>
-        There is no connection to a Git host yet:{' '}
-        <Link to={`/organizations/${encodeURIComponent(org)}/version-control`}>add one</Link> first.
-      </Empty>
-    );
-  }
+  if (isNew && connections.isEmpty) return <NoConnection org={org} />;
   return (
     <SettingsForm
       action={isNew ? 'Connect' : 'Save repository'}
@@ -213,7 +181,7 @@ function RepositoryForm({
       <SelectField
         label="Connection"
         {...field('token')}
-        options={options}
+        options={connections.options}
         error={error('oauth-token-id') ?? error('vcshost-app-installation-id')}
       />
       <TextField label="Repository" required {...field('identifier')} placeholder="team/network" />

@@ -53,6 +53,7 @@ export const usageIndex = endpoints(modulePolicy, usageSerializer).list(
     summary: 'List the workspaces of the organization whose newest run installed a version of a module.',
     visible: readsAll,
     query: { 'filter[version]': 'Only of this version.' },
+    include: ['workspace', 'run'],
     load: ({ db, principal, params }) => find(db, principal, params.registry_module_id),
     run: async ({ db, target, query, page }) => {
       const version = query.get('filter[version]');

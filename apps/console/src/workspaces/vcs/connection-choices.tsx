@@ -1,0 +1,44 @@
+import { Link } from '@tanstack/react-router';
+import { Empty } from '../../design/page';
+import { useRead } from '../api';
+import { useInstallations } from './app';
+
+/** The connections of an organization to Git hosts as options of a field, with the one that is chosen. */
+export function useConnections(org: string, chosen: string) {
+  const clients = useRead(['oauth-clients', org, 'tokens'], (api) =>
+    api.GET('/api/v2/organizations/{organization_name}/oauth-clients', {
+      params: { path: { organization_name: org }, query: { include: 'oauth_tokens' } },
+    }),
+  );
+  const installations = useInstallations();
+  const tokens = (clients.data?.data ?? []).flatMap(({ attributes, relationships }) =>
+    relationships['oauth-tokens'].data.map(({ id }) => ({
+      value: id,
+      label: attributes.name || `${attributes['service-provider-display-name']}, ${attributes['http-url']}`,
+    })),
+  );
+  const ids = new Set(clients.data?.data.map(({ id }) => id));
+  const apps = (installations.data?.data ?? [])
+    .filter(({ relationships }) => ids.has(relationships['oauth-client'].data?.id ?? ''))
+    .map(({ id, attributes }) => ({ value: id, label: `${attributes.name}, by app` }));
+  const offered = [...tokens, ...apps];
+  const isOffered = offered.some((one) => one.value === chosen);
+  return {
+    isEmpty: clients.data?.data.length === 0,
+    options: isOffered ? offered : [...offered, { value: chosen, label: chosen === '' ? 'choose one' : chosen }],
+  };
+}
+
+/** How a request names a connection: an installation of an app, or a token. */
+export const connectionAttribute = (id: string) =>
+  id.startsWith('ghain-') ? { 'vcshost-app-installation-id': id } : { 'oauth-token-id': id };
+
+/** Shown where a connection is needed and there is none. */
+export function NoConnection({ org }: { readonly org: string }) {
+  return (
+    <Empty>
+      There is no connection to a Git host yet:{' '}
+      <Link to={`/organizations/${encodeURIComponent(org)}/version-control`}>add one</Link> first.
+    </Empty>
+  );
+}
