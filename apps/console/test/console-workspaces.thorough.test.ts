@@ -3,3 +3,4 @@ import './journeys/organization';
 import './journeys/first-day';
 import './journeys/one-sign-in';
 import './journeys/passkeys';
+import './journeys/registry';

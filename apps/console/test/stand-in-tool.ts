@@ -80,6 +80,23 @@ export function standInTool(label = hostile): string {
   return file;
 }
 
+const opa = `#!/bin/sh
+case $1 in
+  version) echo "Version: 1.22.4" ;;
+  capabilities) echo '{"builtins":[]}' ;;
+  eval) printf '%s' '${JSON.stringify({
+    result: [{ expressions: [{ value: [[[`stone.wall has no owner ${hostile}`.replaceAll("'", '')]]] }] }],
+  })}' ;;
+esac
+`;
+
+/** A stand-in of the program that judges by policies: each one fails. Answers the file. */
+export function standInOpa(): string {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'keystead-opa-')), 'opa');
+  writeFileSync(file, opa, { mode: 0o755 });
+  return file;
+}
+
 /** A tar of some files, as a configuration is uploaded. */
 export function tarOf(files: Readonly<Record<string, string>>): Buffer {
   const pieces = Object.entries(files).flatMap(([name, text]) => {

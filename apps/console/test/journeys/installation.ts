@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { outside } from '../outside';
 import { stage } from '../stage';
-import { standInTool } from '../stand-in-tool';
+import { standInOpa, standInTool } from '../stand-in-tool';
 
 /** The one installation and the one browser of all journeys: each journey uses its own names for what it makes. */
 export const at = stage({
@@ -10,6 +10,7 @@ export const at = stage({
   WORKSPACES_NOTIFICATION_NETWORKS: '127.0.0.0/8',
   WORKSPACES_VCS_NETWORKS: '127.0.0.0/8',
   WORKSPACES_WORKER_BINARY: standInTool(),
+  WORKSPACES_WORKER_OPA: standInOpa(),
 });
 
 /** Receives the installation's notifications and hosts its repositories. */
