@@ -16,7 +16,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
 
-type Policy = Resource<'PoliciesResource'>;
+type PolicyResource = Resource<'PoliciesResource'>;
 
 const levels = ['advisory', 'mandatory'] as const;
 
@@ -176,12 +176,12 @@ export function PolicyPage() {
   );
 }
 
-interface PartProps {
-  readonly policy: Policy;
+interface PolicyPartProps {
+  readonly policy: PolicyResource;
   readonly forbidden: string | undefined;
 }
 
-function Text({ policy, forbidden }: PartProps) {
+function Text({ policy, forbidden }: PolicyPartProps) {
   const hasText = policy.links?.download !== undefined;
   const stored = useRead(
     ['policy', policy.id, 'text'],
@@ -226,7 +226,7 @@ function Text({ policy, forbidden }: PartProps) {
   );
 }
 
-function Settings({ policy, forbidden }: PartProps) {
+function Settings({ policy, forbidden }: PolicyPartProps) {
   const { query, description, 'enforcement-level': level } = policy.attributes;
   const draft = useDraft({
     query: query ?? '',

@@ -22,7 +22,7 @@ import { Status } from '../parts/states';
 import { PolicyTabs, useForbidden } from './policies';
 
 type PolicySet = Resource<'PolicySetsResource'>;
-type Version = Resource<'PolicySetVersionsResource'>;
+type SetVersion = Resource<'PolicySetVersionsResource'>;
 
 const reach = ({ global, 'tag-selectors': selectors, ...counts }: PolicySet['attributes']): string => {
   if (global) return 'every workspace';
@@ -204,7 +204,7 @@ export function PolicySetPage() {
   );
 }
 
-interface PartProps {
+interface SetPartProps {
   readonly set: PolicySet;
   readonly forbidden: string | undefined;
 }
@@ -222,7 +222,7 @@ function Assigned({
   set,
   list,
   ...rest
-}: PartProps & {
+}: SetPartProps & {
   readonly org: string;
   readonly names: ReadonlyMap<string, string>;
   readonly list: keyof typeof lists;
@@ -252,8 +252,8 @@ function Versions({
   current,
 }: {
   readonly set: PolicySet;
-  readonly newest: Version | undefined;
-  readonly current: Version | undefined;
+  readonly newest: SetVersion | undefined;
+  readonly current: SetVersion | undefined;
 }) {
   const repository = set.attributes['vcs-repo'];
   const commit = current?.attributes['ingress-attributes']?.['commit-sha'];
@@ -372,7 +372,7 @@ function NewParameter({ id, onClose }: { readonly id: string; readonly onClose: 
   );
 }
 
-function Settings({ set, forbidden }: PartProps) {
+function Settings({ set, forbidden }: SetPartProps) {
   const { name, description, global, overridable, 'policy-tool-version': tool } = set.attributes;
   const draft = useDraft({
     name,

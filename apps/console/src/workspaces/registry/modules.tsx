@@ -264,15 +264,17 @@ export function ModulePage() {
                 <Notice>It has no published version yet.</Notice>
               ) : (
                 <>
-                  <SelectField
-                    label="Version"
-                    value={shown.version}
-                    options={published.map(({ version, deprecation }) => ({
-                      value: version,
-                      label: deprecation === undefined ? version : `${version} (deprecated)`,
-                    }))}
-                    onChange={(version) => change({ version })}
-                  />
+                  <div className="inline-form">
+                    <SelectField
+                      label="Version"
+                      value={shown.version}
+                      options={published.map(({ version, deprecation }) => ({
+                        value: version,
+                        label: deprecation === undefined ? version : `${version} (deprecated)`,
+                      }))}
+                      onChange={(version) => change({ version })}
+                    />
+                  </div>
                   {shown.deprecation === undefined ? null : (
                     <Notice tone="amber">
                       {shown.version} is deprecated{shown.deprecation.reason ? `: ${shown.deprecation.reason}` : '.'}

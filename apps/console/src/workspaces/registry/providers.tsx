@@ -18,7 +18,7 @@ import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
 import { RegistryTabs } from './modules';
 
-type Provider = Resource<'RegistryProvidersResource'>;
+type ProviderResource = Resource<'RegistryProvidersResource'>;
 
 const keysAt = '/api/registry/private/v2/gpg-keys';
 
@@ -224,17 +224,17 @@ export function ProviderPage() {
   );
 }
 
-const pathOf = ({ attributes, relationships }: Provider) => ({
+const pathOf = ({ attributes, relationships }: ProviderResource) => ({
   organization_name: relationships.organization.data?.id ?? attributes.namespace,
   registry_name: attributes['registry-name'],
   namespace: attributes.namespace,
   provider_name: attributes.name,
 });
 
-const blockOf = ({ attributes: { namespace, name } }: Provider): string =>
+const blockOf = ({ attributes: { namespace, name } }: ProviderResource): string =>
   `terraform {\n  required_providers {\n    ${name} = {\n      source = "${location.host}/${namespace}/${name}"\n    }\n  }\n}`;
 
-function Versions({ provider }: { readonly provider: Provider }) {
+function Versions({ provider }: { readonly provider: ProviderResource }) {
   const path = pathOf(provider);
   const versions = useRead(['registry-provider', provider.id, 'versions'], (api) =>
     api.GET(
