@@ -320,7 +320,7 @@ function undeclared(source: Source): string[] {
     .filter((imported) => imported.file === undefined && !imported.from.startsWith('node:'))
     .map((imported) => imported.from.match(/^(@[^/]+\/)?[^/]+/)?.[0] ?? '')
     .filter((name) => !declared.has(name))
-    .map((name) => `${source.file}: ${name} is no dependency in ${join(home, 'package.json')}`);
+    .map((name) => `${source.file}: ${name} is not a dependency in ${join(home, 'package.json')}`);
 }
 
 function dependenciesOf(folder: string, productionOnly: boolean): string[] {
@@ -368,7 +368,7 @@ describe('tables of texts', () => {
         .filter((line) => new RegExp(`(?<![\\w.])${name}\\[`).test(line) && !line.includes(`Object.hasOwn(${name},`)),
     );
 
-  it('are no objects that a name is looked up in', () => {
+  it('are not objects that a name is looked up in', () => {
     const inside = product.filter(({ file }) => !/^packages\/testing\/|\/stand-in/.test(file));
     expect(inside.flatMap(({ file, text }) => lookups(text).map((line) => `${file}: ${line.trim()}`))).toEqual([]);
   });

@@ -22,7 +22,7 @@ import { giveUp, Stop } from './progress.mjs';
 const chart = path.join(root, 'docs', 'deploy', 'helm', 'keystead');
 const read = (...parts) => readFileSync(path.join(root, ...parts), 'utf8');
 
-/** The version of all that is released; refused where its parts, or the tag, say different ones. */
+/** The version of everything that is released; refused where its parts, or the tag, say different ones. */
 function versionOf(tag) {
   const { version } = JSON.parse(read('package.json'));
   const others = {

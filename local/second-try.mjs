@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
-/** More failing files than this are no chance: they are not run again. */
+/** More failing files than this are not chance: they are not run again. */
 export const mostFiles = 3;
 
 /**

@@ -22,8 +22,8 @@ export interface Body {
 const slack = 40;
 
 /**
- * The worst bodies that are still within the bounds: all that is declared as long as it may be, one field after the other, and
- * what is not declared in every shape. `inside` is the place of the fields in a document.
+ * The worst bodies that are still within the bounds: everything that is declared as long as it may be, one field after the
+ * other, and what is not declared in every shape. `inside` is the place of the fields in a document.
  */
 export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: Hints, form: boolean): Body[] {
   const json = (kind: string, value: unknown): Body => ({ kind, media, text: textOf(value) });

@@ -31,6 +31,6 @@ export function parseHostileOptions(args: readonly string[]): HostileOptions {
   const { service, seconds, ...rest } = values;
   const services = (['secrets', 'workspaces'] as const).filter((one) => service === undefined || service === one);
   if (services.length === 0) throw new Error(`--service ${service} is neither secrets nor workspaces`);
-  if (!(Number(seconds) > 0)) throw new Error(`--seconds ${seconds} is no number above 0`);
+  if (!(Number(seconds) > 0)) throw new Error(`--seconds ${seconds} is not a number above 0`);
   return { ...rest, services, seconds: Number(seconds) };
 }

@@ -16,7 +16,7 @@ export interface Case {
   readonly body?: string;
 }
 
-/** What came of it. */
+/** The outcome. */
 export interface Outcome extends Case {
   /** 0 where the connection ended without an answer. */
   readonly status: number;
@@ -76,7 +76,7 @@ function bytesOf({ path, headers, body = '' }: Case): number {
 
 const agent = new http.Agent({ keepAlive: false });
 
-/** Sends a request and resolves with the status once the answer was read; with 0 where there was none. */
+/** Sends a request and resolves with the status once the answer was read; with 0 if there was none. */
 function send(url: string, one: Pick<Case, 'method' | 'path' | 'headers' | 'body'>): Promise<number> {
   return new Promise((resolve) => {
     let status = 0;

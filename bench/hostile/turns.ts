@@ -7,7 +7,7 @@ export const watchProgram = path.join(__dirname, 'watch.cjs');
 /** One long turn of an event loop. */
 export interface Turn {
   readonly wallMs: number;
-  /** Processor time of the main thread; undefined where the system does not tell. */
+  /** Processor time of the main thread; undefined if the system does not tell. */
   readonly cpuMs?: number;
 }
 

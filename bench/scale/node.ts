@@ -50,7 +50,7 @@ export async function startNode({ databaseUrl, sealKey, folder, cores }: NodeSet
   };
 }
 
-/** Any answer but 5xx counts when nothing is initialised yet: then `/readyz` says no for ever. */
+/** Any answer but 5xx counts when nothing is initialised yet: then `/readyz` refuses for ever. */
 async function untilReady(url: string, began: number): Promise<number> {
   for (;;) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);

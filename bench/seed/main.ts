@@ -68,7 +68,7 @@ async function findOwner(given: string | undefined): Promise<{ token: string; ha
   try {
     if (given !== undefined) {
       const record = await kernel.tokens.find(given);
-      if (!record) throw new Error('--token is no token of this service');
+      if (!record) throw new Error('--token is not a token of this service');
       return { token: given, hash: record.hash };
     }
     const set = emptySet();

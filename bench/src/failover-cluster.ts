@@ -16,7 +16,7 @@ const programs = {
   postgres: '/usr/lib/postgresql/15/bin/postgres',
 };
 
-/** Those that are missing, by name; empty where everything is there. */
+/** Those that are missing, by name; empty if everything is there. */
 export const missingPrograms = (): string[] =>
   Object.entries(programs).flatMap(([name, file]) => (existsSync(file) ? [] : [`${name} (${file})`]));
 

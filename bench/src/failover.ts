@@ -49,7 +49,7 @@ class Seen {
     private readonly headers: Record<Service, Record<string, string>>,
   ) {}
 
-  /** The answer where it was a success or a refusal; undefined where the outcome is unknown. */
+  /** The answer where it was a success or a refusal; undefined if the outcome is unknown. */
   async send(service: Service, method: string, at: string, body?: object, token?: string): Promise<Answer | undefined> {
     this.tally.asked++;
     try {

@@ -8,7 +8,7 @@ export interface Pinning {
   others: string;
 }
 
-/** Splits the cores this process may use, or returns undefined where there is one core or no `taskset`. */
+/** Splits the cores this process may use, or returns undefined if there is one core or no `taskset`. */
 export function choosePinning(): Pinning | undefined {
   const cores = allowedCores();
   if (cores.length < 2) return undefined;

@@ -17,7 +17,7 @@ export interface Block {
   line: number;
   /** Title of its section. */
   section: string;
-  /** What the fence says behind its signs; empty where it says nothing. */
+  /** What the fence says behind its signs; empty if it says nothing. */
   language: string;
   text: string;
 }
@@ -90,7 +90,7 @@ function differs(shown: unknown, actual: unknown, at: string): string | undefine
     return shown === '…' || pattern.test(String(actual)) ? undefined : `${where} is ${JSON.stringify(actual)}`;
   }
   if (Array.isArray(shown)) {
-    if (!Array.isArray(actual)) return `${where} is no list`;
+    if (!Array.isArray(actual)) return `${where} is not a list`;
     if (actual.length < shown.length) return `${where} has ${actual.length} items, not ${shown.length}`;
     return first(shown.map((item, index) => differs(item, actual[index], `${at}[${index}]`)));
   }

@@ -76,7 +76,7 @@ export class Installation {
     await Promise.all(processes.map((process) => process.start()));
   }
 
-  /** Finds out whether a worker of remote runs can run here; undefined where none is asked for. */
+  /** Finds out whether a worker of remote runs can run here; undefined if none is asked for. */
   async checkWorker(url: string, env: NodeJS.ProcessEnv): Promise<WorkerMeans | undefined> {
     const { worker: program } = this.programs;
     return program && this.config.worker ? checkWorker(program, workerEnvironment(this.config, url, env)) : undefined;

@@ -12,7 +12,7 @@ export interface Ready {
   /** Present at the first start only. */
   firstRun?: FirstRun;
   newKeys: ServiceName[];
-  /** Undefined where no worker is wanted. */
+  /** Undefined if no worker is wanted. */
   worker?: WorkerMeans;
   /** Since the process began, installing and building included. */
   seconds: string;

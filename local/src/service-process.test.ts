@@ -10,8 +10,8 @@ describe('the last words of a service', () => {
     ],
     [
       'the error of a crash',
-      'node:internal\n  throw err;\n\nTypeError: x is no function\n    at y\n\nNode.js v20\n',
-      'TypeError: x is no function',
+      'node:internal\n  throw err;\n\nTypeError: x is not a function\n    at y\n\nNode.js v20\n',
+      'TypeError: x is not a function',
     ],
     ['the last log line', '{"msg":"a"}\n{"msg":"cannot open","err":{"message":"no file"}}\n', 'cannot open: no file'],
     ['a broken line', '{"msg":', '{"msg":'],

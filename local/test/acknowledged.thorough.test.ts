@@ -156,7 +156,7 @@ async function send(address: string, headers: Record<string, string>, body?: obj
   }
 }
 
-/** Asks again until there is an answer that is no fault; for what may be asked twice. */
+/** Asks again until there is an answer that is not a fault; for what may be asked twice. */
 async function insist(address: string, headers: Record<string, string>, body?: object): Promise<Answer | undefined> {
   let answer: Answer | undefined;
   await waitFor(async () => {

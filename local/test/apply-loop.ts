@@ -40,7 +40,7 @@ export async function applyLoop(
   let unanswered = 0;
   const at = `${origin}/api/v2/workspaces/${workspace}`;
 
-  /** The first answer that is no fault; whether earlier ones may have been lost on the way. */
+  /** The first answer that is not a fault; whether earlier ones may have been lost on the way. */
   async function insist(url: string, key: string | undefined, method: string, body: unknown) {
     const until = Date.now() + patienceMs;
     for (let again = false; ; ) {

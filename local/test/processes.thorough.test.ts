@@ -27,7 +27,7 @@ function childrenOf(parent: number): number[] {
     .map(Number);
 }
 
-/** One request; undefined where the connection ended before the answer. */
+/** One request; undefined if the connection ended before the answer. */
 function ask(url: string, agent: http.Agent | false): Promise<number | undefined> {
   return new Promise((resolve) => {
     http

@@ -44,7 +44,7 @@ describe('the second try of failed test files', () => {
     expect(evaluate(`m.worthASecondTry(${first})`)).toEqual(['/project/b.test.ts', '/project/c.test.ts']);
   });
 
-  it('is not for many: that is no chance', () => {
+  it('is not for many: that is not a chance', () => {
     const many = report(Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`/project/${name}`, ['failed']])));
     expect(evaluate(`m.worthASecondTry(${many})`)).toEqual([]);
   });

@@ -364,7 +364,7 @@ describe('the identities of runs', () => {
     [
       'leads elsewhere',
       { TFC_VAULT_PROVIDER_AUTH: 'true', TFC_VAULT_RUN_ROLE: 'x', TFC_VAULT_ADDR: 'file:///etc/passwd' },
-      'TFC_VAULT_ADDR is no http or https address',
+      'TFC_VAULT_ADDR is not an http or https address',
     ],
     [
       'climbs out of its path',
@@ -374,7 +374,7 @@ describe('the identities of runs', () => {
         TFC_VAULT_ADDR: 'http://vault.test',
         TFC_VAULT_AUTH_PATH: '../../sys',
       },
-      'TFC_VAULT_AUTH_PATH is no path',
+      'TFC_VAULT_AUTH_PATH is not a path',
     ],
     [
       'is where clouds hand out credentials',

@@ -25,7 +25,7 @@ export function askers(service: Question['service'], { secrets, workspaces }: Cr
   return { admin: workspaces.admin.token, ...workspaces.tokens };
 }
 
-/** Asks one question as a caller; without a token where there is none. */
+/** Asks one question as a caller; without a token if there is none. */
 export function askAs(
   installation: Pick<Installation, 'secrets' | 'workspaces'>,
   { service, path, namespace }: Pick<Question, 'service' | 'path' | 'namespace'>,
@@ -56,7 +56,7 @@ const unasked: readonly (readonly [RegExp, string])[] = [
 ];
 
 const ofWorkspace = `filter[organization][name]=${kept}&filter[workspace][name]=${kept}`;
-/** What is asked for where nothing is answered otherwise. */
+/** What is asked for if nothing is answered otherwise. */
 const queries: Readonly<Record<string, readonly string[]>> = {
   '/sys/leases': ['type=irrevocable'],
   '/sys/leases/count': ['type=irrevocable'],
@@ -76,7 +76,9 @@ interface Document {
   readonly paths: Readonly<Record<string, { readonly get?: Operation } & Operation>>;
 }
 
-/** All that a furnished installation answers to reading, and the declared operations that nothing was asked of. */
+/**
+ * Everything that a furnished installation answers to reading, and the declared operations that nothing was asked of.
+ */
 export async function findQuestions(
   installation: Installation,
   credentials: Credentials,

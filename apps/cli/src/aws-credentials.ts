@@ -8,7 +8,7 @@ interface AwsCredentials {
   readonly sessionToken: string | undefined;
 }
 
-/** The credentials of the environment. Throws `Problem`, in these words, where there are none. */
+/** The credentials of the environment. Throws `Problem`, in these words, if there are none. */
 export function awsCredentials(env: NodeJS.ProcessEnv, otherwise: string): AwsCredentials {
   const {
     AWS_ACCESS_KEY_ID: accessKeyId,

@@ -7,5 +7,5 @@ interface Bundle {
 
 declare const KEYSTEAD_BUNDLE: Bundle | undefined;
 
-/** What was put into the single file; nothing where the program runs from its folder. */
+/** What was put into the single file; nothing if the program runs from its folder. */
 export const bundle: Bundle | undefined = typeof KEYSTEAD_BUNDLE === 'undefined' ? undefined : KEYSTEAD_BUNDLE;

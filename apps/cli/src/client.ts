@@ -55,7 +55,7 @@ export interface CallOptions {
 
 const TIMEOUT_MS = 95_000;
 
-/** Calls the secrets service. Throws `Problem` when it cannot be reached or says no. */
+/** Calls the secrets service. Throws `Problem` when it cannot be reached or refuses. */
 export class Client {
   constructor(private readonly settings: CliSettings) {}
 
@@ -72,7 +72,7 @@ export class Client {
     const query = { ...options.query, [deep ? 'scan' : 'list']: 'true' };
     const answer = await this.call('GET', path, { ...options, query });
     const names = answer.body?.data?.keys ?? [];
-    if (!Array.isArray(names)) throw notOurs('the names are no list');
+    if (!Array.isArray(names)) throw notOurs('the names are not a list');
     return { ...answer, names: names.map(String) };
   }
 
@@ -107,7 +107,7 @@ export class Client {
     return answer;
   }
 
-  /** Where the token of a call is from, for error messages; undefined where there is none. */
+  /** Where the token of a call is from, for error messages; undefined if there is none. */
   private tokenFrom({ token }: CallOptions): string | undefined {
     const { tokenVariable, tokenFile } = this.settings;
     if (token) return 'the command';
@@ -160,9 +160,9 @@ function parseBody(text: string): ResponseBody | undefined {
   try {
     body = parseExact(text);
   } catch {
-    throw notOurs('the answer is no JSON');
+    throw notOurs('the answer is not JSON');
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw notOurs('the answer is no JSON object');
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw notOurs('the answer is not a JSON object');
   return body as ResponseBody;
 }
 
@@ -170,7 +170,7 @@ function parseBody(text: string): ResponseBody | undefined {
 export const notOurs = (what: string): Problem =>
   new Problem(`${what}: is this address the secrets service?`, exitCodes.unreachable);
 
-/** A whole number of an answer. Throws `Problem` where there is none. */
+/** A whole number of an answer. Throws `Problem` if there is none. */
 export function numberIn(body: ResponseBody, name: string): number {
   const value = body[name];
   if (!Number.isSafeInteger(value)) throw notOurs(`the answer does not say ${name}`);

@@ -14,7 +14,7 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
     EACCES: 'may not be used by this user',
     EPERM: 'may not be used by this user',
     EISDIR: 'is a folder',
-    ENOTDIR: 'leads through something that is no folder',
+    ENOTDIR: 'leads through something that is not a folder',
     EEXIST: 'exists already',
     ENOSPC: 'cannot be written: no space is left there',
     EDQUOT: 'cannot be written: the quota is used up',
@@ -30,7 +30,7 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** What helps where there is no answer. */
+/** What helps if there is no answer. */
 const ofConnections: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'is it running there?'],
   [/ETIMEDOUT|ECONNABORTED|no answer in time/, 'it did not answer in time'],
@@ -50,7 +50,7 @@ export function whyNoAnswer(thrown: Error): string {
   return advice ? `${reason} (${advice})` : reason;
 }
 
-/** Classes of the database's own codes that mean that it is away or full, not that it says no. */
+/** Classes of the database's own codes that mean that it is away or full, not that it refuses. */
 const away = /^(08|53|57P|58)/;
 
 /**

@@ -45,10 +45,10 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   const address = given('address') ?? 'http://127.0.0.1:8200';
   if (!/^https?:\/\/[^/]+\/?$/.test(address)) {
     const from = options.address === undefined ? findVariable(globalSettings.address, env)?.name : '--address';
-    throw new Problem(`${address} is no address: use http://host:port or https://host:port (${from})`);
+    throw new Problem(`${address} is not an address: use http://host:port or https://host:port (${from})`);
   }
   const format = given('format') ?? 'table';
-  if (!isFormat(format)) throw new Problem(`${format} is no format: use table, json or yaml`);
+  if (!isFormat(format)) throw new Problem(`${format} is not a format: use table, json or yaml`);
   // Also when it is empty: that is an error, and must not select another user's token.
   const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {

@@ -128,10 +128,10 @@ describe('a backup of the secrets service', () => {
     ['its end is another', (_, bytes) => flipped(bytes, bytes.length - 3), 'damaged'],
     ['missing rows', (lines) => pack(lines.filter((_, index) => index !== 3)), 'was changed'],
     ['changed', (lines) => pack(lines.map((line, index) => (index === 2 ? `${line} ` : line))), 'was changed'],
-    ['something else', () => pack(['hello']), 'is no backup'],
-    ['a number', () => pack(['5']), 'is no backup'],
-    ['another document', () => pack(['{ "header": { "format": 1 } }']), 'is no backup that this version reads'],
-    ['no archive', () => Buffer.from('127.0.0.1 localhost\n'), 'is no backup, or its beginning is damaged'],
+    ['something else', () => pack(['hello']), 'is not a backup'],
+    ['a number', () => pack(['5']), 'is not a backup'],
+    ['another document', () => pack(['{ "header": { "format": 1 } }']), 'is not a backup that this version reads'],
+    ['no archive', () => Buffer.from('127.0.0.1 localhost\n'), 'is not a backup, or its beginning is damaged'],
     ['empty', () => Buffer.alloc(0), 'is empty'],
     [
       'of tables that it does not name',
@@ -270,7 +270,7 @@ describe('a backup of the secrets service', () => {
       ...WORKSPACES_KEY,
     });
     expect([code, printed]).toEqual([1, expect.stringMatching(/^service .*\nsecrets /)]);
-    expect(said).toMatch(/workspaces-20260101T000000000Z\.backup.* is no backup/);
+    expect(said).toMatch(/workspaces-20260101T000000000Z\.backup.* is not a backup/);
   });
 
   it('is restored into the folder of a new npm start, where its service owns all of it', async () => {

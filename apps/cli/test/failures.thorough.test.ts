@@ -52,7 +52,7 @@ function call({ name, args = {}, flags = {} }: CommandSpec, file: string): strin
 const documented = [exitCodes.usage, exitCodes.refused] as number[];
 const typed = Array.from({ length: 8 }, () => 'typed');
 
-/** What of a command's end is out of order; nothing where it ended with some sentences and a documented code. */
+/** What of a command's end is out of order; nothing if it ended with some sentences and a documented code. */
 async function disorder(args: string[], env: Record<string, string>): Promise<string[]> {
   const { code, said } = await keystead(args, { HOME: home, ...env }, typed);
   const fine = documented.includes(code) || code === 0;
@@ -210,7 +210,7 @@ describe('a failure of the system', () => {
     ['the database is away', new DatabaseUnreachable('cannot reach it'), 2, 'cannot reach it'],
     ['a migration', new MigrationFailed('m', 'migration m failed'), 2, 'migration m failed'],
     ['a fault', new TypeError("Cannot read properties of undefined (reading 'x')"), 70, 'a fault of the program'],
-    ['something thrown that is no error', 'what', 70, 'keystead failed: what'],
+    ['something thrown that is not an error', 'what', 70, 'keystead failed: what'],
   ])('%s is a sentence with a code', (_, thrown, code, sentence) => {
     const problem = asProblem(thrown);
     expect(problem).toBeInstanceOf(Problem);

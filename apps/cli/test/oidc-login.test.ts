@@ -108,6 +108,6 @@ describe('login -method=oidc', () => {
       2,
       expect.stringMatching(/ask for http:\/\/elsewhere.example:\d+\/oidc\/callback to be allowed/),
     ]);
-    expect((await login(['prot=1'], async () => {})).said).toContain('prot is no field of this login');
+    expect((await login(['prot=1'], async () => {})).said).toContain('prot is not a field of this login');
   });
 });

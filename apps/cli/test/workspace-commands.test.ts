@@ -217,7 +217,7 @@ describe('a file of variables', () => {
     ['an open bracket', 'a = 1\nb = [1,\n', 'f:2: b has no end'],
     ['no value', 'a =\n', 'f:1: a has no value'],
     ['nothing', '# nothing\n', 'sets no variable'],
-    ['half JSON', '{"a":', 'is no JSON'],
+    ['half JSON', '{"a":', 'is not JSON'],
   ])('with %s is refused with its place', (_, text, message) => {
     expect(() => readVariableFile(text, 'f')).toThrow(message);
   });

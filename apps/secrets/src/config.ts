@@ -115,7 +115,7 @@ const Variables = z.object({
     .string()
     .default('auth/cloudone,scheduler,cloudtwo')
     .describe('Mounts a new installation begins with, besides those that are always there; none for no others.'),
-  SECRETS_DEFAULT_LEASE_TTL: seconds(768 * 3600).describe('Lifetime where nothing else says one.'),
+  SECRETS_DEFAULT_LEASE_TTL: seconds(768 * 3600).describe('Lifetime if nothing else says one.'),
   SECRETS_MAX_LEASE_TTL: seconds(768 * 3600).describe('Longest lifetime where no mount says another.'),
   SECRETS_REQUEST_TIMEOUT: seconds(90).describe('How long a request may take.'),
   SECRETS_FAMILY_HEADERS: onOff(true).describe('Also understand X-Vault-* headers, which existing clients send.'),

@@ -107,7 +107,7 @@ async function main([command]: string[]): Promise<void> {
     const service = await createService({ ...readOrExit(), migrate: true }, { log });
     return service.close();
   }
-  process.stderr.write(`${command} is no command; --help lists them\n`);
+  process.stderr.write(`${command} is not a command; --help lists them\n`);
   process.exitCode = 64;
 }
 

@@ -137,7 +137,7 @@ function leavesOf(value: Json, at = ''): [string, unknown][] {
   return inner.length === 0 ? [[at, '{}']] : inner.flatMap(([key, each]) => leavesOf(each, `${at}/${key}`));
 }
 
-/** The same, but for what passes while one looks: seconds and moments. */
+/** The same, except what passes while one looks: seconds and moments. */
 function isSame(one: unknown, other: unknown): boolean {
   if (typeof one === 'number' && typeof other === 'number') return Math.abs(one - other) <= (one > 30 ? 5 : 0);
   const [a, b] = [one, other].map((value) =>

@@ -101,7 +101,7 @@ describe('what requests may say', () => {
       const before = await shown();
       let taken: string | undefined;
       for (const value of valuesOf(json, world.fresh)) {
-        // Nothing is asked for where there is nothing.
+        // Nothing is asked for if there is nothing.
         if (isDeepStrictEqual(before, value) || value === '' || (value === false && before === undefined)) continue;
         if ((await write({ [field]: value })).status >= 300) continue;
         const after = await shown();

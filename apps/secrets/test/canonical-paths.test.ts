@@ -29,7 +29,7 @@ describe('the one spelling of a path', () => {
     const token = await deny('sys/mounts/cubbyhole');
     await token.read('sys/mounts/cubbyhole').expect(403);
     await token.read('sys/mounts/cubbyhole/').expect(403);
-    // The tuning of a mount is no mount called tune.
+    // The tuning of a mount is not a mount called tune.
     await secrets.root.read('sys/mounts/cubbyhole/tune/').expect(404);
   });
 
@@ -166,7 +166,7 @@ describe('the one spelling of a path', () => {
 describe('a path that names less than it does', () => {
   const secrets = startSecrets();
 
-  it('is no way to another one: auth methods are ended where that asks for sudo', async () => {
+  it('is not a way to another one: auth methods are ended where that asks for sudo', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     const token = await secrets.withPolicy(
       'path "sys/mounts/*" { capabilities = ["read", "update", "delete"] }\npath "sys/auth/*" { capabilities = ["deny"] }',
@@ -236,7 +236,7 @@ describe('a path that names less than it does', () => {
     await secrets.root.write('sys/mounts/root', { type: 'kv' }).expect(204);
   });
 
-  it('is no name for a mount', async () => {
+  it('is not a name for a mount', async () => {
     await secrets.root.write('sys/mounts/kv', { type: 'kv' }).expect(204);
     for (const to of ['a//b', 'a/../b', './a', 'a/.', '..', 'a\0b', 'a\u200bb', 'a\u00a0b', `${'a/'.repeat(600)}a`]) {
       const { body } = await secrets.root.write('sys/remount', { from: 'kv', to }).expect(400);

@@ -284,7 +284,7 @@ describe('what a node remembers of an outside system', () => {
   });
 
   it.each(['POST', 'DELETE'])(
-    'is no key that was withdrawn before a %s of the configuration elsewhere',
+    'is not a key that was withdrawn before a %s of the configuration elsewhere',
     async (method) => {
       const row = rows['the keys of cloudone']!;
       await write(row.at, row.config());

@@ -91,7 +91,7 @@ describe('leases', () => {
     'under a prefix of whole segments, and no others, end by %s',
     async (word) => {
       const { lease_id } = await creds();
-      // Half of a name is no prefix: `a` would otherwise be every login, this one as well.
+      // Half of a name is not a prefix: `a` would otherwise be every login, this one as well.
       for (const half of ['s', 'schedule', 'scheduler/creds/op', 'a', 'auth/tok']) {
         await secrets.root.write(`sys/leases/${word}/${half}`).expect(204);
       }

@@ -153,7 +153,7 @@ describe('logins with second factors', () => {
   });
 
   it.each(['', ' 12345', '12345', '1234567', '12345a', '１２３４５６', '123456 ', '-12345'])(
-    'do not count %j, which is no code',
+    'do not count %j, which is not a code',
     async (text) => {
       const user = await enrolled({ max_validation_attempts: 1 });
       const request = await user.begin();

@@ -22,7 +22,7 @@ export interface Slot {
 // What removes things comes last, because some of it goes on in the background.
 const verbs = ['read', 'list', 'scan', 'write', 'patch', 'delete'] as const;
 
-/** Every declared operation of some mounts, but for what belongs to the installation as a whole. */
+/** Every declared operation of some mounts, except what belongs to the installation as a whole. */
 export const visitsOf = (mounts: readonly LiveMount[]): Visit[] =>
   mounts.flatMap((mount) =>
     mount.backend.paths

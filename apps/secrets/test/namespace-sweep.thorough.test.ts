@@ -25,7 +25,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
   const sql: Sql = async (text, values) => (await client.query(text, values as unknown[])).rows as never;
 
   beforeAll(async () => {
-    // Thousands of logins and users: what a password costs is no part of this.
+    // Thousands of logins and users: what a password costs is not a part of this.
     const cheap = (password: string) => ({ hash: password }) as PasswordHash;
     jest.spyOn(Passwords.prototype, 'hash').mockImplementation(async (password) => cheap(password));
     jest

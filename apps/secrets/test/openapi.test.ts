@@ -404,7 +404,7 @@ describe('the OpenAPI document of many mounts', () => {
   });
 });
 
-/** A schema and all that lies in it. */
+/** A schema and everything that lies in it. */
 function parts(schema: Json): Json[] {
   if (typeof schema !== 'object' || schema === null) return [];
   return [schema, ...Object.values(schema).flatMap(parts)];

@@ -10,7 +10,7 @@ import { everyVisit, mountEveryKind } from './visits';
 
 /** How a mount is made to call an address: what is written before, and the request that then calls. */
 interface Row {
-  /** The answer where it is not 502: of a write that is refused because it is checked first. */
+  /** The answer if it is not 502: of a write that is refused because it is checked first. */
   readonly status?: number;
   readonly before: (address: string) => readonly [path: string, body: object][];
   readonly ask: (address: string) => readonly [method: string, path: string, body?: object];
@@ -105,7 +105,7 @@ const rows: Readonly<Record<string, Row | string>> = {
   'database connection_url': 'is called by drivers, not by HTTP',
   'database host': 'is called by drivers, not by HTTP',
   'database tls_server_name': 'is compared with a certificate',
-  'ssh allow_host_certificates': 'is no address',
+  'ssh allow_host_certificates': 'is not an address',
   'totp url': 'is a key, and not called',
   'github base_url': {
     before: (address) => [['config', { organization: 'acme', organization_id: 42, base_url: address }]],
@@ -123,8 +123,8 @@ const rows: Readonly<Record<string, Row | string>> = {
     ask: () => ['POST', 'role/dev', { ...bound, auth_type: 'iam' }],
   },
   'cert ocsp_servers_override': 'is called in logins over TLS only, which revocation.test.ts makes',
-  'cert ocsp_query_all_servers': 'is no address',
-  'aws iam_server_id_header_value': 'is no address',
+  'cert ocsp_query_all_servers': 'is not an address',
+  'aws iam_server_id_header_value': 'is not an address',
   'aws iam_request_url': 'is compared with sts_endpoint, and not called',
   'aws endpoint': 'is refused, because logins of machines are not built',
   'cert url': { before: () => [], ask: (address) => ['POST', 'crls/far', { url: address }] },

@@ -24,7 +24,7 @@ describe('every list of the service', () => {
         await send(methodOf.write!, mount.path + there, token, body?.(n) ?? {});
       }
     }
-    // New with every call, so that it is no example.
+    // New with every call, so that it is not an example.
     for (let n = 0; n < 2; n++) await send('POST', 'pki/acme/new-eab', secrets.rootToken, {});
     const wrong: string[] = [];
     const walked = new Set<string>();

@@ -30,7 +30,7 @@ const inObjects: readonly Spellings[] = [
   { same: [{ cas: 6 }, { cas: '6' }, { cas: '06' }], other: { cas: 7 } },
 ];
 
-/** How clients write values of a kind of field; undefined where the operation reads only JSON as it comes. */
+/** How clients write values of a kind of field; undefined if the operation reads only JSON as it comes. */
 function spellingsOf(
   json: Readonly<Record<string, unknown>>,
   type: ReturnType<typeof fieldMeta>,

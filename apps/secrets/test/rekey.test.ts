@@ -200,7 +200,7 @@ describe('recovery rekey', () => {
     const { body } = await secrets.root.read('sys/rotate/recovery/init').expect(200);
     expect(body.data).toMatchObject({ started: false, required: 2 });
     await secrets.root.read('sys/rekey/init').expect(400, { errors: ['barrier rekeying not supported'] });
-    // Asking what is under way is no ceremony: nothing is.
+    // Asking what is under way is not a ceremony: nothing is.
     const other = (await secrets.root.read('sys/rotate/root/init').expect(200)).body.data;
     expect(other).toMatchObject({ started: false, nonce: '', progress: 0, required: 0 });
     await secrets.root

@@ -21,7 +21,7 @@ interface Media {
   };
 }
 
-/** What an answer is held against; undefined where none is announced. */
+/** What an answer is held against; undefined if none is announced. */
 type Check = (method: string, status: number, media: string) => ValidateFunction | 'nothing' | undefined;
 
 /** The part of the document that is about one path. */
@@ -100,7 +100,10 @@ export class ResponseSchemas {
   }
 }
 
-/** An answer with texts of errors, on any path, has nothing else; or, where it has more, all that is documented of it. */
+/**
+ * An answer with texts of errors, on any path, has nothing else; or, where it has more, everything that is documented of
+ * it.
+ */
 function isRefusalOrTold(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return true;
   const { properties, required } = sharedSchemas.Error as { properties: object; required: readonly string[] };

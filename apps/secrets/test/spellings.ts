@@ -3,7 +3,7 @@ export interface Spelling {
   readonly name: string;
   /** One of many of its kind, of which a path need not see each. */
   readonly oneOfMany?: boolean;
-  /** From the plain path below `/v1/`; undefined where it would be the same. */
+  /** From the plain path below `/v1/`; undefined if it would be the same. */
   write(path: string): string;
 }
 

@@ -49,7 +49,7 @@ function options(bytes: Buffer): Record<string, string> {
   return Object.fromEntries(found);
 }
 
-/** Reads the line of a certificate; throws where it is not one. */
+/** Reads the line of a certificate; throws if it is not one. */
 export function readSshCertificate(line: string): ReadCertificate {
   const [type = '', base64 = ''] = line.trimEnd().split(' ');
   const reader = new Reader(Buffer.from(base64, 'base64'));

@@ -17,7 +17,7 @@ export interface SecretsOptions {
   readonly config?: Partial<Config>;
   readonly clock?: Clock;
   readonly fault?: Fault;
-  /** Takes all that is logged, in every detail. */
+  /** Takes everything that is logged, in every detail. */
   readonly log?: (line: string) => void;
   /** Leave the service uninitialised. */
   readonly bare?: boolean;

@@ -245,7 +245,7 @@ describe('tools and the rest of sys', () => {
     await secrets.root.delete('sys/config/cors').expect(204);
     await ask().expect(400);
     await secrets.root.write('sys/config/cors', {}).expect(400);
-    // Half a surrogate pair and the character zero are no part of any origin, and PostgreSQL keeps neither.
+    // Half a surrogate pair and the character zero are not part of any origin, and PostgreSQL keeps neither.
     for (const origin of ['https://\0', 'https://\udb88', 'https://ui example', 'ü']) {
       await secrets.root.write('sys/config/cors', { allowed_origins: [origin] }).expect(400);
     }

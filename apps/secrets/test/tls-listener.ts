@@ -11,7 +11,7 @@ export interface Shown {
   readonly keyPem: string;
 }
 
-/** What is asked, where it is not an empty POST without a certificate. */
+/** What is asked, if it is not an empty POST without a certificate. */
 export interface TlsRequest {
   readonly method?: string;
   readonly body?: object;

@@ -3,7 +3,7 @@ export interface VersionWrite {
   /** The version that it had to follow, where one was named. */
   readonly cas?: number;
   readonly value: string;
-  /** The version it became; null where it was refused because of `cas`; undefined where that is not known. */
+  /** The version it became; null if it was refused because of `cas`; undefined if that is not known. */
   readonly version: number | null | undefined;
   readonly began: number;
   readonly ended: number;

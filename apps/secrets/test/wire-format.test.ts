@@ -157,7 +157,7 @@ describe('wire format', () => {
       ['a missing item', 'root', 'get', 'cubbyhole/none', undefined, 404, []],
       ['an empty list', 'root', 'get', 'cubbyhole/none/?list=true', undefined, 404, []],
       ['a write to a folder', 'root', 'post', 'cubbyhole/a/', '{"a":1}', 400, ["cannot write to a path ending in '/'"]],
-      ['a list parameter that is no boolean', 'root', 'get', 'cubbyhole/?list=maybe', undefined, 400, []],
+      ['a list parameter that is not a boolean', 'root', 'get', 'cubbyhole/?list=maybe', undefined, 400, []],
       ['list and scan at once', 'root', 'get', 'cubbyhole/?list=true&scan=true', undefined, 400, []],
       [
         'invalid JSON',

@@ -28,8 +28,7 @@ export interface AgentProcess {
 
 /**
  * Builds an agent and starts it: a worker that knows no database, only the service's address and the token of a pool, or
- * that of the installation.
- * `over` is called when the token is none any more. Throws NoWorker where the service refuses it.
+ * that of the installation. `over` is called when the token is none any more. Throws NoWorker if the service refuses it.
  */
 export async function startAgent(
   config: AgentConfig,

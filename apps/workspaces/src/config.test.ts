@@ -32,7 +32,7 @@ describe('configuration', () => {
     ['an unknown edition', { WORKSPACES_EDITION: 'deluxe' }, 'WORKSPACES_EDITION:'],
     ['a switch that is neither on nor off', { WORKSPACES_CLIENT_ALIASES: 'maybe' }, 'WORKSPACES_CLIENT_ALIASES:'],
     [
-      'a proxy that is no address',
+      'a proxy that is not an address',
       { WORKSPACES_TRUSTED_PROXIES: '10.0.0.0/8, somewhere' },
       'WORKSPACES_TRUSTED_PROXIES:',
     ],
@@ -43,7 +43,7 @@ describe('configuration', () => {
     ],
     ['a public address that is none', { WORKSPACES_PUBLIC_URL: 'nowhere' }, 'WORKSPACES_PUBLIC_URL:'],
     ['a certificate without its key', { WORKSPACES_TLS_CERT_FILE: __filename }, 'WORKSPACES_TLS_CERT_FILE and'],
-    ['a blob store that is no address', { WORKSPACES_BLOB_STORE: 'https://x' }, 'WORKSPACES_BLOB_STORE is not'],
+    ['a blob store that is not an address', { WORKSPACES_BLOB_STORE: 'https://x' }, 'WORKSPACES_BLOB_STORE is not'],
     ['an option no blob store has', { WORKSPACES_BLOB_STORE: 's3://b?colour=red' }, 'WORKSPACES_BLOB_STORE knows no'],
     ['a blob store key without its secret', { WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: 'x' }, 'WORKSPACES_BLOB_STORE_'],
     ['a file that is not there', { WORKSPACES_DATABASE_URL_FILE: '/no/such/file' }, 'WORKSPACES_DATABASE_URL'],

@@ -106,14 +106,14 @@ const Variables = z.object({
     .default(256)
     .describe('Largest configuration that can be uploaded, packed; unpacked it may be four times as large.'),
   WORKSPACES_CHECK_SSH_KEYS: onOff(true).describe(
-    'Refuse SSH keys that are no private keys or have a passphrase. Off takes any text.',
+    'Refuse SSH keys that are not private keys or have a passphrase. Off takes any text.',
   ),
   WORKSPACES_CHECK_SAML_CERTIFICATES: onOff(true).describe(
     'Refuse SAML settings with invalid certificates. Off takes any text, with which sign-in fails.',
   ),
   WORKSPACES_RATE_LIMIT: wholeNumber(0, 1_000_000)
     .optional()
-    .describe('Requests a second for each caller; 0 is no limit. Unless set, the site settings decide.'),
+    .describe('Requests a second for each caller; 0 means no limit. Unless set, the site settings decide.'),
   WORKSPACES_DEFAULT_FEATURE_SET: z
     .enum(['free', 'standard', 'plus', 'business', 'trial'])
     .default('business')

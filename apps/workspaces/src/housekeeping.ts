@@ -97,7 +97,7 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly versionWaitSeconds?: number;
   /** How long audit events are kept; 0: for ever, 400 unless told. */
   readonly auditDays?: number;
-  /** Where tokens end that agents left; undefined where runs get none. */
+  /** Where tokens end that agents left; undefined if runs get none. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
   /** Undefined: no Git host is called. */

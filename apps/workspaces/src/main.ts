@@ -163,7 +163,7 @@ async function main([command]: string[]): Promise<void> {
   if (command === undefined) return runAll(readOrExit());
   if (command === 'first-run') return once(readOrExit(), async (service) => (await service.firstRun()) ?? null);
   if (command === 'migrate') return once({ ...readOrExit(), migrate: true }, async () => undefined);
-  process.stderr.write(`${command} is no command; --help lists them\n`);
+  process.stderr.write(`${command} is not a command; --help lists them\n`);
   process.exitCode = 64;
 }
 

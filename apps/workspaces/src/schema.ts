@@ -6,7 +6,7 @@ import type { Logger } from '@keystead/server';
 export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'workspaces', 'migrations');
 
 /**
- * Brings the tables to this version, or makes sure that they are. Throws `SchemaIsNewer` where they are those of a newer one,
+ * Brings the tables to this version, or makes sure that they are. Throws `SchemaIsNewer` if they are those of a newer one,
  * unless that is allowed, and an error that says what to do behind a pool in transaction mode.
  */
 export async function prepareSchema(

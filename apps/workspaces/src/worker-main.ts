@@ -120,7 +120,7 @@ async function main([command, argument = '']: string[]): Promise<void> {
     return;
   }
   if (command !== undefined && command !== 'check' && command !== 'agent') {
-    process.stderr.write(`${command} is no command; --help lists them\n`);
+    process.stderr.write(`${command} is not a command; --help lists them\n`);
     process.exitCode = 64;
     return;
   }

@@ -24,7 +24,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'PATCH /api/registry/private/v2/gpg-keys/:namespace/:key_id': 'registry-providers: with keys and signatures',
 };
 
-describe('what requests may say that are no documents of a resource', () => {
+describe('what requests may say that are not documents of a resource', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off' } });
   const { world, send, make, ask, at, read } = walkOf(workspaces);
   const operations = takingOf('self-hosted');

@@ -68,7 +68,7 @@ describe('the trail', () => {
       target: { type: 'workspaces', id: workspaceId },
       after: { method: 'PATCH', path: '/workspaces/:workspace_id' },
     });
-    // Who is no member writes nothing into the trail of an organization.
+    // Who is not a member writes nothing into the trail of an organization.
     const strangers = async (from: Promise<Event[]>) => (await from).filter(({ actor }) => actor.name === 'stranger');
     expect(await strangers(inAcme())).toEqual([]);
     const [first] = await strangers(ofInstallation());

@@ -318,7 +318,7 @@ describe('agents', () => {
     const before = await run(id);
     const taken: string[] = [];
     for (const { method, path } of agentResource.endpoints.filter((one) => one.path.includes(':job_id'))) {
-      // To give something back is no harm.
+      // To give something back is not a harm.
       if (path.endsWith('/release') || path.endsWith(':credential_id')) continue;
       const at = path.replace(prefix, '').replace(':agent_id', agent).replace(':job_id', job.id);
       const query = method === 'PUT' ? queryOf(path) : '';

@@ -79,7 +79,7 @@ function closeAnswers(document: ApiDocument): void {
     const { attributes, relationships } = schema.properties!;
     attributes!.additionalProperties = false;
     if (relationships) relationships.additionalProperties = false;
-    // Not even relationships, where none are declared.
+    // Not even relationships, if none are declared.
     else schema.properties!.relationships = { not: {} };
   }
   for (const { properties = {} } of answersOf(document)) {

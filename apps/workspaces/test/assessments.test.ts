@@ -196,7 +196,7 @@ describe('assessments', () => {
     expect(await start()).toBe(0);
     await admin.post(`runs/${run}/actions/discard`, {}).expect(202);
     expect(await start()).toBe(1);
-    // A plan that changes nothing is no reason to stop.
+    // A plan that changes nothing is not a reason to stop.
     await startRun(admin, workspace, { 'plan-only': true }).expect(201);
     expect(await hidden()).toMatchObject([{ status: 'canceled' }, { status: 'plan_queued' }]);
   });

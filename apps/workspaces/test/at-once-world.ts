@@ -38,7 +38,7 @@ export function worldOf(workspaces: Workspaces, as: World['as']): World {
       return archive;
     },
     async run(how) {
-      // What other examples left behind is no work for this one.
+      // What other examples left behind is not a work for this one.
       await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
       // The newest version may be one that another example has made, which no worker has.
       const pinned = { 'infra-version': '1.11.4' };

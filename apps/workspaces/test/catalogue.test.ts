@@ -128,7 +128,7 @@ describe('the catalogue of versions', () => {
     index('96.9.0');
     expect(await refresh()).toEqual({
       added: ['96.9.0'],
-      problems: [expect.stringMatching(/^OpenTofu is left out: .* is no index of releases$/)],
+      problems: [expect.stringMatching(/^OpenTofu is left out: .* is not an index of releases$/)],
     });
     indexTofu();
   });

@@ -230,7 +230,7 @@ describe('configuration versions', () => {
     });
   });
 
-  it('are no larger than the installation allows, packed and unpacked', async () => {
+  it('are not larger than the installation allows, packed and unpacked', async () => {
     const large = await announced(admin, workspace);
     const noise = randomBytes(2 * 1024 * 1024).toString('base64');
     await putUrl(workspaces, large.attributes['upload-url'], await archiveOf([['noise', noise]])).expect(413);

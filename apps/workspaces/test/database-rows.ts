@@ -3,7 +3,7 @@ import { withClient } from '@keystead/postgres';
 /** Columns that a mere reader moves: when a token was used last. */
 const moved: Readonly<Record<string, readonly string[]>> = { token: ['last_used_at', 'longest_rest_ms'] };
 
-/** Every row of a database, as text, by table: two of them are equal where nothing was changed in between. */
+/** Every row of a database, as text, by table: two of them are equal if nothing was changed in between. */
 export function allRows(databaseUrl: string): Promise<Record<string, string[]>> {
   return withClient(databaseUrl, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(

@@ -27,7 +27,7 @@ export const merged = (one: Json, other: Json): Json =>
 export interface Taking {
   readonly name: string;
   readonly endpoint: Endpoint;
-  /** The type of the document; empty where the body is none. */
+  /** The type of the document; empty if the body is none. */
   readonly type: string;
   readonly schema: Json;
   readonly making: Making;

@@ -51,7 +51,7 @@ describe('links that hold their own secret', () => {
         method === verb && parts.length === segments.length && parts.every((p, i) => p[0] === ':' || p === segments[i])
       );
     });
-    if (endpoint === undefined) throw new Error(`${verb} ${url.pathname} is no endpoint for links`);
+    if (endpoint === undefined) throw new Error(`${verb} ${url.pathname} is not an endpoint for links`);
     links.push({ endpoint, url, body });
   };
   const ask = (method: HttpMethod, url: URL, body: Buffer, token?: string) => {
@@ -251,7 +251,7 @@ describe('links that hold their own secret', () => {
       'UPDATE user_account SET suspended_at = NULL WHERE id = $1',
     ],
     [
-      'is no active member any more',
+      'is not an active member any more',
       "UPDATE membership SET status = 'inactive' WHERE user_id = $1",
       "UPDATE membership SET status = 'active' WHERE user_id = $1",
     ],

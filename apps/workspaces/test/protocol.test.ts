@@ -56,7 +56,7 @@ describe('the protocol', () => {
   it.each([
     ['malformed JSON', '{"data":', 400, 'bad request'],
     ['a truncated text', '"', 400, 'bad request'],
-    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('latin1'), 400, 'bad request'],
+    ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('latin1'), 400, 'bad request'],
     ['a null character', '{"data":{"type":"organizations","attributes":{"name":"a\\u0000b"}}}', 400, 'bad request'],
     ['a null character in a name', '{"data":{"a\\u0000b":1}}', 400, 'bad request'],
     ['half of a character', '{"data":{"type":"organizations","attributes":{"name":"a\\ud800b"}}}', 400, 'bad request'],

@@ -57,7 +57,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     }
   });
 
-  it.each(['attributes', 'relationships'])('refuses %s that are no object', (part) => {
+  it.each(['attributes', 'relationships'])('refuses %s that are not object', (part) => {
     const values = ['x', 5, true, []];
     const taken = operations.flatMap((one) =>
       values.filter((value) => !refuses(one, [part], value)).map((value) => [one.name, value]),

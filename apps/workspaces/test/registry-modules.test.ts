@@ -160,7 +160,7 @@ describe('modules of the registry', () => {
     ['an absolute path', archiveOf([['/etc/main.tf', 'x = 1']])],
     ['a link outside', archiveOf([[{ name: 'l', type: 'symlink', linkname: '../../etc/passwd' }, '']])],
     ['a device', archiveOf([[{ name: 'd', type: 'character-device' }, '']])],
-    ['a text that is no configuration', archiveOf([['main.tf', 'resource "x" {{']])],
+    ['a text that is not a configuration', archiveOf([['main.tf', 'resource "x" {{']])],
     ['JSON that is none', archiveOf([['main.tf.json', '{']])],
     ['a text that is nested without end', archiveOf([['main.tf', `x = ${'['.repeat(100_000)}`]])],
     ['nothing in the root', archiveOf([['modules/a/main.tf', 'variable "x" {}']])],

@@ -163,7 +163,7 @@ describe('providers of the registry', () => {
     await expect(refused({ shasum: sumOf(Buffer.from('y')) })).resolves.toBe('/data/attributes/shasum');
   });
 
-  it('refuse an archive that is no zip archive, although its sum is right', async () => {
+  it('refuse an archive that is not a zip archive, although its sum is right', async () => {
     await create('tarred').expect(201);
     await version('tarred', '1.0.0');
     const bytes = Buffer.from('not a zip archive');

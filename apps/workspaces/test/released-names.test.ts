@@ -43,7 +43,7 @@ describe('a name that was given up', () => {
     reserved((await create(stranger, 'Mill').expect(422)).body, 'name');
     await create(stranger, 'tower').expect(201);
     reserved((await rename(stranger, 'tower', 'mill').expect(422)).body, 'name');
-    // A member of it is no owner.
+    // A member of it is not an owner.
     await rename(owner, 'bakery', 'mill').expect(200);
     await rename(owner, 'mill', 'Mill').expect(200);
     reserved((await create(stranger, 'bakery').expect(422)).body, 'name');

@@ -51,7 +51,7 @@ export function startRuns(options: Parameters<typeof startWorkspaces>[0] = {}) {
   });
   beforeEach(async () => {
     ({ id: runs.workspace } = await workspaces.workspace('acme', `web-${++runs.counter}`));
-    // What earlier tests left behind is no work for this one.
+    // What earlier tests left behind is not a work for this one.
     await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
     runs.worker = fakeWorker(workspaces);
   });

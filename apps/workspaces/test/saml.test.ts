@@ -105,7 +105,7 @@ describe('people who come by SAML', () => {
     ]) {
       await settings(wrong).expect(422);
     }
-    // Existing clients write an empty text where there is nothing.
+    // Existing clients write an empty text if there is nothing.
     const slo = 'https://idp.test/slo';
     const given = { 'idp-cert': samlProvider.certificate, 'slo-endpoint-url': slo, 'provider-type': 'okta' };
     expect((await settings(given).expect(200)).body.data.attributes).toMatchObject(given);

@@ -211,7 +211,7 @@ describe('a directory that speaks SCIM', () => {
 
     it.each([
       ['no name', {}, 'userName is missing'],
-      ['a password', { userName: 'p', password: 'secret' }, '"password" is no attribute here'],
+      ['a password', { userName: 'p', password: 'secret' }, '"password" is not an attribute here'],
       ['a name that is a list', { userName: [] }, 'userName must be a text'],
       ['a name that is too long', { userName: 'x'.repeat(1025) }, 'longer than 1024'],
       ['a switch that is a number', { userName: 'p', active: 1 }, 'active must be true or false'],
@@ -578,7 +578,7 @@ describe('a directory that speaks SCIM', () => {
       [{ displayName: 'g', members: ['x'] }, 'members must be an object'],
       [{ displayName: 'g', members: [{}] }, 'needs a value'],
       [{}, 'displayName is missing'],
-      [{ displayName: 'g', owners: [] }, '"owners" is no attribute here'],
+      [{ displayName: 'g', owners: [] }, '"owners" is not an attribute here'],
     ])('and refuses the group %j', async (body, detail) => {
       const answer = await ask('post', 'Groups', body).expect(400);
       expect(answer.body).toMatchObject({ scimType: 'invalidValue', detail: expect.stringContaining(detail) });

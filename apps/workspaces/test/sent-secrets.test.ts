@@ -116,7 +116,7 @@ describe('a secret that is kept', () => {
     expect(refused.body.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
     expect((await admin.get(path).expect(200)).body).toEqual(before);
     await admin.patch(path, resource(type, { ...moved, ...secret })).expect(200);
-    // What it had already is no change.
+    // What it had already is not a change.
     await admin.patch(path, resource(type, moved)).expect(200);
   });
 

@@ -77,7 +77,7 @@ describe('SSH keys', () => {
     ['an empty name', '', pem('pkcs8', rsa.privateKey), "Name can't be blank", 'name'],
     ['no value', 'a', undefined, "Value can't be blank", 'value'],
     ['a number as value', 'a', 7, 'Value must be a string', 'value'],
-    ['text that is no key', 'a', 'not a key', 'Value is not a private key', 'value'],
+    ['text that is not a key', 'a', 'not a key', 'Value is not a private key', 'value'],
     [
       'a public key',
       'a',

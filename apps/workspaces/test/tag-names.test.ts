@@ -55,7 +55,7 @@ describe('names of tags', () => {
     expect(await named()).not.toContain('-old');
   });
 
-  it.each([' team', 'team ', ' ', 'team\n', ''])('are no keys of bindings as %j', async (key) => {
+  it.each([' team', 'team ', ' ', 'team\n', ''])('are not keys of bindings as %j', async (key) => {
     const places = [`workspaces/${id}/tag-bindings`, `projects/${project}/tag-bindings`];
     for (const place of places) await admin.patch(place, binding(key)).expect(422);
     for (const place of places) expect((await admin.get(place).expect(200)).body.data).toEqual([]);

@@ -43,7 +43,7 @@ describe('teams', () => {
       '/data/attributes/visibility',
     ],
     [
-      'a right that is no boolean',
+      'a right that is not a boolean',
       { name: 'a', 'organization-access': { 'manage-modules': 'yes' } },
       'Manage modules must be a boolean',
       '/data/attributes/organization-access/manage-modules',

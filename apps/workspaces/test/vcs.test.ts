@@ -342,7 +342,7 @@ describe('workspaces that follow a repository', () => {
   const retired = Object.keys(retirements).flatMap((how) => phases.map((phase) => [phase, how] as const));
 
   it.each(retired)('the %s of a push is not applied unasked after %s', async (phase, how) => {
-    // What earlier tests left behind is no work for this one.
+    // What earlier tests left behind is not a work for this one.
     await workspaces.service.pool.query('DELETE FROM run');
     host.branches.set('release', host.commit('Release'));
     const id = await followed(

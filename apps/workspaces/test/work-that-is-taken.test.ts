@@ -6,7 +6,7 @@ import { FakeGitea } from './fake-gitea';
 import { FakeGithub } from './fake-github';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** What happens while a host is asked, and whether it says no then. */
+/** What happens while a host is asked, and whether it refuses then. */
 class Meanwhile {
   refuses = false;
   private act: (() => Promise<unknown>) | undefined;
@@ -56,7 +56,7 @@ interface WorkOfJob {
   readonly due?: string;
   readonly claim?: string;
   readonly where?: string;
-  /** Makes one row, where there is none. */
+  /** Makes one row, if there is none. */
   readonly make?: string;
   /** Its result holds, even if another worker has taken it since. */
   readonly isFact?: boolean;

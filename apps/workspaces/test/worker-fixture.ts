@@ -41,7 +41,7 @@ export async function findTool(): Promise<Binary> {
   return found;
 }
 
-/** Why there is nothing to test with the tool here; undefined where it is on the PATH. */
+/** Why there is nothing to test with the tool here; undefined if it is on the PATH. */
 export const noTool = named[0] || findProgram(['terraform', 'tofu']) ? undefined : 'neither terraform nor tofu is here';
 
 /** A gzip tar of files by name. */

@@ -95,7 +95,7 @@ describe('lists of workspaces', () => {
     expect(await names('admin/workspaces?q=removed')).toEqual([]);
   });
 
-  // Latest changes are no order of administrators.
+  // Latest changes are not order of administrators.
   it.each([
     ...orders.map((order) => ({ ...order, of: 'an organization' })),
     ...orders.filter(({ key }) => key !== 'latest-change-at').map((order) => ({ ...order, of: 'the installation' })),

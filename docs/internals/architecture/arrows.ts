@@ -132,7 +132,7 @@ function wrongInApp(app: string, from: string, to: string, typeOnly: boolean, or
   const zones = zonesOf[app] ?? {};
   const zone = zones[from] ? from : (from.split('/')[0] ?? '');
   const allowed = zones[zone];
-  if (!allowed) return `${zone} is no layer drawn in docs/internals/architecture.md`;
+  if (!allowed) return `${zone} is not a layer drawn in docs/internals/architecture.md`;
   const target = to.split('/')[0] ?? '';
   if (allowed.includes('*')) return zone === 'worker' && target === zone ? wrongInWorker(from, to, orders) : undefined;
   if (target === zone.split('/')[0]) return wrongInside(app, zone, from, to, orders);
@@ -175,7 +175,7 @@ function wrongInside(app: string, zone: string, from: string, to: string, orders
     : `${own} stands below ${other} in docs/internals/architecture.md`;
 }
 
-/** Highest first; undefined where the files of a layer stand side by side. */
+/** Highest first; undefined if the files of a layer stand side by side. */
 function orderOf(app: string, zone: string, orders: Orders): readonly string[] | undefined {
   if (zone === 'kernel') return app === 'secrets' ? orders.kernel : orders.rooms;
   return zone === 'resources' ? [...orders.resources].reverse() : undefined;

@@ -14,7 +14,7 @@ export interface SpecRow {
   text: string;
   /** Every cell of the row, whole; of a list item or a sentence its only one. */
   cells: readonly string[];
-  /** True where it only says that something is not specified, or what the document itself is about. */
+  /** True if it only says that something is not specified, or what the document itself is about. */
   silent: boolean;
 }
 
@@ -102,7 +102,7 @@ export function sectionTitles(spec: Spec, root: string): Set<string> {
   return new Set([...text.matchAll(/^#{1,6} (.*)$/gm)].map((match) => (match[1] ?? '').trim()));
 }
 
-/** Sentences of a paragraph or list item; none where it only leads over to a table or a list. */
+/** Sentences of a paragraph or list item; none if it only leads over to a table or a list. */
 function sentencesOf(line: string): string[] {
   const text = line.replace(/^\s*- /, '').trim();
   if (text === '' || (text.endsWith(':') && !/\bmust\b/.test(text))) return [];

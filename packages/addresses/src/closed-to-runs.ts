@@ -14,7 +14,7 @@ export interface ServiceListener {
  * address has the same port.
  */
 export function closedToRuns({ host, port, publicUrls, trustsAddresses, metrics }: ServiceListener): string[] {
-  // A free port is no address of others.
+  // A free port is not an address of others.
   const isPublic = port === 0 || publicUrls.some((url) => portOf(url) === port);
   return [
     ...(isPublic && !trustsAddresses ? [] : [place(host, port)]),

@@ -1,5 +1,5 @@
 /**
- * What keeps a text from being the address of a PostgreSQL database; undefined where nothing does. The text may hold a
+ * What keeps a text from being the address of a PostgreSQL database; undefined if nothing does. The text may hold a
  * password, so it is never repeated. With `database: 'any'` it may also be that of a server.
  */
 export function wrongWithDatabaseUrl(text: string, { database = 'named' }: { database?: 'named' | 'any' } = {}) {

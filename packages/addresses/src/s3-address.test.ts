@@ -36,9 +36,9 @@ describe('an address of a bucket', () => {
     ['bucket', 'is not an address'],
     ['s3://b?acl=public', 'knows no acl; it may say endpoint, region, path-style'],
     ['s3://b?region=a&region=b', 'says its region twice'],
-    ['s3://b?endpoint=ftp://x', 'its endpoint is no http address'],
-    ['s3://b?endpoint=http://', 'its endpoint is no http address'],
-    ['s3://b?endpoint=http://x:y', 'its endpoint is no http address'],
+    ['s3://b?endpoint=ftp://x', 'its endpoint is not an http address'],
+    ['s3://b?endpoint=http://', 'its endpoint is not an http address'],
+    ['s3://b?endpoint=http://x:y', 'its endpoint is not an http address'],
     ['s3://b?path-style=yes', 'its path-style is neither on nor off'],
     ['s3://b/%zz', 'has a % that begins no sign'],
   ])('%s is none', (text, message) => {

@@ -33,7 +33,7 @@ export function s3Address(text: string, defaults: S3Defaults = {}): S3Address {
     if (url.searchParams.getAll(name).length > 1) throw new Error(`says its ${name} twice`);
   }
   const endpoint = url.searchParams.get('endpoint') ?? defaults.endpoint;
-  if (endpoint !== undefined && !isWebAddress(endpoint)) throw new Error('its endpoint is no http address');
+  if (endpoint !== undefined && !isWebAddress(endpoint)) throw new Error('its endpoint is not an http address');
   const pathStyle = url.searchParams.get('path-style') ?? (endpoint === undefined ? 'off' : 'on');
   if (pathStyle !== 'on' && pathStyle !== 'off') throw new Error('its path-style is neither on nor off');
   const folder = decoded(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');

@@ -3,7 +3,7 @@ export interface ApiPageOptions {
   readonly title: string;
   /** Where its OpenAPI document is. */
   readonly document: string;
-  /** Where the paths of the document begin; empty where they begin at the root. */
+  /** Where the paths of the document begin; empty if they begin at the root. */
   readonly server: string;
   /** The header that takes a token, and the text before the token in it. */
   readonly header: string;
@@ -18,7 +18,7 @@ const escaped = (text: string): string =>
 /**
  * The page itself. All addresses are relative, so that it works below a path that a proxy puts in front.
  *
- * The token's field is no password field, and has no name: browsers offer to keep what is typed into those.
+ * The token's field is not a password field, and has no name: browsers offer to keep what is typed into those.
  */
 export function markup({ title, document, server, header, prefix, namespaceHeader }: ApiPageOptions, files: string[]) {
   const data = Object.entries({ document, server, header, prefix, namespaceHeader: namespaceHeader ?? '' })

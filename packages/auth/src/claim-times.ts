@@ -35,7 +35,7 @@ function numericDate(claims: Claims, name: string): number | undefined {
   const value = claims[name];
   if (value === undefined || value === null || value === 0) return undefined;
   if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value;
-  refuse(`invalid ${name} claim: it is no time`);
+  refuse(`invalid ${name} claim: it is not a time`);
 }
 
 function refuse(text: string): never {

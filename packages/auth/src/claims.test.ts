@@ -55,9 +55,9 @@ describe('the times of a token', () => {
       { iat: 0, nbf: null, exp: undefined },
       'no issued at (iat), not before (nbf), or expiration time (exp) claims in token',
     ],
-    ['an end that is a text', { exp: String(now + 1) }, 'invalid exp claim: it is no time'],
-    ['a beginning before all time', { nbf: -1, exp: now + 1 }, 'invalid nbf claim: it is no time'],
-    ['a making that is endless', { iat: Number.POSITIVE_INFINITY, exp: now }, 'invalid iat claim: it is no time'],
+    ['an end that is a text', { exp: String(now + 1) }, 'invalid exp claim: it is not a time'],
+    ['a beginning before all time', { nbf: -1, exp: now + 1 }, 'invalid nbf claim: it is not a time'],
+    ['a making that is endless', { iat: Number.POSITIVE_INFINITY, exp: now }, 'invalid iat claim: it is not a time'],
   ])('with %s', (_what, claims, expected) => expect(problem(claims)).toBe(expected));
 
   it('have leeways that fit issuers which keep their clocks', () => {
@@ -107,7 +107,7 @@ describe('a claim', () => {
     [undefined, undefined],
   ])('%j reads as the texts %j', (value, expected) => expect(textsOf(value)).toEqual(expected));
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY, null, undefined, {}, []])('%p is no scalar', (value) =>
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, null, undefined, {}, []])('%p is not a scalar', (value) =>
     expect(isScalar(value)).toBe(false),
   );
 });

@@ -12,7 +12,7 @@ const keyOf = (algorithm: SigningAlgorithm) => {
   return known;
 };
 
-/** Signs claims, a good token's where nothing else is said, and verifies them. */
+/** Signs claims, a good token's if nothing else is said, and verifies them. */
 async function verified(
   claims: object,
   more: { check?: object; accessToken?: string; algorithm?: SigningAlgorithm } = {},
@@ -65,7 +65,7 @@ describe('an ID token', () => {
     ['another party', { azp: 'them' }, 'invalid authorized party (azp) claim: the token was made for another client'],
     ['no subject', { sub: undefined }, 'invalid subject (sub) claim'],
     ['an empty subject', { sub: '' }, 'invalid subject (sub) claim'],
-    ['a subject that is no text', { sub: 7 }, 'invalid subject (sub) claim'],
+    ['a subject that is not a text', { sub: 7 }, 'invalid subject (sub) claim'],
     ['an end long ago', { exp: now - 61 }, 'invalid expiration time (exp) claim: token is expired'],
   ])('is refused with %s', async (_what, claims, text) => {
     await expect(verified(claims)).rejects.toEqual(invalid(text));

@@ -6,10 +6,10 @@ import { type Claims, type SignatureCheck, verifySignature } from './signature';
 
 /** What an ID token must be an answer to. */
 export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
-  /** Undefined where the provider's is not known: then no token is good. */
+  /** Undefined if the provider's is not known: then no token is good. */
   readonly issuer: string | undefined;
   readonly clientId: string;
-  /** Undefined where nothing was asked by browser: a device, a refresh. */
+  /** Undefined if nothing was asked by browser: a device, a refresh. */
   readonly nonce: string | undefined;
   /** How long ago the person may have proved who they are; 0 asks for nothing. */
   readonly maxAgeSeconds: number;

@@ -14,7 +14,7 @@ export interface RotationRule {
   readonly shownForMs: number;
 }
 
-/** True where there are no keys yet, or the current one has signed for long enough. */
+/** True if there are no keys yet, or the current one has signed for long enough. */
 export function isRotationDue(
   keys: RotatingKeys<object> | undefined,
   { rotateEveryMs }: RotationRule,

@@ -35,9 +35,9 @@ interface PublishedKey {
 }
 
 interface KeySet {
-  /** Undefined where only keys are published. */
+  /** Undefined if only keys are published. */
   readonly issuer: string | undefined;
-  /** The whole discovery document; empty where only keys are published. */
+  /** The whole discovery document; empty if only keys are published. */
   readonly document: Readonly<Record<string, unknown>>;
   readonly keys: readonly PublishedKey[];
   readonly fetchedAtMs: number;
@@ -75,13 +75,13 @@ export class KeySets {
     private readonly clock: { now(): number },
   ) {}
 
-  /** Forgets all that was fetched; how often sources may be asked again stays as it is. */
+  /** Forgets everything that was fetched; how often sources may be asked again stays as it is. */
   forget(): void {
     this.known.clear();
     this.failed.clear();
   }
 
-  /** The issuer that the tokens of a source name; undefined where it says none. Throws `upstream`. */
+  /** The issuer that the tokens of a source name; undefined if it says none. Throws `upstream`. */
   async issuer(source: KeySource): Promise<string | undefined> {
     return (await this.set(source)).issuer;
   }
@@ -93,7 +93,7 @@ export class KeySets {
 
   /**
    * The keys that may have made a signature: all that fit where the token names none. Asks the issuer again for a key id
-   * that is not known, and where none of the known keys made it. Throws `upstream`.
+   * that is not known, and if none of the known keys made it. Throws `upstream`.
    */
   async keys(source: KeySource, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const set = await this.set(source);
@@ -172,7 +172,7 @@ export class KeySets {
       }
     }
     const { keys: listed } = (await this.json(keysAt, ca)) as { keys?: unknown };
-    if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} answered something that is no key set`);
+    if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} answered something that is not a key set`);
     const keys = (listed as (JsonWebKey & { kid?: unknown })[]).slice(0, maxKeys).flatMap((jwk) => usable(jwk) ?? []);
     return { issuer, document, keys, fetchedAtMs: this.clock.now() };
   }
@@ -180,7 +180,7 @@ export class KeySets {
   private async json(url: string, ca: string | undefined): Promise<object> {
     const { status, json } = await this.fetchJson(url, ca);
     if (status === 200 && typeof json === 'object' && json !== null) return json;
-    const what = status === 200 ? 'something that is no JSON object' : status;
+    const what = status === 200 ? 'something that is not a JSON object' : status;
     throw new Refusal('upstream', `${this.who} answered ${what} to ${new URL(url).pathname}`);
   }
 }

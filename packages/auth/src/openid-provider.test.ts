@@ -154,9 +154,9 @@ describe('tokens of a provider', () => {
     [300, {}, '300'],
     [302, {}, '302'],
     [399, {}, '399'],
-    [200, [], 'something that is no JSON'],
-    [200, null, 'something that is no JSON'],
-    [200, 'text', 'something that is no JSON'],
+    [200, [], 'something that is not JSON'],
+    [200, null, 'something that is not JSON'],
+    [200, 'text', 'something that is not JSON'],
   ])('are not to be had while the provider is not well: %i %j', async (status, json, what) => {
     const refusal = upstream(`answered ${what} to /tenant/token`);
     await expect(provider({ status, json }).exchange()).rejects.toEqual(refusal);

@@ -40,7 +40,7 @@ export interface ProviderTokens {
 export interface DeviceLogin {
   readonly deviceCode: string;
   readonly url: string;
-  /** To be typed there; undefined where the address has it. */
+  /** To be typed there; undefined if the address has it. */
   readonly userCode: string | undefined;
   readonly intervalSeconds: number | undefined;
 }
@@ -65,7 +65,7 @@ const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 export class OpenidProvider<C> {
   constructor(private readonly provided: ProviderParts<C>) {}
 
-  /** An address of the provider; undefined where it has none. Throws `upstream` for one that cannot be trusted. */
+  /** An address of the provider; undefined if it has none. Throws `upstream` for one that cannot be trusted. */
   async endpoint(kept: C, name: ProviderEndpoint): Promise<URL | undefined> {
     const given = (await this.provided.document(kept))[name];
     if (given === undefined || given === null) return undefined;
@@ -77,7 +77,7 @@ export class OpenidProvider<C> {
     return url;
   }
 
-  /** Throws `upstream` where the provider has no such address. */
+  /** Throws `upstream` if the provider has no such address. */
   async requireEndpoint(kept: C, name: ProviderEndpoint): Promise<URL> {
     const url = await this.endpoint(kept, name);
     if (!url) throw new Refusal('upstream', `${who} names no ${name}`);
@@ -119,7 +119,7 @@ export class OpenidProvider<C> {
     };
   }
 
-  /** What the provider says about the owner of an access token; undefined where it says nothing. Throws `upstream`. */
+  /** What the provider says about the owner of an access token; undefined if it says nothing. Throws `upstream`. */
   async userInfo(kept: C, accessToken: string): Promise<Readonly<Record<string, unknown>> | undefined> {
     const url = await this.endpoint(kept, 'userinfo_endpoint');
     if (!url || accessToken === '') return undefined;
@@ -158,10 +158,10 @@ export class OpenidProvider<C> {
   }
 }
 
-/** Throws `upstream` where the provider is not well, or does not answer with JSON. */
+/** Throws `upstream` if the provider is not well, or does not answer with JSON. */
 function requireWell({ status, json }: { status: number; json: unknown }, { pathname }: URL): void {
   const what =
-    status === 200 && !isObject(json) && !pathname.endsWith('userinfo') ? 'something that is no JSON' : status;
+    status === 200 && !isObject(json) && !pathname.endsWith('userinfo') ? 'something that is not JSON' : status;
   if (status >= 500 || status === 429 || typeof what === 'string' || (status >= 300 && status < 400)) {
     throw new Refusal('upstream', `${who} answered ${what} to ${pathname}`);
   }

@@ -62,7 +62,7 @@ function parsed(privatePem: string): KeyObject {
   return key;
 }
 
-/** The digest that an algorithm signs; undefined where it takes the text itself. */
+/** The digest that an algorithm signs; undefined if it takes the text itself. */
 export function digestOf(algorithm: SigningAlgorithm): string | undefined {
   return algorithm === 'EdDSA' ? undefined : `sha${algorithm.slice(2)}`;
 }

@@ -79,7 +79,7 @@ describe('a signature', () => {
   });
 
   it.each<[string, string, Refusal]>([
-    ['a key id that is no text', `${part({ alg: 'RS256', kid: 1 })}.${part({})}.AAAA`, malformed],
+    ['a key id that is not a text', `${part({ alg: 'RS256', kid: 1 })}.${part({})}.AAAA`, malformed],
     [
       'an extension that must be understood',
       `${part({ alg: 'RS256', crit: ['exp'] })}.${part({})}.AAAA`,
@@ -88,7 +88,7 @@ describe('a signature', () => {
     ['a header that is a list', `${part([])}.${part({})}.AAAA`, malformed],
     ['a header that is null', `${part(null)}.${part({})}.AAAA`, malformed],
     ['claims that are a text', `${part({ alg: 'RS256' })}.${part('x')}.AAAA`, malformed],
-    ['claims that are no JSON', `${part({ alg: 'RS256' })}.zz.AAAA`, malformed],
+    ['claims that are not JSON', `${part({ alg: 'RS256' })}.zz.AAAA`, malformed],
     ['a fourth part', `${part({ alg: 'RS256' })}.${part({})}.AAAA.AAAA`, malformed],
     ['a part before it', `.${part({ alg: 'RS256' })}.${part({})}.AAAA`, malformed],
     ['a line after it', `${part({ alg: 'RS256' })}.${part({})}.AAAA\n`, malformed],

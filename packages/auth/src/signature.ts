@@ -30,7 +30,7 @@ export interface SignatureHeader {
 /** Whose signatures count. */
 export interface SignatureCheck {
   readonly algorithms: readonly JwtAlgorithm[];
-  /** The public keys that may have made the signature; none where the issuer has none that fits. */
+  /** The public keys that may have made the signature; none if the issuer has none that fits. */
   keys(header: SignatureHeader): Promise<readonly KeyObject[]>;
   /** Reads the claims, where a double for every number is not enough. */
   readonly parse?: (text: string) => unknown;

@@ -278,7 +278,7 @@ describe('the host of the console', () => {
     ['a list', 'application/json', '[]', 400, 'the body must be an object'],
     ['null', 'application/json', 'null', 400, 'the body must be an object'],
     ['a number', 'application/json', '5', 400, 'the body must be an object'],
-    ['no JSON', 'application/json', '{', 400, 'the body is no JSON'],
+    ['no JSON', 'application/json', '{', 400, 'the body is not JSON'],
     ['a form', 'application/x-www-form-urlencoded', 'token=t', 415, 'send application/json'],
     ['text', 'text/application/json', '{}', 415, 'send application/json'],
     ['something that begins like JSON', 'application/jsonp', '{}', 415, 'send application/json'],

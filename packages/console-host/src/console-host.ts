@@ -94,7 +94,7 @@ export class ConsoleHost {
         const id = this.cookie.idOf(req);
         const view = id === undefined ? undefined : await sessions.show(id);
         if (view !== undefined) return json(res, 200, view);
-        // No session is no error: browsers would report one.
+        // No session is not an error: browsers would report one.
         res.setHeader('Set-Cookie', this.cookie.clear(req));
         res.writeHead(204, { 'Cache-Control': 'no-store' }).end();
       },
@@ -188,7 +188,7 @@ async function readProof(req: IncomingMessage): Promise<Readonly<Record<string, 
   try {
     value = JSON.parse(bytes.toString());
   } catch {
-    throw new Refusal('malformed', 'the body is no JSON');
+    throw new Refusal('malformed', 'the body is not JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Refusal('malformed', 'the body must be an object');

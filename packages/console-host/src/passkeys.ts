@@ -12,7 +12,7 @@ export type PasskeyPurpose = (typeof passkeyPurposes)[number];
 export interface PasskeyAsker {
   /** The cookie of the browser. */
   readonly browser: string;
-  /** Absent where no one is signed in yet. */
+  /** Absent if no one is signed in yet. */
   readonly session?: string | undefined;
 }
 

@@ -14,13 +14,13 @@ export interface Leave {
 /** A browser that a provider has sent back. */
 export interface ComingBack {
   readonly sent: URLSearchParams;
-  /** Undefined where it holds nothing. */
+  /** Undefined if it holds nothing. */
   readonly browser: string | undefined;
 }
 
 /** What became of it. */
 export interface CameBack {
-  /** Undefined where a session that was there goes on. */
+  /** Undefined if a session that was there goes on. */
   readonly session?: NewSession;
   /** A page of the console. */
   readonly returnTo: string;

@@ -16,7 +16,7 @@ export interface Sessions {
   config(): Promise<SessionView>;
   /** Checks what a person has and makes a session. An issue at `code` asks for a second factor. */
   signIn(proof: Readonly<Record<string, unknown>>, from: From): Promise<NewSession>;
-  /** Undefined where it has ended. */
+  /** Undefined if it has ended. */
   show(id: string): Promise<SessionView | undefined>;
   signOut(id: string, from: From): Promise<void>;
   /** Proves again who sits there. Throws `unauthenticated` for a wrong proof. */

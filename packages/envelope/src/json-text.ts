@@ -122,7 +122,7 @@ function endOfNumber(text: string, from: number): number {
   return at;
 }
 
-/** A number in the place of a key is no JSON, and must not become some. */
+/** A number in the place of a key is not JSON, and must not become some. */
 function isKey(text: string, from: number): boolean {
   for (let at = from; at < text.length; at++) {
     const c = text.charCodeAt(at);

@@ -498,7 +498,7 @@ export function bare<A extends Record<string, z.ZodType>>(
   };
 }
 
-/** A body read by a custom function, for the few requests that are no resource document. */
+/** A body read by a custom function, for the few requests that are not resource document. */
 export function freeForm<T>(read: (raw: unknown) => T, schema: Record<string, unknown>, optional = true): BodyShape<T> {
   return {
     optional,

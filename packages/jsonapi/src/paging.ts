@@ -62,7 +62,7 @@ export function pagination(page: Page, total: number): Pagination {
   };
 }
 
-/** Links of a paginated list; null where there is no such page. */
+/** Links of a paginated list; null if there is no such page. */
 export interface PageLinks {
   self: string;
   first: string;
@@ -81,8 +81,8 @@ export interface Cursor {
 export const cursorOf = ({ id, key }: Cursor): string => `${id}.${Buffer.from(key).toString('base64url')}`;
 
 /**
- * The place that `page[after]` names, by the text of `cursorOf` or by the id of an item; undefined for the start of the list.
- * `find` answers what the list is ordered by at an item. Throws `malformed` where it knows of none.
+ * The place that `page[after]` names, by the text of `cursorOf` or by the id of an item; undefined for the start of the
+ * list. `find` answers what the list is ordered by at an item. Throws `malformed` if it knows of none.
  */
 export async function cursorAt(
   after: string,

@@ -1,6 +1,6 @@
 import type { Linked, Relationship, ToMany, ToOne } from './relationships';
 
-/** A declared relationship: how many resources it names, and of which types; of any type where none is given. */
+/** A declared relationship: how many resources it names, and of which types; of any type if none is given. */
 export interface Relation<R extends Relationship = Relationship> {
   readonly names: 'one' | 'many' | 'nothing';
   readonly types: readonly string[];
@@ -27,7 +27,7 @@ export function hasOne<T extends string>(...types: T[]): Relation<ToOne<T>> {
   return { names: 'one', types };
 }
 
-/** The same where the type is kept as text: one of a closed list, or any where there is none. */
+/** The same where the type is kept as text: one of a closed list, or any if there is none. */
 export function hasOneOf(types: readonly string[] = []): Relation<ToOne<string>> {
   return { names: 'one', types };
 }

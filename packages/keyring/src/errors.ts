@@ -3,7 +3,7 @@ export class WrongSealKey extends Error {
   override readonly name = 'WrongSealKey';
 }
 
-/** Thrown when a sealed value was changed, belongs to another cell, or is no sealed value at all. */
+/** Thrown when a sealed value was changed, belongs to another cell, or is not a sealed value at all. */
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
 }

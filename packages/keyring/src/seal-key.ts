@@ -35,8 +35,8 @@ export function readSealKeys(source: SealKeySource): SealKeys {
 }
 
 /**
- * Makes a random seal key and its file, readable only by its owner and on the disk before the call returns.
- * Refuses to overwrite: without its seal key, all that it sealed is lost.
+ * Makes a random seal key and its file, readable only by its owner and on the disk before the call returns. Refuses to
+ * overwrite: without its seal key, everything that it sealed is lost.
  */
 export function createSealKeyFile(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);

@@ -56,7 +56,7 @@ export class Circuit {
     throw new NotNow(text, seconds * 1000);
   }
 
-  /** Runs a call; `unanswered` says why there was no answer, or nothing where the failure is an answer. */
+  /** Runs a call; `unanswered` says why there was no answer, or nothing if the failure is an answer. */
   async run<T>(
     call: (span: TraceSpan | undefined) => Promise<T>,
     unanswered: (error: unknown) => string | undefined,

@@ -8,9 +8,9 @@ export interface Batching<Item> {
   readonly inFlight: number | (() => number);
   /** Most items of a batch. */
   readonly most?: number;
-  /** The next batch, where it is not just the oldest; none while all that wait have to wait for what is under way. */
+  /** The next batch, if it is not just the oldest; none while all that wait have to wait for what is under way. */
   take?(waiting: readonly Item[]): readonly Item[];
-  /** Does the work and tells each item what became of it; never rejects. */
+  /** Does the work and tells each item its outcome; never rejects. */
   run(batch: readonly Item[]): Promise<void>;
 }
 

@@ -29,8 +29,8 @@ class CopyOut extends pg.Query {
 }
 
 /**
- * Reads a value of bytes as they are, in short pieces that are put in their place as they come; undefined where there is
- * no such row. As a column of an ordinary answer a value takes fourteen times its length: twice as digits, and more for
+ * Reads a value of bytes as they are, in short pieces that are put in their place as they come; undefined if there is no
+ * such row. As a column of an ordinary answer a value takes fourteen times its length: twice as digits, and more for
  * buffers that grow.
  */
 export async function readLargeValue(pool: pg.Pool, value: LargeValue): Promise<Buffer | undefined> {

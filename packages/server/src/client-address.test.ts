@@ -14,7 +14,7 @@ describe('clientAddress', () => {
   it.each([
     ['the peer, when no proxy is trusted', none, '203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['the peer as IPv4 when it is mapped', none, '::ffff:203.0.113.9', undefined, '203.0.113.9'],
-    ['the peer, when it is no trusted proxy', proxies, '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    ['the peer, when it is not a trusted proxy', proxies, '203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['what a trusted proxy saw', proxies, '10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['what a mapped trusted proxy saw', proxies, '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
     [
@@ -39,7 +39,7 @@ describe('clientAddress', () => {
     expect(clientAddress(from(peer, forwarded as string | string[] | undefined), trusted)).toBe(expected);
   });
 
-  it('names an entry that is no address', () => {
+  it('names an entry that is not an address', () => {
     expect(() => trustedProxies(['10.0.0.0/8', 'proxy.example'])).toThrow('"proxy.example"');
   });
 });

@@ -26,7 +26,7 @@ const most = 10;
  *
  * They are those of the connection. Of a connection from a trusted proxy they would be the proxy's own, so there they are
  * those in the header of its choice: PEM with percent signs, or the form of RFC 9440 with further ones in `<header>-chain`;
- * none where it lacks the secret of the proxies. No header of another peer is looked at. Throws `BadClientCertificate`.
+ * none if it lacks the secret of the proxies. No header of another peer is looked at. Throws `BadClientCertificate`.
  */
 export function clientCertificates(req: IncomingMessage, rules: CertificateRules): readonly Buffer[] {
   const { trustedProxies, certificateHeader } = rules;
@@ -72,12 +72,12 @@ function fromPem(escaped: string, name: string): Buffer[] {
   try {
     const pieces = decodeURIComponent(escaped).split(end, most + 2);
     const rest = pieces.pop()!;
-    if (pieces.length === 0 || pieces.length > most || rest.trim() !== '') throw new Error('this is no PEM');
+    if (pieces.length === 0 || pieces.length > most || rest.trim() !== '') throw new Error('this is not a PEM');
     // OpenSSL looks for where one begins: a comma before it is where a proxy has joined its word to the client's.
     if (!pieces.every((piece) => piece.trimStart().startsWith(begin))) throw new Error('this is more than PEM');
     return pieces.map((piece) => new X509Certificate(piece + end).raw);
   } catch {
-    throw new BadClientCertificate(`${name} is no certificate (PEM, URL-encoded)`);
+    throw new BadClientCertificate(`${name} is not a certificate (PEM, URL-encoded)`);
   }
 }
 
@@ -92,5 +92,5 @@ function fromBinary(text: string, name: string): Buffer {
   } catch {
     // Told below.
   }
-  throw new BadClientCertificate(`${name} is no certificate in the form of RFC 9440`);
+  throw new BadClientCertificate(`${name} is not a certificate in the form of RFC 9440`);
 }

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
-/** Headers of all that a page consists of: it is what it says to be, tells no address on, and belongs to its own site. */
+/**
+ * Headers of everything that a page consists of: it is what it says to be, tells no address on, and belongs to its own
+ * site.
+ */
 export const pageGuards = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',

@@ -100,7 +100,7 @@ export async function* atPace(req: IncomingMessage, { graceMs, bytesPerSecond } 
   }
 }
 
-/** What a promise gives; undefined where it takes longer. */
+/** What a promise gives; undefined if it takes longer. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

@@ -100,7 +100,7 @@ describe('the line of a request', () => {
 });
 
 describe('the health of a service', () => {
-  /** What is answered; undefined where that is not asked for here. */
+  /** What is answered; undefined if that is not asked for here. */
   async function asked(url: string, method: string, ready: () => Promise<Readiness>) {
     const said: unknown[] = [];
     const answered = new Promise<unknown[]>((resolve) => {

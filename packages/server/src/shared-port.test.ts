@@ -30,7 +30,7 @@ class FakeProcess implements Receiver {
   }
 }
 
-/** What is answered at a port; undefined where nothing listens. */
+/** What is answered at a port; undefined if nothing listens. */
 function ask(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     let said = '';

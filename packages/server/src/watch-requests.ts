@@ -21,8 +21,8 @@ export interface RequestWatch {
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
 
 /**
- * Traces requests, and logs each slow one on a separate line: how long it took until its answer began, less what its
- * caller asked to wait, and what the time went into. Undefined where neither is wanted. Like the log, it names routes, never paths.
+ * Traces requests, and logs each slow one on a separate line: how long it took until its answer began, less what its caller
+ * asked to wait, and what the time went into. Undefined if neither is wanted. Like the log, it names routes, never paths.
  */
 export function watchRequests(given: { log: Logger; tracing?: Tracing; slowMs?: number }): RequestWatch | undefined {
   const { log, tracing, slowMs } = given;

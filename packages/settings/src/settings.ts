@@ -123,7 +123,7 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .min(0.1)
     .default(2)
     .describe(
-      'Seconds this clock may differ from the database’s; beyond that, nothing is ended here and /readyz says no.',
+      'Seconds this clock may differ from the database’s; beyond that, nothing is ended here and /readyz answers 503.',
     ),
   STANDBY_MAX_LAG: z.coerce
     .number()
@@ -145,7 +145,7 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .min(0)
     .max(600)
     .default(5)
-    .describe('At shutdown: how long the service still accepts while /readyz says no, so that balancers notice first.'),
+    .describe('At shutdown: how long the service still accepts while /readyz answers 503, so that balancers notice first.'),
   DRAIN_SECONDS: wholeNumber(0, 600).default(10).describe('At shutdown: how long requests may then take to finish.'),
 });
 

@@ -27,7 +27,10 @@ function networkOf(entry: string): TrustedProxies['networks'][number] {
   }
 }
 
-/** Whether what a peer sent as the secret of a proxy is good enough; nothing is, where none is set. Takes the same time for all. */
+/**
+ * Whether what a peer sent as the secret of a proxy is good enough; nothing is, if none is set. Takes the same time for
+ * all.
+ */
 export function provesProxy({ secrets }: TrustedProxies, sent: string | undefined): boolean {
   if (secrets.length === 0) return true;
   const digest = digestOf(sent ?? '');

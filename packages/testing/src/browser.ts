@@ -9,12 +9,12 @@ const known = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** The browser of this machine; undefined where there is none. */
+/** The browser of this machine; undefined if there is none. */
 export function findBrowser(): string | undefined {
   return known.find((file) => existsSync(file));
 }
 
-/** A page in a real browser, and all that went wrong or went elsewhere there. */
+/** A page in a real browser, and everything that went wrong or went elsewhere there. */
 export interface Visit {
   readonly page: Page;
   /** Violations of the content security policy, errors of scripts, and errors in the browser's console. */

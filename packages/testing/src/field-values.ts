@@ -56,7 +56,7 @@ export function valuesOf(schema: FieldSchema, fresh: () => string): unknown[] {
   }
 }
 
-/** A value that a field does not take by its schema; undefined where it takes any. */
+/** A value that a field does not take by its schema; undefined if it takes any. */
 export function wrongValueOf({ type, enum: choices, anyOf }: FieldSchema): unknown {
   if (choices) return 'none of these';
   if (anyOf) return { none: 'of these' };

@@ -5,7 +5,7 @@ import { BROKER_VARIABLE, type Failed, ownersUrl, type Ready, type Service } fro
 
 /** A database of one test file. */
 export interface TestDatabase {
-  /** As its owner, who is no superuser. */
+  /** As its owner, who is not a superuser. */
   url: string;
   name: string;
   /** Removes it, with all its connections. What a test forgets goes at the end of the run. */

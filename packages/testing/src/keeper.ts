@@ -54,7 +54,7 @@ async function start(): Promise<string> {
   return made(server.url('postgres'));
 }
 
-/** Makes the owner of all that is to come, who is no superuser. */
+/** Makes the owner of everything that is to come, who is not a superuser. */
 async function made(admin: string): Promise<string> {
   await withClient(admin, async (client) => {
     // Its password is random: thousands of rounds of hashing at each connection would protect nothing. From PostgreSQL 16 on.

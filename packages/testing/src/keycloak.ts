@@ -4,7 +4,10 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port';
 
-/** The folder of a Keycloak, or the address of one that runs and lets `admin` in with that password; undefined where there is none. */
+/**
+ * The folder of a Keycloak, or the address of one that runs and lets `admin` in with that password; undefined if there is
+ * none.
+ */
 export const keycloakAt = process.env.KEYSTEAD_KEYCLOAK;
 
 const password = 'right horse';

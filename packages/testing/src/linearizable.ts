@@ -6,7 +6,7 @@ export interface Recorded<Operation, Answer> {
   readonly ended: number;
 }
 
-/** What a call does to the state of things when it takes effect; undefined where it could not have been answered so. */
+/** What a call does to the state of things when it takes effect; undefined if it could not have been answered so. */
 export type Model<Operation, Answer> = (
   state: string,
   operation: Operation,

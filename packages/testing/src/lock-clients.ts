@@ -24,7 +24,7 @@ export interface LockClient {
 const mediaType = 'application/vnd.api+json';
 const patienceMs = 15_000;
 
-/** The status and body of an answer; status 0 where the node was not reached, undefined where the outcome is unknown. */
+/** The status and body of an answer; status 0 where the node was not reached, undefined if the outcome is unknown. */
 export async function call(
   url: string,
   token: string | undefined,
@@ -98,8 +98,8 @@ export function smallState(serial: number, note = ''): { bytes: Buffer; md5: str
 }
 
 /**
- * Clients that fight for one lock through several nodes with random calls; answers all that they did and were answered.
- * What was answered with a fault counts as unanswered; what reached no node is sent again.
+ * Clients that fight for one lock through several nodes with random calls; answers everything that they did and were
+ * answered. What was answered with a fault counts as unanswered; what reached no node is sent again.
  */
 export async function fightForLock(
   nodes: () => readonly string[],

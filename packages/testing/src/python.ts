@@ -19,7 +19,7 @@ export interface Python {
   remove(): void;
 }
 
-/** Why no such Python can be set up here; undefined where it can. Known before the first test is. */
+/** Why no such Python can be set up here; undefined if it can. Known before the first test is. */
 export function noPython(): string | undefined {
   const works = spawnSync('python3', ['-c', 'import venv, ensurepip'], { stdio: 'ignore' });
   if (works.status !== 0) return 'no Python 3 with venv here';

@@ -21,7 +21,7 @@ export interface ReceivedSpan {
 export interface SpanReceiver {
   readonly url: string;
   readonly spans: ReceivedSpan[];
-  /** All that was sent, as it was sent. */
+  /** Everything that was sent, as it was sent. */
   readonly text: () => string;
   /** The headers of each request. */
   readonly headers: http.IncomingHttpHeaders[];

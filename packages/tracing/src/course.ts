@@ -37,7 +37,7 @@ export class Course {
 
 const courses = new AsyncLocalStorage<Course>();
 
-/** What is watched of the work under way; undefined where nothing is. */
+/** What is watched of the work under way; undefined if nothing is. */
 export function currentCourse(): Course | undefined {
   const course = courses.getStore();
   return course === undefined || course.isOver ? undefined : course;

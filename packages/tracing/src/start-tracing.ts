@@ -1,7 +1,7 @@
 import type { Tracing, TracingOptions } from './trace-span';
 
 /**
- * Begins to trace; nothing where no address is given. The SDK is loaded only here: who does not trace never loads it. That
+ * Begins to trace; nothing if no address is given. The SDK is loaded only here: who does not trace never loads it. That
  * traces get lost is said once, and once that they get there again.
  */
 export function startTracing(

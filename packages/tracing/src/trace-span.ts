@@ -19,7 +19,7 @@ export interface TraceSpan {
 /** Makes traces and sends them where they are collected. */
 export interface Tracing {
   /**
-   * The span of work that begins here, under the `traceparent` that it came with; undefined where it is not to be traced: it
+   * The span of work that begins here, under the `traceparent` that it came with; undefined if it is not to be traced: it
    * came with none, or with one that is malformed, and was not chosen.
    */
   begin(name: string, kind: SpanKind, traceparent: string | undefined): TraceSpan | undefined;

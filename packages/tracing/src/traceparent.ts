@@ -10,7 +10,7 @@ export interface TraceParent {
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const nothing = /^0+$/;
 
-/** Reads the header of W3C Trace Context, level 1, also of later versions; undefined where it is malformed. */
+/** Reads the header of W3C Trace Context, level 1, also of later versions; undefined if it is malformed. */
 export function readTraceparent(text: string | undefined): TraceParent | undefined {
   if (text === undefined || text.length > 512) return undefined;
   const [, version, traceId = '', spanId = '', flags = '', rest] = form.exec(text) ?? [];

@@ -260,6 +260,6 @@ function sealKeyOf(service: ServiceName, options: Installation, env: NodeJS.Proc
 }
 
 function serviceName(name: string): ServiceName {
-  if (name !== 'secrets' && name !== 'workspaces') throw new Problem(`${name} is no service: secrets or workspaces`);
+  if (name !== 'secrets' && name !== 'workspaces') throw new Problem(`${name} is not a service: secrets or workspaces`);
   return name;
 }

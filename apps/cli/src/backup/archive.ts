@@ -95,7 +95,7 @@ export async function writeArchive(
 export async function readHeader(file: string): Promise<Header> {
   for await (const line of linesOf(file)) {
     const { header } = parse(file, line) as { header?: Header };
-    if (!isHeader(header)) throw damaged(`${file} is no backup that this version reads`);
+    if (!isHeader(header)) throw damaged(`${file} is not a backup that this version reads`);
     return header;
   }
   throw damaged(`${file} is empty`);
@@ -196,7 +196,7 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
     throw asProblem(failure);
   }
   if (seen > 0) throw damaged(`${file} is damaged after line ${seen}: ${failure.message}`);
-  throw damaged(source.bytesRead === 0 ? `${file} is empty` : `${file} is no backup, or its beginning is damaged`);
+  throw damaged(source.bytesRead === 0 ? `${file} is empty` : `${file} is not a backup, or its beginning is damaged`);
 }
 
 function parse(file: string, text: string, number = 1): BackupLine {
@@ -208,7 +208,7 @@ function parse(file: string, text: string, number = 1): BackupLine {
   }
   if (typeof line !== 'object' || line === null) {
     throw damaged(
-      number === 1 ? `${file} is no backup` : `${file} is damaged: line ${number} is none that was written`,
+      number === 1 ? `${file} is not a backup` : `${file} is damaged: line ${number} is none that was written`,
     );
   }
   return line as BackupLine;

@@ -11,7 +11,7 @@ import { exitCodes, Problem } from '../problem';
 const smallestPart = 16 * 1024 * 1024;
 const mostParts = 10_000;
 
-/** A folder of an S3-compatible store. Every call throws `Problem` where the store says no. */
+/** A folder of an S3-compatible store. Every call throws `Problem` if the store refuses. */
 export interface BackupBucket {
   /** Names of the objects in it, in their order. */
   names(): Promise<string[]>;
@@ -30,7 +30,7 @@ interface BucketAddress {
   readonly region: string;
 }
 
-/** Where a folder is, with what the tools of the store's maker read from the environment. */
+/** Where a folder is, with the settings that AWS tools read from the environment. */
 function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
   const { bucket, prefix, region, pathStyle, ...place } = addressOf(text, {
     region: env.AWS_REGION || env.AWS_DEFAULT_REGION,
@@ -110,7 +110,7 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
           );
           const whole = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
           const done = await (await ask('POST', `${at(name)}?${upload}`, whole)).text();
-          // It says so with status 200.
+          // S3 reports this error with status 200.
           if (done.includes('<Error>'))
             throw new Problem(`the store answered ${tag(done, 'Code')} at the end of the upload`);
         } catch (error) {
@@ -146,7 +146,7 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
   };
 }
 
-/** As signatures want it, which is stricter than URLs. */
+/** Encodes as signatures require, which is stricter than in URLs. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 

@@ -13,7 +13,7 @@ interface Drilled {
   readonly madeAt: string;
   /** All of them were read again. */
   readonly rows: number;
-  /** Values that the seal key has opened; null where there was no key. */
+  /** Values that the seal key has opened; null if there was no key. */
   readonly opened: number | null;
   /** States and configurations in an object store, which no backup holds. */
   readonly objects: number;

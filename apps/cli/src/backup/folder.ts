@@ -57,8 +57,8 @@ export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): 
 }
 
 /**
- * Works with backups as files of this machine: with the file itself; of a folder, here or in a bucket, with the newest of each
- * service, one after the other. What is in a bucket is fetched for that long. Throws `Problem` where there is none.
+ * Works with backups as files of this machine: with the file itself; of a folder, here or in a bucket, with the newest of
+ * each service, one after the other. What is in a bucket is fetched for that long. Throws `Problem` if there is none.
  */
 export async function withBackups(
   place: string,

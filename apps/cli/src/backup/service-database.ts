@@ -88,7 +88,7 @@ function givenDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEn
   return url ? checked(url) : undefined;
 }
 
-/** The seal key that `npm start` keeps next to the database it embeds; undefined where another database is meant. */
+/** The seal key that `npm start` keeps next to the database it embeds; undefined if another database is meant. */
 export function keyInDataFolder(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): string | undefined {
   if (givenDatabase(service, where, env)) return undefined;
   const file = join(dataFolder(where, env), `${service}.key`);

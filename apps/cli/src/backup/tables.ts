@@ -6,7 +6,7 @@ export interface BackupTable {
   columns: readonly string[];
 }
 
-/** A sequence and where it stands. */
+/** A sequence and its position. */
 export interface Sequence {
   name: string;
   last: string;
@@ -34,7 +34,7 @@ export async function listTables(client: pg.ClientBase): Promise<BackupTable[]> 
   return (await client.query<BackupTable>(TABLES, [APPLIED])).rows;
 }
 
-/** About how many rows all tables hold, as the database remembers; for people who wait. */
+/** The database's estimate of the number of rows in all tables, for progress. */
 export async function estimateRows(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ rows: string }>(
     `SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint::text AS rows FROM pg_class
@@ -79,7 +79,7 @@ export async function writeRows(client: pg.ClientBase, table: BackupTable, rows:
   );
 }
 
-/** Moves the sequences to where they stood. */
+/** Restores the positions of the sequences. */
 export async function setSequences(client: pg.ClientBase, sequences: readonly Sequence[]): Promise<void> {
   for (const { name, last, called } of sequences) {
     await client.query('SELECT setval($1::regclass, $2::bigint, $3)', [quote(name), last, called]);

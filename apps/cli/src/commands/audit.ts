@@ -125,6 +125,6 @@ function readHeads(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    throw new Problem(`${file} is no file that audit verify wrote`);
+    throw new Problem(`${file} is not a file that audit verify wrote`);
   }
 }

@@ -17,7 +17,7 @@ export async function signedIdentity(
     'login --method aws signs with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: set them',
   );
   if (region !== undefined && !/^[a-z]{2}(-[a-z]+)+-\d$/.test(String(region))) {
-    throw new Problem(`${String(region)} is no region of AWS`);
+    throw new Problem(`${String(region)} is not a region of AWS`);
   }
   const own = region === undefined ? 'https://sts.amazonaws.com' : `https://sts.${String(region)}.amazonaws.com`;
   const url = new URL(env.AWS_ENDPOINT_URL_STS || own);

@@ -108,7 +108,9 @@ export const dataCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** Prints the names below a path. Where there are none, programs still get something to read, and the exit code says so. */
+/**
+ * Prints the names below a path. If there are none, programs still get something to read, and the exit code says so.
+ */
 export async function listNames(made: Context, path: string, deep = false): Promise<void> {
   const answer = await made.client.list(path, { accept: [404] }, deep);
   if (answer.status !== 404) {

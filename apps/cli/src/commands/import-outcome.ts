@@ -4,7 +4,7 @@ import type { Report } from '../migration/report';
 import { exitCodes, Problem } from '../problem';
 import type { Progress } from '../progress';
 
-/** A secret of the environment, or of the file that it names. */
+/** A secret from the environment, or from the file that it names. */
 export function secretOf(name: string, env: NodeJS.ProcessEnv): string {
   const file = env[`${name}_FILE`];
   const value = env[name] ?? (file ? readFileSync(file, 'utf8') : '');
@@ -12,7 +12,7 @@ export function secretOf(name: string, env: NodeJS.ProcessEnv): string {
   return value.trim();
 }
 
-/** Prints what an import did: counts for people, all of it for programs. What failed may come with another run. */
+/** Prints the result of an import: counts for people, everything for programs. */
 export function showOutcome({ output, exitWith }: Context, report: Report, plan: boolean): void {
   const { created, present, left, missing, failed } = report;
   output.show(
@@ -24,7 +24,7 @@ export function showOutcome({ output, exitWith }: Context, report: Report, plan:
       failed: report.failedCount,
     },
   );
-  for (const kind of missing) output.note(`not there, or not for this token: ${kind}`);
+  for (const kind of missing) output.note(`absent, or hidden from this token: ${kind}`);
   if (report.failedCount > 0) exitWith(exitCodes.refused);
 }
 
@@ -41,7 +41,7 @@ function plural(kind: string): string {
 /** Without a terminal, a line is printed for every this many things. */
 const TOLD_EVERY = 1_000;
 
-/** Tells how far an import is: a person on a terminal on one line, others by a line for each place that it comes to. */
+/** Shows the progress of an import: on one line of a terminal, otherwise with a line for each place. */
 export class ImportProgress {
   private line: Progress;
   private what = '';
@@ -54,7 +54,7 @@ export class ImportProgress {
     this.line = made.progress('', unit);
   }
 
-  /** The work comes to another place, which has as many things as `total` says, if that is known. */
+  /** Starts another place, with `total` items if that is known. */
   begin(what: string, total?: number): void {
     this.line.end();
     this.line = this.made.progress(what, this.unit, total);
@@ -64,14 +64,14 @@ export class ImportProgress {
     this.line.at(0);
   }
 
-  /** One thing of the place is done. */
+  /** One item of the place is done. */
   step(): void {
     this.done += 1;
     this.line.at(this.done, this.what);
     if (!this.line.isSeen && this.done % TOLD_EVERY === 0) this.note(`${this.what}: ${this.done} ${this.unit}`);
   }
 
-  /** What the next thing is called. */
+  /** Sets the name of the next item. */
   about(what: string): void {
     this.what = what;
     this.line.at(this.done, what);
@@ -89,5 +89,5 @@ export class ImportProgress {
   }
 }
 
-/** What an import does when it is stopped, or has been. */
-export const afterStop = 'what is here already stays as it is; run it again to go on';
+/** What to do after an import was stopped. */
+export const afterStop = 'existing items stay as they are; run it again to continue';

@@ -86,7 +86,7 @@ export const vaultImportCommands: readonly CommandSpec[] = [
 
 function addressOf(said: string): string {
   const address = said.replace(/\/$/, '');
-  if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${said} is no address: use https://host:port (--from)`);
+  if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${said} is not an address: use https://host:port (--from)`);
   return address;
 }
 

@@ -4,7 +4,7 @@ import { findVersioned } from './kv-mount';
 import { printOrField, printOrSay } from './print';
 import { count, parsePairs } from './values';
 
-const mount = { '--mount <path>': 'where the engine is; else it is found from the path' } as const;
+const mount = { '--mount <path>': 'where the engine is; otherwise it is found from the path' } as const;
 const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
 const settings = {
   '--max-versions <number>': 'how many versions to keep',

@@ -1,7 +1,7 @@
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
 
-/** A path of a key/value engine, taken apart: what version the engine is, and where in it the path leads. */
+/** A parsed path of a key/value engine: the engine's version, and the path within it. */
 export interface KvPath {
   readonly versioned: boolean;
   /** Of the engine, without a slash at its end. */
@@ -12,7 +12,7 @@ export interface KvPath {
   at(part: string): string;
 }
 
-/** Asks the service where a path leads. Throws `Problem` where it leads to no engine that the caller may see. */
+/** Asks the service where a path leads. Throws `Problem` if it leads to no engine that the caller may see. */
 export async function findKvPath({ client }: Context, path: string, mount?: string): Promise<KvPath> {
   const whole = (mount ? `${trim(mount)}/${trim(path)}` : trim(path)).replace(/\/$/, '');
   const asked = mount ? trim(mount) : whole;
@@ -31,7 +31,7 @@ export async function findKvPath({ client }: Context, path: string, mount?: stri
   };
 }
 
-/** The same, refusing engines that keep no versions. */
+/** The same, but refuses engines without versions. */
 export async function findVersioned(made: Context, path: string, mount?: string): Promise<KvPath> {
   const found = await findKvPath(made, path, mount);
   if (found.versioned) return found;

@@ -7,7 +7,7 @@ import { findKvPath, findVersioned, type KvPath } from './kv-mount';
 import { print, printField, printOrField, printOrSay, saying } from './print';
 import { count, listed, parseValues, valuesHelp } from './values';
 
-const mount = { '--mount <path>': 'where the engine is; else it is found from the path' } as const;
+const mount = { '--mount <path>': 'where the engine is; otherwise it is found from the path' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
 const cas = { '--cas <version>': 'only if this is the newest version; 0: only if there is none' } as const;

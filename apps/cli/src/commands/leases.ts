@@ -8,12 +8,12 @@ interface RevokeFlags {
   sync?: boolean;
 }
 
-/** `lease …`: what engines gave out. */
+/** `lease …`: look up, renew and revoke leases. */
 export const leaseCommands: readonly CommandSpec[] = [
   {
     name: 'lease lookup',
-    help: 'Show what is known of a lease.',
-    args: { '<lease-id>': 'as the answer named it' },
+    help: 'Show a lease.',
+    args: { '<lease-id>': 'the lease id, as in the answer' },
     flags: {},
     examples: ['lease lookup scheduler/creds/ops/6f1c'],
     async run(made, _, id: string) {
@@ -23,8 +23,8 @@ export const leaseCommands: readonly CommandSpec[] = [
   {
     name: 'lease renew',
     help: 'Extend a lease.',
-    args: { '<lease-id>': 'as the answer named it' },
-    flags: { '--increment <duration>': { help: 'how long from now; the service may give less', also: ['--i'] } },
+    args: { '<lease-id>': 'the lease id, as in the answer' },
+    flags: { '--increment <duration>': { help: 'how long from now; the service may grant less', also: ['--i'] } },
     examples: ['lease renew -increment=1h scheduler/creds/ops/6f1c'],
     async run(made, { increment }: { increment?: string }, id: string) {
       print(made, await made.client.put('sys/leases/renew', { lease_id: id, increment }));
@@ -33,10 +33,10 @@ export const leaseCommands: readonly CommandSpec[] = [
   {
     name: 'lease revoke',
     help: 'End a lease, or all below a prefix.',
-    args: { '<lease-id>': 'as the answer named it; with --prefix its beginning' },
+    args: { '<lease-id>': 'the lease id; with --prefix its beginning' },
     flags: {
       '--prefix': 'everything below this path',
-      '--force': { help: 'with --prefix: forget them even where the other system does not', also: ['--f'] },
+      '--force': { help: 'with --prefix: delete the leases even if the other system cannot revoke them', also: ['--f'] },
       '--sync': 'wait until they are ended',
     },
     examples: ['lease revoke scheduler/creds/ops/6f1c', 'lease revoke -prefix scheduler/creds'],

@@ -18,7 +18,7 @@ interface LoginFlags {
 interface LoginMethod {
   readonly first?: string;
   readonly path: (fields: Record<string, unknown>) => string;
-  /** What is asked for where it was not given; it is never an argument. */
+  /** What is asked for if it was not given; it is never an argument. */
   readonly secrets: Readonly<Record<string, string>>;
   /** What must be there. */
   readonly needs: readonly string[];
@@ -114,7 +114,7 @@ export const loginCommands: readonly CommandSpec[] = [
 async function givenToken({ ask }: Context, values: readonly string[]): Promise<string> {
   if (values.some((value) => value !== '-' && value !== 'token=-')) {
     throw new Problem(
-      'a token is no argument, since it would stay in the history and show in lists of processes: it is asked for',
+      'a token is not an argument, since it would stay in the history and show in lists of processes: it is asked for',
     );
   }
   return ask('Token');
@@ -128,7 +128,7 @@ async function logIn(made: Context, values: readonly string[], flags: LoginFlags
     return tokenOf(made, await signInAtProvider(made, mount, await parseValues(named, made.ask)));
   }
   const method = Object.hasOwn(methods, flags.method) ? methods[flags.method] : undefined;
-  if (!method) throw new Problem(`${flags.method} is no login method of this command: use ${known.join(', ')}`);
+  if (!method) throw new Problem(`${flags.method} is not a login method of this command: use ${known.join(', ')}`);
   const [first, ...rest] = values;
   const bare = first !== undefined && !first.includes('=') && method.first ? [`${method.first}=${first}`] : undefined;
   for (const name of Object.keys(method.secrets)) refuseVisible(name, values);
@@ -166,7 +166,7 @@ function refuseVisible(name: string, values: readonly string[]): void {
   const given = values.find((value) => value.startsWith(`${name}=`))?.slice(name.length + 1);
   if (given === undefined || given === '-' || given.startsWith('@')) return;
   throw new Problem(
-    `${name} is no argument, since it would stay in the history: leave it out to be asked, or give ${name}=@FILE`,
+    `${name} is not an argument, since it would stay in the history: leave it out to be asked, or give ${name}=@FILE`,
   );
 }
 

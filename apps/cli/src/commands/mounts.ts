@@ -37,7 +37,7 @@ interface MountFlags {
 
 const tuning = (kind: Kind) => ({
   '--description <text>': 'what it is for',
-  '--default-lease-ttl <duration>': 'lifetime of what it gives out, where nothing else is asked for',
+  '--default-lease-ttl <duration>': 'lifetime of what it gives out, if nothing else is asked for',
   '--max-lease-ttl <duration>': 'longest lifetime of what it gives out',
   '--listing-visibility <value>': 'unauth: show it without a token; hidden',
   '--audit-non-hmac-request-keys <name>': {

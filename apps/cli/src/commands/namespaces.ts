@@ -10,7 +10,7 @@ interface NamespaceFlags {
   field?: string;
 }
 
-const path = { '<path>': 'below the namespace you work in, for example team' } as const;
+const path = { '<path>': 'path below the current namespace, for example team' } as const;
 const remarks = { '--custom-metadata <name=value>': { help: 'a remark', repeatable: true as const } };
 
 /** `namespace …`: installations within the installation. */
@@ -18,7 +18,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
   {
     name: 'namespace list',
     help: 'List the namespaces right below this one.',
-    flags: { '--detailed': 'with ids and remarks' },
+    flags: { '--detailed': 'with ids and custom metadata' },
     examples: ['namespace list', 'namespace list -detailed -format=json'],
     async run(made, { detailed }: NamespaceFlags) {
       const answer = await made.client.list('sys/namespaces');
@@ -30,7 +30,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
   },
   {
     name: 'namespace create',
-    help: 'Make a namespace.',
+    help: 'Create a namespace.',
     args: path,
     flags: { ...remarks, '--field <name>': 'print only this field' },
     examples: ['namespace create -custom-metadata=owner=ada team'],
@@ -51,11 +51,11 @@ export const namespaceCommands: readonly CommandSpec[] = [
   },
   {
     name: 'namespace patch',
-    help: 'Change remarks of a namespace.',
+    help: 'Change the custom metadata of a namespace.',
     args: path,
     flags: {
       ...remarks,
-      '--remove-custom-metadata <name>': { help: 'a remark to remove', repeatable: true },
+      '--remove-custom-metadata <name>': { help: 'a key of the custom metadata to remove', repeatable: true },
       '--field <name>': 'print only this field',
     },
     examples: ['namespace patch -custom-metadata=owner=bo -remove-custom-metadata=old team'],

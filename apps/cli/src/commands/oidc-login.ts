@@ -7,7 +7,7 @@ import type { ServiceResponse } from '../client';
 import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
 
-/** Fields of `login -method=oidc`, as people of this family know them. */
+/** Fields of `login -method=oidc`, with their usual names. */
 const oidcFields = [
   'role',
   'port',
@@ -26,12 +26,12 @@ const patienceMs = 5 * 60_000;
 const mostFormBytes = 64 * 1024;
 
 /**
- * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or, as the role says,
- * asks until the login was finished elsewhere. Answers the login.
+ * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or polls until the
+ * login is finished elsewhere, as the role demands. Answers the login.
  */
 export async function signInAtProvider(made: Context, mount: string, fields: Fields): Promise<ServiceResponse> {
   const unknown = Object.keys(fields).find((name) => !(oidcFields as readonly string[]).includes(name));
-  if (unknown !== undefined) throw new Problem(`${unknown} is no field of this login: use ${oidcFields.join(', ')}`);
+  if (unknown !== undefined) throw new Problem(`${unknown} is not a field of this login: use ${oidcFields.join(', ')}`);
   const nonce = randomBytes(24).toString('base64url');
   const direct = fields.callbackmode === 'direct';
   const listener = direct ? undefined : await Listener.open(fields);
@@ -41,7 +41,7 @@ export async function signInAtProvider(made: Context, mount: string, fields: Fie
     const begun = await made.client.post(`auth/${mount}/oidc/auth_url`, body, { anonymous: true });
     const { auth_url: url, state, user_code, poll_interval } = begun.body?.data ?? {};
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) {
-      const why = begun.body?.warnings?.[0] ?? 'the service answered no address';
+      const why = begun.body?.warnings?.[0] ?? 'the service did not answer an address';
       throw new Problem(`${why}: ask for ${redirect_uri} to be allowed`, exitCodes.refused);
     }
     lead(made, url, fields.skip_browser);
@@ -50,7 +50,7 @@ export async function signInAtProvider(made: Context, mount: string, fields: Fie
       listener?.close();
       return await ask(made, mount, state, nonce, Number(poll_interval) || 5);
     }
-    if (!listener) throw new Problem('the role is not of callback_mode direct: leave callbackmode out');
+    if (!listener) throw new Problem('the role does not have callback_mode direct: leave callbackmode out');
     return await listener.finish((sent) => redeem(made, mount, nonce, sent));
   } finally {
     listener?.close();
@@ -71,7 +71,7 @@ function lead({ output }: Context, url: string, skipBrowser: unknown): void {
   opening.unref();
 }
 
-/** Asks until the login was finished elsewhere. */
+/** Polls until the login is finished elsewhere. */
 async function ask(
   made: Context,
   mount: string,
@@ -124,7 +124,7 @@ class Listener {
     return new Listener(server, `${callbackmethod}://${callbackhost}:${callbackport}/oidc/callback`);
   }
 
-  /** Hands on what the browser brings, and tells the person what came of it. */
+  /** Passes on what the browser brings, and shows the outcome to the person. */
   finish(redeem: (sent: SentBack) => Promise<ServiceResponse>): Promise<ServiceResponse> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(tooLate()), patienceMs);

@@ -147,7 +147,7 @@ async function decode({ ask, output }: Context, encoded: string): Promise<void> 
   output.show({ token }, { 'root token': token });
 }
 
-/** The token is encoded by a one-time pad: both are as long. Throws `Problem` where they are not. */
+/** The token is encoded by a one-time pad: both are as long. Throws `Problem` if they are not. */
 function decoded(encoded: string, otp: string): string {
   const bytes = Buffer.from(encoded.trim(), 'base64');
   const pad = Buffer.from(otp);

@@ -49,7 +49,7 @@ path "x" { policy = "write" }
     ['path "a" {\n]', 'line 2: ] closes nothing'],
     ['path "a', 'line 1: '],
     ['}', 'line 1: } closes nothing'],
-  ])('is none where %j is no policy', (text, message) => {
+  ])('is none where %j is not a policy', (text, message) => {
     expect(() => formatPolicy(text)).toThrow(message);
   });
 });

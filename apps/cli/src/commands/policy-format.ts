@@ -23,7 +23,7 @@ const kinds = ['comment', 'word', 'line', 'open', 'close', 'comma', 'assign'] as
 
 /**
  * A policy in its usual form: two spaces for each level, one around what stands side by side, no two empty lines in a row.
- * Lines stay lines. Throws where the text is no policy: a text that is not closed, brackets that do not fit.
+ * Lines stay lines. Throws where the text is not a policy: a text that is not closed, brackets that do not fit.
  */
 export function formatPolicy(text: string): string {
   if (text.trimStart().startsWith('{')) return formatJson(text);
@@ -52,7 +52,7 @@ function rowsOf(text: string): PolicyToken[][] {
   pieces.lastIndex = 0;
   while (pieces.lastIndex < text.length) {
     const found = pieces.exec(text);
-    if (!found) throw wrong(rows.length - 1, 'this is no policy, or a text in it is not closed');
+    if (!found) throw wrong(rows.length - 1, 'this is not a policy, or a text in it is not closed');
     const kind = kinds.find((one) => found.groups?.[one] !== undefined);
     if (kind === 'line') rows.push([]);
     else if (kind) rows.at(-1)!.push({ kind, text: found[0].trimEnd() });
@@ -70,7 +70,7 @@ function formatJson(text: string): string {
   try {
     return `${exactJson(parseExact(text), 2)}\n`;
   } catch {
-    throw new Problem('the policy is no JSON', exitCodes.refused);
+    throw new Problem('the policy is not JSON', exitCodes.refused);
   }
 }
 

@@ -27,7 +27,7 @@ export function printData(made: Context, answer: ServiceResponse, field?: string
   }
 }
 
-/** Prints only one field, or the whole answer where none was asked for. */
+/** Prints only one field, or the whole answer if none was asked for. */
 export function printOrField(made: Context, answer: ServiceResponse, field: string | undefined): void {
   const { body } = answer;
   if (field === undefined) {
@@ -38,7 +38,7 @@ export function printOrField(made: Context, answer: ServiceResponse, field: stri
   }
 }
 
-/** Prints a value as it is, so that it can be piped on; without a line's end where there is no terminal. */
+/** Prints a value as it is, so that it can be piped on; without a line's end if there is no terminal. */
 export function printField({ output }: Context, fields: Record<string, unknown>, field: string): void {
   const value = fields[field];
   if (value === undefined) throw new Problem(`the answer has no field ${field}`);

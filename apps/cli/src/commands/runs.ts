@@ -164,7 +164,7 @@ async function runOf(service: Remote, id: string): Promise<RemoteResource> {
 async function upload(service: Remote, { id }: RemoteResource, file: string): Promise<string> {
   const bytes = readFileSync(file);
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
-    throw new Problem(`${file} is no gzip tar: tar --create --gzip`, exitCodes.file);
+    throw new Problem(`${file} is not a gzip tar: tar --create --gzip`, exitCodes.file);
   const found = await service.create(`workspaces/${id}/configuration-versions`, {
     type: 'configuration-versions',
     attributes: { 'auto-queue-runs': false },

@@ -25,8 +25,8 @@ export const sshCommands: readonly CommandSpec[] = [
       '--role <name>': { help: 'the role that signs', required: true },
       '--mount <path>': { help: 'where the engine ssh is', also: ['--mount-point'], default: 'ssh' },
       '--principals <names>':
-        'names that the certificate is for; else the user of the destination, or that of the role',
-      '--ttl <duration>': 'how long the certificate is valid; else as the role says',
+        'names that the certificate is for; otherwise the user of the destination, or that of the role',
+      '--ttl <duration>': 'how long the certificate is valid; otherwise as the role says',
       '--key <file>': {
         help: 'sign this key, whose public half is in file.pub, in place of one that is made and removed again',
         also: ['--private-key-path'],
@@ -40,7 +40,7 @@ export const sshCommands: readonly CommandSpec[] = [
     ],
     more: 'The exit code is that of ssh.',
     async run(made, flags: SshFlags, destination: string, ...command: string[]) {
-      if (destination.startsWith('-')) throw new Problem(`${destination} is no host`);
+      if (destination.startsWith('-')) throw new Problem(`${destination} is not a host`);
       // The parser gives several words as one list.
       const words = command.flat().filter((word) => typeof word === 'string');
       const folder = await mkdtemp(join(tmpdir(), 'keystead-ssh-'));

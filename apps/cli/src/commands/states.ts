@@ -78,7 +78,7 @@ export const stateCommands: readonly CommandSpec[] = [
     name: 'state push',
     help: 'Write a state as a new version, under the lock of the workspace.',
     args: { '<file>': 'the state; - for standard input' },
-    flags: { ...workspaceFlags, '--force': { help: 'also where it is not newer than the one there', also: ['--f'] } },
+    flags: { ...workspaceFlags, '--force': { help: 'also if it is not newer than the one there', also: ['--f'] } },
     examples: ['state push -organization=harbour -workspace=web terraform.tfstate'],
     async run(made, flags: StateFlags, file: string) {
       const bytes = file === '-' ? Buffer.from(await made.ask.all()) : readFileSync(file);
@@ -164,6 +164,6 @@ function stateIn(bytes: Buffer, file: string): { serial: number | ExactNumber; l
   }
   const { serial, lineage, version } = (parsed ?? {}) as Record<string, unknown>;
   const isSerial = typeof serial === 'number' || serial instanceof ExactNumber;
-  if (!isSerial || version === undefined) throw new Problem(`${file} is no state`, exitCodes.file);
+  if (!isSerial || version === undefined) throw new Problem(`${file} is not a state`, exitCodes.file);
   return { serial, ...(typeof lineage === 'string' && lineage ? { lineage } : {}) };
 }

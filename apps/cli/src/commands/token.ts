@@ -31,7 +31,7 @@ interface OneFlags {
   field?: string;
 }
 
-const which = { '[token]': 'only -, which asks for it: a token is no argument' } as const;
+const which = { '[token]': 'only -, which asks for it: a token is not an argument' } as const;
 const accessor = { '--accessor <accessor>': 'the token with this accessor' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 
@@ -196,6 +196,6 @@ async function tokenOf({ ask }: Context, given: string | undefined): Promise<str
   if (given === undefined) return undefined;
   if (given === '-') return ask('Token');
   throw new Problem(
-    'a token is no argument, since it would stay in the history and show in lists of processes: give - to be asked, or --accessor',
+    'a token is not an argument, since it would stay in the history and show in lists of processes: give - to be asked, or --accessor',
   );
 }

@@ -13,15 +13,15 @@ interface TransitFlags {
 }
 
 const base64 = (bytes: string | Buffer): string => Buffer.from(bytes).toString('base64');
-const file = 'the file; standard input where it is left out or -';
+const file = 'input file; standard input if it is left out or -';
 const shared = {
-  '--mount <path>': { help: 'where the engine transit is', also: ['--mount-point'], default: 'transit' },
-  '--context <text>': 'what a derived key is derived for',
+  '--mount <path>': { help: 'mount path of the transit engine', also: ['--mount-point'], default: 'transit' },
+  '--context <text>': 'context of a derived key',
 } as const;
 const bound = { ...shared, '--associated-data <text>': 'text that the ciphertext is bound to' } as const;
 const hashed = {
   ...shared,
-  '--hash-algorithm <name>': 'of keys that sign a hash; sha2-256 where nothing else is said',
+  '--hash-algorithm <name>': 'hash algorithm for keys that sign a hash; sha2-256 by default',
 } as const;
 
 async function bytesOf({ ask }: Context, name = '-'): Promise<Buffer> {
@@ -33,7 +33,7 @@ async function bytesOf({ ask }: Context, name = '-'): Promise<Buffer> {
   }
 }
 
-/** Has a key do something; the fields of the answer. */
+/** Calls an operation of a key; returns the fields of the answer. */
 async function use(
   { client }: Context,
   flags: TransitFlags,
@@ -78,7 +78,7 @@ export const transitCommands: readonly CommandSpec[] = [
       const bytes = Buffer.from(String(plaintext), 'base64');
       if (flags.out !== undefined) writeFileSync(flags.out, bytes, { mode: 0o600 });
       else if (bytes.equals(Buffer.from(bytes.toString()))) printField(made, { plaintext: String(bytes) }, 'plaintext');
-      else throw new Problem('it is no text: name a file with -out');
+      else throw new Problem('the plaintext is not text: name a file with -out');
     },
   },
   {
@@ -98,7 +98,7 @@ export const transitCommands: readonly CommandSpec[] = [
   {
     name: 'transit verify',
     help: 'Check a signature; the exit code says whether it is valid.',
-    args: { '<key>': 'name of the key', '<signature>': 'as `transit sign` has printed it', '[file]': file },
+    args: { '<key>': 'name of the key', '<signature>': 'the signature, as printed by `transit sign`', '[file]': file },
     flags: hashed,
     examples: ['transit verify releases vault:v1:MEUC… app.tar.gz'],
     async run(made, flags: TransitFlags, key: string, signature: string, from?: string) {

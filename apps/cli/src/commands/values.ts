@@ -75,7 +75,7 @@ function parseJson(text: string, where: string): unknown {
   try {
     return parseExact(text);
   } catch {
-    throw new Problem(`${where} is no JSON`);
+    throw new Problem(`${where} is not JSON`);
   }
 }
 

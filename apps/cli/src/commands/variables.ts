@@ -158,7 +158,7 @@ function askedFor(text: string): string | undefined {
   if (/^(@|-$)/.test(text.slice(at + 1))) return undefined;
   const name = text.slice(0, at).replace(/:$/, '');
   throw new Problem(
-    `a sensitive value is no argument, since it would stay in the history: give only ${name}, ${name}=@FILE or ${name}=-`,
+    `a sensitive value is not an argument, since it would stay in the history: give only ${name}, ${name}=@FILE or ${name}=-`,
   );
 }
 

@@ -25,7 +25,7 @@ export const importCommands: readonly CommandSpec[] = [
       '--history': 'all state versions, not only the newest of each workspace',
     },
     examples: ['workspaces import -from=https://other.example.com -organization=harbour -plan'],
-    more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
+    more: 'Run it again after an interruption, or later for new items: existing ones stay as they are.',
     async run(made, options: ImportOptions) {
       const { interruption, env } = made;
       const { copyOrganization }: typeof import('../migration/organization') = require('../migration/organization');

@@ -78,7 +78,7 @@ function forFish(nodes: readonly CommandNode[]): string {
     const here = `complete -c keystead -n ${escaped(`__keystead_at ${escaped(path)}`)}`;
     return [
       ...below.map(([word, help]) => `${here} -f -a ${escaped(word)} -d ${escaped(help)}`),
-      // A place that is no command has no flags but those of the program, which every command has.
+      // A place that is not a command has no flags but those of the program, which every command has.
       ...flags.map(
         ([flag, help, takesValue]) =>
           `${here} -l ${escaped(flag.slice(2))}${takesValue ? ' -r' : ''} -d ${escaped(help)}`,

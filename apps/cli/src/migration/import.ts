@@ -3,7 +3,7 @@ import type { Remote } from './remote';
 import type { Report } from './report';
 import type { RemoteResource } from './resource';
 
-/** One import: from, to, whether to write, and what came of it. */
+/** One import: from, to, whether to write, with its outcome. */
 export interface Import {
   from: Remote;
   to: Remote;

@@ -1,13 +1,13 @@
 import { exitCodes, Problem } from '../problem';
 
-/** One thing that a server had against a request, as JSON:API errors say it. */
+/** One error of a JSON:API answer. */
 export interface Objection {
   detail?: string;
   title?: string;
   source?: { pointer?: string };
 }
 
-/** A server said no. */
+/** A server refused a request. */
 export class Refused extends Problem {
   constructor(
     what: string,

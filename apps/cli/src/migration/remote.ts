@@ -50,19 +50,19 @@ export class Remote {
     /** Without patience no call is retried: a user waits for the answer. */
     private readonly options: { readonly patient: boolean; readonly tokenFrom?: string } = { patient: true },
   ) {
-    if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is no address: use https://host`);
+    if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is not an address: use https://host`);
   }
 
   async get(path: string): Promise<RemoteResource> {
     return this.resourceIn((await this.ask('GET', path)).document, `GET ${path}`);
   }
 
-  /** The resource, or undefined where there is none that we may see. */
+  /** The resource, or undefined if there is none that we may see. */
   async find(path: string): Promise<RemoteResource | undefined> {
     return (await this.ask('GET', path, undefined, ABSENT)).document?.data as RemoteResource | undefined;
   }
 
-  /** All resources of a list, page by page; none where there is no such list. */
+  /** All resources of a list, page by page; none if there is no such list. */
   async list(path: string): Promise<RemoteResource[]> {
     return (await this.survey(path)).items;
   }
@@ -96,7 +96,7 @@ export class Remote {
     await this.ask('PATCH', path, { data });
   }
 
-  /** Changes a resource, or makes one out of another, and gives what came of it. */
+  /** Changes a resource, or makes one out of another, and gives the outcome. */
   async patch(path: string, data: unknown): Promise<RemoteResource> {
     return this.resourceIn((await this.ask('PATCH', path, { data })).document, `PATCH ${path}`);
   }
@@ -119,7 +119,7 @@ export class Remote {
     return Object.keys(attributes);
   }
 
-  /** Bytes behind a URL that the server gave; undefined where there is nothing any more. */
+  /** Bytes behind a URL that the server gave; undefined if there is nothing any more. */
   async download(url: string): Promise<Buffer | undefined> {
     const target = this.absolute(url);
     const wanted = { method: 'GET', accept: '*/*', timeout: BYTES_TIMEOUT_MS };
@@ -157,7 +157,7 @@ export class Remote {
     if (answer.failed) throw this.refusal(method, path, answer);
     // Some servers answer an unknown path with a page for people.
     if (!document && absent.length > 0) return { unknown: true };
-    if (!document) throw new Problem(`${this.name}: ${method} ${path.split('?')[0]}: the answer is no JSON`);
+    if (!document) throw new Problem(`${this.name}: ${method} ${path.split('?')[0]}: the answer is not JSON`);
     return { document, unknown: false };
   }
 

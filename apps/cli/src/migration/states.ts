@@ -128,7 +128,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
     },
   });
   const target = made.attributes['hosted-state-upload-url'];
-  // None where it went along, or was uploaded before.
+  // None if it went along, or was uploaded before.
   if (typeof target === 'string') await job.to.upload(target, bytes);
   job.report.add('state version');
 }

@@ -26,7 +26,7 @@ export interface ImportTarget {
   teams: Ids;
 }
 
-/** Copies a workspace with all that belongs to it; answers its id here, empty in a plan. */
+/** Copies a workspace with everything that belongs to it; answers its id here, empty in a plan. */
 export async function copyWorkspace(
   job: Import,
   label: string,

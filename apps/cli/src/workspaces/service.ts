@@ -27,7 +27,7 @@ export const workspaceFlags = {
   },
 } as const;
 
-/** The workspace service that this command line is about. Throws `Problem` where its address or token is not known. */
+/** The workspace service that this command line is about. Throws `Problem` if its address or token is not known. */
 export function findService({ settings, env }: Context): Remote {
   const said = settings.givenAddress ?? findVariable(workspaceSettings.address, env)?.value;
   if (!said) {

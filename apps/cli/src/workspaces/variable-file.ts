@@ -11,7 +11,7 @@ export interface Assignment {
 
 const NAME = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
 
-/** Reads `NAME=value` lines. Throws `Problem` where there are none. */
+/** Reads `NAME=value` lines. Throws `Problem` if there are none. */
 export function readDotEnv(text: string, file: string): Assignment[] {
   const found = Object.entries(parseEnv(text)).map(([key, value]) => ({ key, value: value ?? '', hcl: false }));
   if (found.length === 0) throw new Problem(`${file} sets no variable`, exitCodes.file);
@@ -30,7 +30,7 @@ function readJson(text: string, file: string): Assignment[] {
   try {
     parsed = parseExact(text);
   } catch {
-    throw new Problem(`${file} is no JSON`, exitCodes.file);
+    throw new Problem(`${file} is not JSON`, exitCodes.file);
   }
   return Object.entries(parsed as object).map(([key, value]) =>
     typeof value === 'string' ? { key, value, hcl: false } : { key, value: exactJson(value), hcl: true },

@@ -59,7 +59,9 @@ export function useMay(paths: readonly string[]): (...either: readonly Need[]) =
   };
 }
 
-/** The rule that refuses a request of this session, and what would have to be written for it; nothing where no rule does. */
+/**
+ * The rule that refuses a request of this session, and what would have to be written for it; nothing if no rule does.
+ */
 export function Why({ refused }: { readonly refused: Refused }) {
   const { transport } = useSession();
   const path = pathOf(refused);

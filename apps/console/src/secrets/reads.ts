@@ -23,7 +23,7 @@ export interface Listing<Info = Readonly<Record<string, unknown>>> {
   readonly key_info?: Readonly<Record<string, Info>>;
 }
 
-/** Lists names with what is said about each; none where there is nothing to list. */
+/** Lists names with what is said about each; none if there is nothing to list. */
 export function useListing<Info = Readonly<Record<string, unknown>>>(path: string): UseQueryResult<Listing<Info>> {
   const { transport } = useSession();
   return useQuery({

@@ -26,7 +26,7 @@ function rank(_value: string, text: string, [label = '']: string[] = []): number
 /** Wait for a pause in typing before asking the service. */
 const pauseMs = 200;
 
-/** All that can be reached, by a few letters of its name. */
+/** Everything that can be reached, by a few letters of its name. */
 export function Palette({
   commands: known,
   find,

@@ -9,7 +9,7 @@ type Purpose = 'sign-in' | 'step-up' | 'add';
 const question = <T>(transport: Transport, purpose: Purpose): Promise<T> =>
   transport.call<T>('POST', '/ui/passkeys/ask', { for: purpose });
 
-/** Has the person show a passkey, and answers what the service checks. Throws where none was shown. */
+/** Has the person show a passkey, and answers what the service checks. Throws if none was shown. */
 export async function askPasskey(transport: Transport, purpose: 'sign-in' | 'step-up'): Promise<object> {
   const options = await question<PublicKeyCredentialRequestOptionsJSON>(transport, purpose);
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);

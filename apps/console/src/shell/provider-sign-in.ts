@@ -50,7 +50,7 @@ export async function proveAtProvider(transport: Transport, provider: string): P
   location.assign(answer.location);
 }
 
-/** What to send to the service where the browser has just come back; undefined where it has not. Both are forgotten. */
+/** What to send to the service where the browser has just come back; undefined if it has not. Both are forgotten. */
 export function takeWhatCameBack(): Record<string, string> | undefined {
   if (location.pathname !== place) return undefined;
   const sent = new URLSearchParams(location.search);

@@ -6,7 +6,7 @@ const slots = 3;
 
 /**
  * Runs something with a stream: with one of the places that all pages of this browser share, for as long as it likes, or,
- * where none is free, for a moment (`lasting` false).
+ * if none is free, for a moment (`lasting` false).
  */
 export async function withSlot<T>(run: (lasting: boolean) => Promise<T>): Promise<T> {
   for (let slot = 0; slot < slots; slot++) {

@@ -110,7 +110,7 @@ async function follow(
   }
 }
 
-/** The next piece; the end where nothing comes for a while. */
+/** The next piece; the end if nothing comes for a while. */
 async function unlessSilent(reader: ReadableStreamDefaultReader<string>): Promise<{ value?: string; done: boolean }> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<{ done: true }>((resolve) => {

@@ -19,7 +19,7 @@ import { Detour, readTarget } from './url';
 /** What the HTTP edge is made of. */
 export interface AppParts {
   readonly handle: (request: Request) => Promise<Outcome>;
-  /** The path of a text with doubled slashes, where they say something; undefined where they do not. */
+  /** The path of a text with doubled slashes, where they say something; undefined if they do not. */
   readonly readBase64: (text: string) => SentPath | undefined;
   readonly rules: RequestRules;
   readonly origins: OriginRules;

@@ -10,7 +10,7 @@ import type { PageSession } from './request';
 export interface ConsoleParts {
   readonly sessions: Sessions;
   /**
-   * What the session of an id may be used for; undefined where it is over. `background`: the page asks by itself, which does
+   * What the session of an id may be used for; undefined if it is over. `background`: the page asks by itself, which does
    * not count as use by its person.
    */
   find(id: string, background: boolean): Promise<PageSession | undefined>;

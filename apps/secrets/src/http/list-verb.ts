@@ -10,13 +10,14 @@ export function methodOf(req: http.IncomingMessage): string {
 /**
  * Teaches an HTTP or HTTPS server the verb LIST, which Node's parser refuses.
  *
- * The parser stops at the S of LIST, so it remains the only judge of where a request begins: its refusal is the signal,
- * the connection gets a fresh parser, and that is fed the same bytes with a verb it knows, which is turned back into LIST
- * before any handler sees it. Connections that never send LIST are not touched. LIST behind a request that is not
- * answered yet is refused like any unknown verb. When the verb itself is split over packets, the letters of the earlier
- * packet are gone, so that a misspelt verb that differs from LIST only in those is taken for LIST.
+ * The parser stops at the S of LIST, so it remains the only judge of where a request begins: its refusal is the signal, the
+ * connection gets a fresh parser, and that is fed the same bytes with a verb it knows, which is turned back into LIST
+ * before any handler sees it. Connections that never send LIST are not touched. LIST behind a request that is not answered
+ * yet is refused like any unknown verb. When the verb itself is split over packets, the letters of the earlier packet are
+ * gone, so that a misspelt verb that differs from LIST only in those is taken for LIST.
  *
- * SCAN is rescued in the same way where the whole word comes in one packet, as every client sends it; else it is refused.
+ * SCAN is rescued in the same way where the whole word comes in one packet, as every client sends it; otherwise it is
+ * refused.
  *
  * Takes over the server's `clientError` listeners and passes all other errors on to them; without any, it answers 400
  * itself. Spec: Cubbyhole.
@@ -63,7 +64,9 @@ interface RescuedVerb {
   readonly bytes: Buffer;
 }
 
-/** The bytes at which the parser stopped in a verb; undefined where it stopped elsewhere, or where nothing may be rescued. */
+/**
+ * The bytes at which the parser stopped in a verb; undefined if it stopped elsewhere, or where nothing may be rescued.
+ */
 function stopped({ code, rawPacket, bytesParsed }: ParseError, socket: RescuedSocket, letter: string) {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined || bytesParsed === undefined) return undefined;
   if (socket._httpMessage || socket[rescued] || !socket.writable) return undefined;

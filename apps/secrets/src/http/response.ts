@@ -59,7 +59,7 @@ function sendStream(
   res.once('close', leave);
 }
 
-/** The body of an outcome; empty where it has none. */
+/** The body of an outcome; empty if it has none. */
 function bodyOf(outcome: Outcome): string | Uint8Array {
   if (outcome.envelope) return outcome.injected ? injected(outcome.envelope) : envelope(outcome.envelope);
   if (outcome.stored !== undefined) return outcome.stored;

@@ -5,7 +5,7 @@ import { maxPathLength, SentPath } from '../kernel/routing/sent-path';
 export interface Target {
   readonly path: SentPath;
   readonly query: URLSearchParams | undefined;
-  /** The query as it was sent; absent where there is none. */
+  /** The query as it was sent; absent if there is none. */
   readonly search?: string;
 }
 

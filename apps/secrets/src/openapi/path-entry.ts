@@ -20,7 +20,7 @@ export interface OperationEntry {
   /** Field parameters in the query. */
   readonly parameters: readonly JsonSchema[];
   readonly request: JsonSchema | undefined;
-  /** The media type of a body that is no JSON of fields. */
+  /** The media type of a body that is not JSON of fields. */
   readonly bodyMedia: string | undefined;
   readonly response: JsonSchema;
   /** Status of a success with a body. */
@@ -156,7 +156,7 @@ function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): Refusal
 
 function bodySchema(input: JsonSchema | undefined, operation: AnyOperation): JsonSchema {
   const schema: JsonSchema = { type: 'object', ...input };
-  // Merging writes may leave out all that is stored or has a default; handlers refuse missing fields all the same.
+  // Merging writes may leave out everything that is stored or has a default; handlers refuse missing fields all the same.
   if (operation.update) delete schema.required;
   if (operation.freeform) schema.additionalProperties = true;
   else delete schema.additionalProperties;

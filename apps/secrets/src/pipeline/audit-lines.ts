@@ -11,7 +11,7 @@ import type { Outcome } from './outcome';
 import type { Request } from './request';
 import type { RequestContext } from './request-context';
 
-/** What the audit lines of a request say of it, as far as it is known. */
+/** The content of a request's audit lines, as far as it is known. */
 export function entryOf({ inputs, audit }: Kernel, request: Request, context: RequestContext): AuditedRequest {
   const { sent } = request;
   const { match, bearer, token, grant, wrapTtlSeconds } = context;
@@ -36,7 +36,7 @@ export function entryOf({ inputs, audit }: Kernel, request: Request, context: Re
   };
 }
 
-/** Writes the request line, or makes ready what the chained table keeps; nothing may have been changed before it is done. */
+/** Writes the request line, or prepares the row of the chained table. Must be done before anything changes. */
 export function requestLine({ audit }: Kernel, entry: AuditedRequest): Promise<void> | undefined {
   return audit.active ? audit.request(entry) : audit.prepare(entry);
 }
@@ -62,7 +62,7 @@ export function responseLine(
   });
 }
 
-/** Writes what a refused or failed request leaves: its request line, if it has none yet, and its response line. */
+/** Writes the lines of a refused or failed request: its request line, if it has none yet, and its response line. */
 export async function failureLines(
   kernel: Kernel,
   request: Request,
@@ -89,7 +89,7 @@ export class ChainedLine {
     private readonly entry: AuditedRequest,
   ) {}
 
-  /** Adds it to the write set of a decision, unless an earlier one took it along. */
+  /** Adds it to the write set of a decision, unless an earlier one has it. */
   join(set: WriteSet): void {
     if (!this.committed) set.audit.push(this.audit.line(this.entry));
   }

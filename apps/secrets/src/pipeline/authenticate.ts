@@ -8,7 +8,7 @@ import { withinCidrs } from '../sdk/token-params';
 import type { Kernel } from './kernel';
 import type { Request } from './request';
 
-/** A caller whose token holds. */
+/** A caller with a valid token. */
 export interface Bearer {
   readonly record: TokenRecord;
   readonly facts: CallerToken;
@@ -21,8 +21,8 @@ export interface Bearer {
 /**
  * Finds out whose token was sent; nothing is counted or changed yet.
  *
- * Undefined where the path asks for no token, or for none was sent where none is needed. Throws `denied` for every other
- * reason alike: no token, an unknown or expired one, one of another namespace, from a forbidden address.
+ * Undefined if the path asks for no token, or for none was sent if none is needed. Throws `denied` for every other reason
+ * alike: no token, an unknown or expired one, one of another namespace, from a forbidden address.
  */
 export async function identify(kernel: Kernel, request: Request, match: RouteMatch): Promise<TokenRecord | undefined> {
   if (match.auth === 'none' || match.auth === 'wrapping') return undefined;
@@ -76,7 +76,7 @@ function reaches(kernel: Kernel, record: TokenRecord, match: RouteMatch): boolea
   return own !== undefined && match.namespace.path.startsWith(own.path);
 }
 
-// Kept on the side: the record is the same object for every request of a token.
+// Cached by record, which is the same object for every request of a token.
 const cache = new WeakMap<TokenRecord, CallerToken>();
 
 /** What handlers see of a token. */

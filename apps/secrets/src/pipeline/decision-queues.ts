@@ -141,7 +141,7 @@ export class DecisionQueues {
     else for (const one of queued) await this.decideTogether(name, queue, [one]);
   }
 
-  /** Undefined where it must be decided in the database. */
+  /** Undefined if it must be decided in the database. */
   private async decideHere(queued: readonly QueuedDecision[]): Promise<DecidedBatch | undefined> {
     const batch = await decideAll(this.options.entries, queued);
     if (batch.hasRefusal && this.options.amongOthers()) return undefined;

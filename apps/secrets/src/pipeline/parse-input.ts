@@ -92,7 +92,7 @@ export class InputParsers {
     return warnings;
   }
 
-  /** The names of the fields that an operation reads; undefined where all fields are its data. */
+  /** The names of the fields that an operation reads; undefined if all fields are its data. */
   declared(operation: AnyOperation): ReadonlySet<string> | undefined {
     return operation.freeform ? undefined : this.of(operation).known;
   }

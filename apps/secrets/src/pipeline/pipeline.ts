@@ -137,7 +137,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   }
 }
 
-/** Where a request leads; undefined where that is nowhere, and another node may have made something there a moment ago. */
+/** Where a request leads; undefined if that is nowhere, and another node may have made something there a moment ago. */
 function knownMatch(kernel: Kernel, { path, verb, namespace }: Request): RouteMatch | undefined {
   try {
     const match = path.locate(kernel.namespaces, kernel.mounts, verb, namespace);

@@ -56,7 +56,7 @@ export class RequestCall implements Call {
       verb,
       this.namespace.path,
     );
-    if (match.mount !== this.match.mount || !match.operation) throw new Error(`${path} is no path of this mount`);
+    if (match.mount !== this.match.mount || !match.operation) throw new Error(`${path} is not a path of this mount`);
     if (destroys) requireStepUp(this.request, match.operation);
     const { access } = this.bearer!;
     if (access.root) return;

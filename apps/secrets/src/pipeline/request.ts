@@ -7,7 +7,7 @@ export interface BodyBounds {
   readonly bytes: number;
   /** Values of any kind, at any depth. */
   readonly values: number;
-  /** Where the body is no JSON of fields. */
+  /** Where the body is not JSON of fields. */
   readonly wholeBody?: WholeBody;
 }
 
@@ -53,9 +53,11 @@ export interface Request {
   /** The version of the answer that the caller has. */
   readonly ifNoneMatch: string | undefined;
   readonly address: string;
-  /** The values of a header, by its name in lower case; undefined where it was not sent. */
+  /** The values of a header, by its name in lower case; undefined if it was not sent. */
   readonly header: (name: string) => readonly string[] | undefined;
-  /** The certificates that the client has shown, as DER: its own first. Throws `invalid` where a proxy sent none as one. */
+  /**
+   * The certificates that the client has shown, as DER: its own first. Throws `invalid` if a proxy sent none as one.
+   */
   readonly certificates: () => readonly Buffer[];
   /** `?help=1`: the path's own description instead of its answer. */
   readonly help: boolean;

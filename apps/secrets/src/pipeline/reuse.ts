@@ -69,7 +69,9 @@ async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): P
   return owner.expiresAtMs === undefined || owner.expiresAtMs >= lease.expiresAtMs;
 }
 
-/** Where a caller's secret lies: the name is a keyed hash over all that it must share with the call that made it. */
+/**
+ * Where a caller's secret lies: the name is a keyed hash over everything that it must share with the call that made it.
+ */
 function entryOf(kernel: Kernel, calling: Calling, key: string): EntryKey | undefined {
   const { bearer, caller, match } = calling;
   // A batch token is in no table: only its entity can be recognised.

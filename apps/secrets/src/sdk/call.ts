@@ -52,7 +52,7 @@ export interface Caller {
   /** Token, entity and group policies together; empty for anonymous callers. */
   readonly policies: readonly string[];
   readonly root: boolean;
-  /** True where the caller's policies grant sudo on the path of this call (root always). */
+  /** True if the caller's policies grant sudo on the path of this call (root always). */
   readonly sudo: boolean;
   /** The peer's address, after trusted proxies. */
   readonly address: string;
@@ -126,13 +126,13 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   /** 0 when the answer is not to be wrapped. */
   readonly wrapTtlSeconds: number;
   /**
-   * The certificates that the client has shown, as DER: its own first, then those it sent along. Nothing of them is verified
-   * but that the client has the key of the first. Throws `invalid` where a proxy sent something else in their place.
+   * The certificates that the client has shown, as DER: its own first, then those it sent along. Nothing of them is
+   * verified but that the client has the key of the first. Throws `invalid` if a proxy sent something else in their place.
    */
   certificates(): readonly Buffer[];
   /**
-   * The text with its identity templates (`{{identity.entity.name}}`) filled from the caller; undefined where one of them
-   * has no value. A text without templates is answered as it is.
+   * The text with its identity templates (`{{identity.entity.name}}`) filled from the caller; undefined if one of them has
+   * no value. A text without templates is answered as it is.
    */
   filled(text: string): string | undefined;
   /** The request was HEAD: see `Operation.answersHead`. */

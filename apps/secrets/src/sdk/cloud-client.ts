@@ -83,7 +83,7 @@ function limited(body: Readable): Readable {
   return through;
 }
 
-/** Why there was no answer; undefined where there was one, or where the call never left. */
+/** Why there was no answer; undefined if there was one, or where the call never left. */
 function unanswered(error: unknown): string | undefined {
   const { name, code } = error as NodeJS.ErrnoException;
   // Refusals come from what has to happen before the call: there is no fault in this service of the provider.

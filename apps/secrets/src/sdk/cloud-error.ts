@@ -21,27 +21,27 @@ const notOurs = new Set([
   'SignatureDoesNotMatch',
   'ExpiredToken',
 ]);
-/** Also said by a proxy whose provider is away. */
+/** A proxy also answers these if it cannot reach the provider. */
 const fromBefore = new Set([502, 503, 504]);
 
 /** How long we do not call an account that throttles us even after the retries of the provider's library. */
 const throttledRestMs = 10_000;
 
-/** The provider's own code of a failed call, such as `NoSuchEntity`; empty where it never answered. */
+/** The provider's own code of a failed call, such as `NoSuchEntity`; empty if it never answered. */
 export function codeOf(error: unknown): string {
   const failed = error as ProviderError;
   if (!failed.$metadata?.httpStatusCode) return '';
   return failed.Code ?? failed.name.replace(/Exception$/, '');
 }
 
-/** True where the provider says that what was named does not exist. */
+/** True if the provider says that the named thing does not exist. */
 export function isGone(error: unknown): boolean {
   return codeOf(error) === 'NoSuchEntity';
 }
 
 /**
- * A failed call as the caller may read it: `<doing>: <Code>: <message>` with the provider's status. A refused request
- * is `invalid` (400); being denied, throttled or not answered is `upstream` (502).
+ * A failed call as shown to the caller: `<doing>: <Code>: <message>` with the provider's status. A refused request is
+ * `invalid` (400); being denied, throttled or not answered is `upstream` (502).
  */
 export function cloudRefusal(doing: string, error: unknown): unknown {
   if (error instanceof Refusal) return error;
@@ -54,7 +54,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   }
   const { httpStatusCode: status = 0, requestId = '' } = failed.$metadata ?? {};
   if (status < 400) {
-    const what = `something that is no answer (${failed.name}, status code: ${status})`;
+    const what = `an unreadable answer (${failed.name}, status code: ${status})`;
     return new Refusal('upstream', `${doing}: the cloud provider answered ${what}`, [], { cause: error });
   }
   const text = `${doing}: ${code}: ${failed.message}\n\tstatus code: ${status}, request id: ${requestId}`;
@@ -64,7 +64,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   return new Refusal(upstream ? 'upstream' : 'invalid', text, [], { cause: error });
 }
 
-/** True where a call was refused at its only attempt: then nothing was made. */
+/** True if a call was refused at its only attempt: then nothing was created. */
 export function wasRefused(error: unknown): boolean {
   const { httpStatusCode: status = 0, attempts = 0 } = ((error as Error).cause as ProviderError)?.$metadata ?? {};
   return attempts === 1 && status >= 400 && status < 500;

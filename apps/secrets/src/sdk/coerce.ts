@@ -29,7 +29,7 @@ export function shown(value: unknown): string {
   return text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`;
 }
 
-/** The print of a value, whole where it is no longer than `most`; else it begins as that does, and is longer. */
+/** The print of a value, whole where it is no longer than `most`; otherwise it begins as that does, and is longer. */
 function printed(value: unknown, most: number): string {
   if (value === null || value === undefined) return '<nil>';
   if (Array.isArray(value)) return series('[', value, (item, left) => printed(item, left), most);
@@ -117,7 +117,7 @@ function durationProblem(text: string): string {
     : `time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
 }
 
-/** Longer texts are no durations; no more of one is looked at. */
+/** Longer texts are not durations; no more of one is looked at. */
 const longestDuration = 100;
 const durationStart = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|[smhd]))*(?:\d+(?:\.\d*)?|\.\d+)([^\d.]*)/;
 const knownUnits = /^(ns|us|µs|μs|ms|[smhd])$/;

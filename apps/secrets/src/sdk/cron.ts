@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 
 /** When something is to happen again and again; times are UTC. */
 export interface Schedule {
-  /** The first time after `ms`; undefined where it never comes. */
+  /** The first time after `ms`; undefined if it never comes. */
   next(ms: number): number | undefined;
 }
 
@@ -20,15 +20,15 @@ const LIMITS = [
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
 /**
- * Reads a cron line of five fields (minute, hour, day of month, month, day of week) or a shorthand such as `@daily`.
- * Lists, ranges, steps and names are understood; where both kinds of day are limited, either will do, as always with
- * cron. Undefined where the text is no such line.
+ * Reads a cron line of five fields (minute, hour, day of month, month, day of week) or a shorthand such as `@daily`. Lists,
+ * ranges, steps and names are understood; where both kinds of day are limited, either will do, as always with cron.
+ * Undefined if the text is not such a line.
  */
 export function parseCron(text: string): Schedule | undefined {
   const line = text.trim();
   const fields = SHORTHAND.test(line) ? [line] : line.split(/\s+/).map(plainField);
   if (fields.includes(undefined) || ![1, LIMITS.length].includes(fields.length)) return undefined;
-  // A field of days that begins with a star is no limit, with any steps.
+  // A field of days that begins with a star means no limit, with any steps.
   const domAndDow = [fields[2], fields[4]].some((field) => field?.startsWith('*'));
   try {
     const cron = new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part', domAndDow });

@@ -24,7 +24,7 @@ import { withoutOuterSlashes } from './path-text';
  */
 export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
-  /** Of a secret that is stored: the fields that decide where it is sent; none where it never leaves. */
+  /** Of a secret that is stored: the fields that decide where it is sent; none if it never leaves. */
   readonly sentTo?: readonly string[];
   /** What it makes of a value: all that the operation learns of it, and what rules about parameters go by. */
   readonly read: Convert<unknown>;

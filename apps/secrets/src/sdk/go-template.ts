@@ -177,7 +177,7 @@ class TemplateParser {
     if (word === undefined || word === '|' || word === ')') throw new TemplateError('missing value for command');
     if (!/^[A-Za-z_]/.test(word) || word === 'true' || word === 'false') {
       const value = this.operand(cursor);
-      if (piped) throw new TemplateError(`${word} is no function to pipe into`);
+      if (piped) throw new TemplateError(`${word} is not a function to pipe into`);
       return value;
     }
     const call = functions[word];

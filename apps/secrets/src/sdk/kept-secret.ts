@@ -15,7 +15,9 @@ export const keepSecret = (secret: string, places: readonly string[]): KeptSecre
   sentTo: digestOf(places),
 });
 
-/** The secret, to be sent to these places. Throws `invalid` where it was sent to others: its owner did not choose these. */
+/**
+ * The secret, to be sent to these places. Throws `invalid` if it was sent to others: its owner did not choose these.
+ */
 export function secretKeptFor(kept: unknown, places: readonly string[]): string {
   if (!isObject(kept) || typeof kept.secret !== 'string' || kept.sentTo !== digestOf(places)) {
     refuse('the configuration changed where this login is checked: log in again');

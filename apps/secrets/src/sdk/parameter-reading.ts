@@ -15,7 +15,7 @@ export interface ReadValue {
 export interface ParameterReading {
   /** Every name the operation has for the parameter of this name, this one first. */
   namesOf(name: string): readonly string[];
-  /** Undefined where the operation reads no such parameter, would refuse the value, or reads a document out of it. */
+  /** Undefined if the operation reads no such parameter, would refuse the value, or reads a document out of it. */
   read(name: string, value: unknown): ReadValue | undefined;
   /** Whether the operation has such a parameter. */
   knows(name: string): boolean;
@@ -32,7 +32,7 @@ interface Reader {
   readonly sameAs?: (parameters: Parameters) => readonly Parameters[];
 }
 
-/** How an operation reads its parameters; undefined where it declares none. */
+/** How an operation reads its parameters; undefined if it declares none. */
 export function readingOf(operation: Reader): ParameterReading | undefined {
   return operation.input && new FieldsReading(operation);
 }

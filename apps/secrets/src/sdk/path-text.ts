@@ -27,7 +27,7 @@ export function pathProblem(text: string): 'unseen' | 'detour' | undefined {
   return simple && !(before === dot && isDots(text, segmentAt, text.length)) ? undefined : 'detour';
 }
 
-/** The segments of a path without its dot segments and doubled slashes; the last is empty where it ends in a slash. */
+/** The segments of a path without its dot segments and doubled slashes; the last is empty if it ends in a slash. */
 export function simplify(path: string): string[] {
   const segments: string[] = [];
   for (const segment of path.split('/')) {

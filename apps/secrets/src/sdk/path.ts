@@ -63,7 +63,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
   /** All body fields are data: none is unrecognised, numbers keep their digits. */
   readonly freeform?: boolean;
-  /** The whole body is the value of a field: it is no JSON of fields. */
+  /** The whole body is the value of a field: it is not JSON of fields. */
   readonly wholeBody?: WholeBody;
   /** Takes bodies larger than the few MiB that every operation takes of a known caller; `freeform` implies it. */
   readonly largeBody?: boolean;
@@ -111,7 +111,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
 
 /** What the kernel sees of an operation. */
 export interface AnyOperation extends Operation<Readonly<Record<string, string>>, z.ZodObject, unknown> {
-  /** How rules about parameters read them; absent where none is declared. */
+  /** How rules about parameters read them; absent if none is declared. */
   readonly reading?: ParameterReading;
 }
 

@@ -18,7 +18,7 @@ export interface DataReply {
   /** The object, or its JSON text in `text`. */
   readonly data: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
-  /** Where it is not the one of a success: for answers that say what of them failed. */
+  /** If it is not the one of a success: for answers that say what of them failed. */
   readonly status?: number;
   /** The handle of the content of `data`; returned with the token that unwraps it. */
   readonly accessor?: string;

@@ -10,7 +10,7 @@ export interface SigningAlgorithm {
   /** As issuers show it. */
   readonly name: string;
   readonly oid: string;
-  /** Null where the algorithm fixes it. */
+  /** Null if the algorithm fixes it. */
   readonly hash: 'sha256' | 'sha384' | 'sha512' | null;
   readonly keyType: 'rsa' | 'ec' | 'ed25519';
   readonly isPss?: true;

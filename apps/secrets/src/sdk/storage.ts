@@ -20,20 +20,22 @@ export interface Storage {
   getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Names directly below `prefix` (empty or ending in `/`), bytewise sorted; folders end in `/`. */
   list(prefix: string, page?: Page): Promise<string[]>;
-  /** Paths below `prefix` of all that lies there, however deep, bytewise sorted; not for calls that have written. */
+  /**
+   * Paths below `prefix` of everything that lies there, however deep, bytewise sorted; not for calls that have written.
+   */
   scan(prefix: string, page?: Page): Promise<string[]>;
   put(key: string, value: string): void;
   delete(key: string): void;
   /** Deletes every key that begins with `prefix`. */
   deletePrefix(prefix: string): void;
   /**
-   * Decides about something, one caller at a time among all nodes: reads, and writes
-   * its result into a separate write set, which is committed before this resolves, and only if nothing that it
-   * read and wrote was changed meanwhile; else it is decided again. `about` is the key that is read first, or a name that
-   * identifies what is changed. `run` may run more than once, so no call to another system belongs inside.
+   * Decides about something, one caller at a time among all nodes: reads, and writes its result into a separate write set,
+   * which is committed before this resolves, and only if nothing that it read and wrote was changed meanwhile; otherwise it
+   * is decided again. `about` is the key that is read first, or a name that identifies what is changed. `run` may run more
+   * than once, so no call to another system belongs inside.
    *
-   * With other nodes around, what this one remembers of several entries may be from different moments. What makes one of another
-   * takes them `asStored`: read and held in the database, which costs round trips then.
+   * With other nodes around, what this one remembers of several entries may be from different moments. What makes one of
+   * another takes them `asStored`: read and held in the database, which costs round trips then.
    */
   transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored?: boolean): Promise<T>;
   /**

@@ -161,7 +161,7 @@ function isBlock(cidr: string): boolean {
   return isIP(address!) !== 0 && (bits === undefined || (/^\d+$/.test(bits) && ipaddr.isValidCIDR(cidr)));
 }
 
-/** True where `address` lies in one of the blocks; an empty list holds all addresses. */
+/** True if `address` lies in one of the blocks; an empty list holds all addresses. */
 export function withinCidrs(address: string, cidrs: readonly string[]): boolean {
   if (cidrs.length === 0) return true;
   if (!ipaddr.isValid(address)) return false;
@@ -207,7 +207,7 @@ export function loginParams(params: TokenParams, config?: unknown): Partial<Logi
   };
 }
 
-/** A login that waited, with what the method gives now. Throws `denied` where it was let in by something else. */
+/** A login that waited, with what the method gives now. Throws `denied` if it was let in by something else. */
 export function loginAfterWait(waited: Login, now: Partial<Login>): Login {
   if (now.demands === undefined || now.demands !== waited.demands) {
     throw new Refusal('denied', 'what this login was checked against has changed: log in again');
@@ -215,7 +215,7 @@ export function loginAfterWait(waited: Login, now: Partial<Login>): Login {
   return { ...waited, ...now };
 }
 
-/** Of all that is not about the token. */
+/** Of everything that is not about the token. */
 function digestOf(params: TokenParams, config: unknown): string {
   const own = Object.entries(params).filter(([name]) => !(name in tokenFields.defaults || name in aliasOf));
   return createHash('sha256')

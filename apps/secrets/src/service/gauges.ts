@@ -59,7 +59,7 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
   });
   new Gauge({
     name: 'secrets_hears_changes',
-    help: '1 while this node is sure to hear what others change; else it answers nothing from memory.',
+    help: '1 while this node is sure to hear what others change; otherwise it answers nothing from memory.',
     registers: [registry],
     collect() {
       this.set(storage.changes.fresh ? 1 : 0);

@@ -179,7 +179,7 @@ const differences: readonly Difference[] = [
     fits: (ours, theirs) => theirs.status === 200 && /^The certificate's Not Before/.test(text(ours)),
   },
   {
-    why: 'a kind of key is no path',
+    why: 'a kind of key is not a path',
     fits: (ours, theirs, { path }) => path.startsWith('keys/generate/') && ours.status === 400 && theirs.status === 404,
   },
   {

@@ -46,7 +46,7 @@ class Side {
     await this.must('POST', 'auth/token/roles/eve', aliases);
   }
 
-  /** Writes a policy; false where it is refused. */
+  /** Writes a policy; false if it is refused. */
   async takes(name: string, text: string, lane: number): Promise<boolean> {
     const policy = text.replaceAll('MOUNT', `m${lane}`).replaceAll('ACCESSOR', this.accessor);
     const answer = await this.speaker.send({

@@ -8,7 +8,7 @@ import { freePort } from '@keystead/testing';
 /** What one of the two servers answered. */
 export interface Answer {
   readonly status: number;
-  /** The parsed body; empty where there was none. */
+  /** The parsed body; empty if there was none. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -57,7 +57,7 @@ export class Speaker {
     });
   }
 
-  /** Like `send`; throws where the answer is no success. */
+  /** Like `send`; throws where the answer is not a success. */
   async must(sent: Sent): Promise<Readonly<Record<string, unknown>>> {
     const { status, body } = await this.send(sent);
     if (status >= 300) throw new Error(`${sent.method} ${sent.path}: ${status} ${JSON.stringify(body)}`);

@@ -60,12 +60,12 @@ describe('OpenSSH', () => {
       'ConnectTimeout=10',
       ...more,
     ].flatMap((one) => ['-o', one]);
-  /** What a program says; undefined where it fails. The service in this process answers meanwhile. */
+  /** What a program says; undefined if it fails. The service in this process answers meanwhile. */
   const said = (program: string, args: readonly string[]) =>
     new Promise<string | undefined>((resolve) => {
       execFile(program, args, { encoding: 'utf8' }, (error, text) => resolve(error ? undefined : text.trim()));
     });
-  /** Logs in with a certificate and says what the command answered; undefined where the server refuses. */
+  /** Logs in with a certificate and says what the command answered; undefined if the server refuses. */
   const login = (certificate: string, command = 'echo in'): Promise<string | undefined> => {
     const args = ['-F', 'none', ...options([`CertificateFile=${file('cert.pub', certificate)}`]), '-i', file('key')];
     return said('ssh', [...args, '-p', `${port}`, `${user}@127.0.0.1`, command]);

@@ -85,7 +85,7 @@ export const differences: readonly Difference[] = [
     fits: (ours, _theirs, request) => text(ours) === 'invalid key version' && /\/v1(\?|$)/.test(request.path),
   },
   {
-    why: 'a source that counts is no parameter that is replaced',
+    why: 'a source that counts is not a parameter that is replaced',
     fits: (ours, theirs, request) => at(request, /^random/) && ours.status === theirs.status && ours.status === 200,
   },
   {
@@ -117,7 +117,7 @@ export const differences: readonly Difference[] = [
       at(request, /^keys\/[^/]+\/import/) && ours.status === 400 && theirs.status === 400,
   },
   {
-    why: 'a text that is no backup gets one text',
+    why: 'a text that is not a backup gets one text',
     fits: (ours, theirs, request) => at(request, /^restore/) && ours.status === 400 && theirs.status === 400,
   },
   {

@@ -44,7 +44,7 @@ const algorithms: Readonly<Record<string, readonly [string, string | null]>> = {
   ed25519: ['1.3.101.112', null],
 };
 
-/** What a certificate says, where it is not what is usual. */
+/** What a certificate says, if it is not what is usual. */
 export interface Wanted {
   readonly commonNames?: readonly string[];
   readonly units?: readonly string[];

@@ -13,7 +13,7 @@ export class ProviderStandIn extends IssuerStandIn {
   readonly clientSecret = 'secret of +/keystead';
   /** Laid over the claims of every ID token; undefined removes one. */
   idClaims: Record<string, unknown> = {};
-  /** What the userinfo address says; undefined where there is none. */
+  /** What the userinfo address says; undefined if there is none. */
   userInfo: Record<string, unknown> | undefined;
   /** What the token address answers instead of tokens. */
   tokenFailure: [number, unknown] | undefined;

@@ -27,7 +27,7 @@ import {
 } from '@peculiar/asn1-x509';
 import { bytes, extension, type Issued, pemOf } from './authority';
 
-/** What a list says, where it is not what is usual. */
+/** What a list says, if it is not what is usual. */
 export interface WantedList {
   readonly fromMs?: number;
   readonly toMs?: number | null;
@@ -116,7 +116,7 @@ export class RevocationStandIn {
   }
 }
 
-/** What an answer says, where it is not what is usual. */
+/** What an answer says, if it is not what is usual. */
 export interface WantedAnswer {
   readonly standing?: 'good' | 'revoked' | 'unknown';
   readonly fromMs?: number;

@@ -29,7 +29,7 @@ const Variables = z.object({
   AGENT_TOKEN: z
     .string()
     .min(1)
-    .regex(/^[\x21-\x7e]+$/, 'is no token')
+    .regex(/^[\x21-\x7e]+$/, 'is not a token')
     .describe('Token of an agent pool. Also as AGENT_TOKEN_FILE, which holds it, and as TFC_AGENT_TOKEN.'),
   AGENT_NAME: z
     .string()
@@ -45,7 +45,7 @@ const Variables = z.object({
     .string()
     .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name')
     .optional()
-    .describe('Name in the certificate of the service, where it is not that of AGENT_ADDRESS.'),
+    .describe('Name in the certificate of the service, if it is not that of AGENT_ADDRESS.'),
   AGENT_CA_FILE: z
     .string()
     .optional()

@@ -50,7 +50,7 @@ export async function fetchTools({ versions, releases }: OwnConfig): Promise<str
   return files;
 }
 
-/** Finds out what this machine offers. Throws NoWorker where it is not enough. */
+/** Finds out what this machine offers. Throws NoWorker if it is not enough. */
 export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   const fetched = await fetchTools(config);
   const given = [...config.binaries, ...fetched];

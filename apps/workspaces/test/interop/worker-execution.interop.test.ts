@@ -38,7 +38,7 @@ const cloud = `terraform {
 describe.each(isolationKinds)('the executor with %s', (kind) => {
   const absent = noTool ?? (kinds.includes(kind) ? undefined : `${kind} does not work here`);
   const it = absent ? test.skip : test;
-  // Where nothing is kept apart there is nothing to show.
+  // If nothing is kept apart there is nothing to show.
   const itApart = kind === 'same-user' ? test.skip : it;
   let executor: Awaited<ReturnType<typeof makeExecutor>>;
   beforeAll(async () => {

@@ -163,7 +163,7 @@ export class Caller {
 
   private forget(request: FuzzRequest): void {
     const { operation } = request;
-    // What something of a thing is asked for may be all that is missing.
+    // What something of a thing is asked for may be everything that is missing.
     if (!operation.template.endsWith('}') && !this.random.chance(forgetsParents)) return;
     const gone = this.known.places.forget(this.pathOf(request));
     if (gone !== undefined) this.known.pools.remove(gone.type, gone.id);

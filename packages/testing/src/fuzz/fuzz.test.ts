@@ -28,7 +28,7 @@ const document = {
   },
 } as unknown as Document;
 
-/** What a segment of a path says; undefined where it says nothing. */
+/** What a segment of a path says; undefined if it says nothing. */
 function segmentOf(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

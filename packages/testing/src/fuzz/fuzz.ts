@@ -40,7 +40,7 @@ interface Moment {
   readonly heapMb: number;
 }
 
-/** What came of it. */
+/** The outcome. */
 export interface FuzzReport {
   readonly sent: number;
   readonly findings: readonly string[];

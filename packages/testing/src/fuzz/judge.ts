@@ -8,7 +8,7 @@ const unanswered: Readonly<Record<NoAnswer, string>> = {
   closed: 'the connection was closed without an answer',
   cut: 'the connection was closed within an answer',
   silent: 'no answer came',
-  malformed: 'what came is no HTTP answer',
+  malformed: 'what came is not an HTTP answer',
 };
 
 /** What is wrong with what a request was answered; undefined when nothing is. The same fault has the same text. */

@@ -16,7 +16,7 @@ export function jsonOf(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** Names that are short and used again and again, so that what is made is also found, changed and fought over. */
+/** A few short names, so that different requests find and change the same objects. */
 export const names: readonly string[] = [
   ...['a', 'b', 'c', 'fuzz-1', 'fuzz-2', 'fuzz-3', 'fuzz_4', 'Upper', 'with.dots', 'default', 'root', '0', 'null'],
   ...['l'.repeat(64), 'new', 'list', 'self'],
@@ -141,7 +141,7 @@ export function oddValue(random: Random): unknown {
   return random.pick(oddThings);
 }
 
-/** Whole bodies that are no documents, or strange ones. */
+/** Whole bodies that are not documents, or strange ones. */
 export function oddBody(random: Random): string | Buffer {
   const make = random.pick(bodies);
   return typeof make === 'function' ? make(random) : make;

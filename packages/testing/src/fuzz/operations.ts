@@ -1,7 +1,7 @@
 import Ajv, { type ValidateFunction } from 'ajv';
 import { type Answer, jsonIn } from './wire';
 
-/** A schema of an OpenAPI 3.0 document, as far as requests are made from it. */
+/** The parts of an OpenAPI 3.0 schema that requests are made from. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -45,7 +45,7 @@ interface Described {
   readonly requestBody?: { readonly content: Readonly<Record<string, Media>> };
   readonly responses: Readonly<Record<string, Response>>;
 }
-/** What of an OpenAPI document is read. */
+/** The parts of an OpenAPI document that are read. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
@@ -64,8 +64,8 @@ export interface Operation {
 }
 
 /**
- * How schemas are compiled that a few answers are held against: that costs more than holding them does, so it is not made
- * shorter, and what a schema may be is the business of the validators of documents.
+ * Options that compile a schema quickly: few answers are checked against each, so compiling costs more than checking.
+ * Validators of documents check the schemas themselves.
  */
 export const briefly = {
   strict: false,
@@ -93,7 +93,7 @@ export class Operations {
   readonly meant: ReadonlySet<number>;
   private readonly sameTests = new Map<string, ValidateFunction>();
   private readonly ajv = new Ajv(briefly);
-  /** By what is announced: one for each operation and status that does not share its description. */
+  /** Validators by response description, which several operations and statuses may share. */
   private readonly tests = new Map<Schema, ValidateFunction>();
 
   /** `faults` are statuses from 500 that an operation answers on purpose, by its name. */
@@ -115,7 +115,7 @@ export class Operations {
     return this.document.components?.schemas?.[schema.$ref.split('/').at(-1)!] ?? {};
   }
 
-  /** Why a body is not what the operation announces for a status; undefined when it is. */
+  /** Why a body does not match the operation's description of a status; undefined if it does. */
   misfit(operation: Operation, answer: Answer): string | undefined {
     const { status, body } = answer;
     const announced = this.announced(operation, status);
@@ -129,14 +129,14 @@ export class Operations {
     const { schema } = response.content[media]!;
     if (schema === undefined || !/json$/.test(media)) return undefined;
     const read = jsonIn(answer);
-    if (read === undefined) return 'a body that is no JSON';
+    if (read === undefined) return 'a body that is not JSON';
     const test = this.test(schema, `${pointer}/content/${escaped(media)}/schema`);
     if (test(read.value)) return undefined;
     const error = test.errors?.find(({ keyword }) => keyword !== 'anyOf') ?? test.errors?.[0];
     return `body: ${error?.instancePath || '/'} ${error?.message ?? ''}`;
   }
 
-  /** The type of the resource that an operation shows; undefined where it shows none. */
+  /** The type of the resource that an operation shows; undefined if it shows none. */
   typeShown(operation: Operation): string | undefined {
     const media = Object.values(this.announced(operation, 200)?.response.content ?? {})[0];
     const typeIn = (given: Schema | undefined, depth: number): string | undefined => {

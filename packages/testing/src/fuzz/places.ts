@@ -29,7 +29,7 @@ export class Places {
   constructor(
     operations: Operations,
     private readonly never: ReadonlySet<string>,
-    /** Called with the values of parameters that are no ids and no names, such as the secrets of links. */
+    /** Called with the values of parameters that are not ids and no names, such as the secrets of links. */
     private readonly seen: (parameter: string, value: string) => void = () => undefined,
   ) {
     for (const { template } of operations.all) {

@@ -11,7 +11,9 @@ export class Pools {
   private readonly pools = new Map<string, Few>();
   private readonly plainNames = new Map<string, string>();
 
-  /** `never` is what must not be sent again: what would end the caller itself. `origin` precedes paths in links. */
+  /**
+   * `never` holds values that must not be sent again, because they would end the caller. `origin` precedes paths in links.
+   */
   constructor(
     private readonly never: ReadonlySet<string>,
     private readonly places: Places,
@@ -36,7 +38,7 @@ export class Pools {
     return this.pools.get(pool)?.pick(random);
   }
 
-  /** Takes up what an answer tells. */
+  /** Collects the values in an answer. */
   harvest(value: unknown): void {
     this.walk(value, '', 0);
   }
@@ -67,7 +69,7 @@ export class Pools {
     let plain = this.plainNames.get(key);
     if (plain === undefined) {
       plain = key.replaceAll('-', '_');
-      // Names that callers made up are no end of names.
+      // Names made up by callers would grow without limit.
       if (this.plainNames.size < 2000) this.plainNames.set(key, plain);
     }
     if (this.pools.size < 3000 || this.pools.has(plain)) this.add(plain, value);

@@ -11,7 +11,7 @@ export interface RawCase {
   readonly exactly?: readonly number[];
 }
 
-/** What raw cases are made of. */
+/** The material of raw cases. */
 export interface RawParts {
   readonly host: string;
   /** A path that is answered 200 to any caller, and one that is answered 404. */
@@ -292,7 +292,7 @@ function cutShort(random: Random, bytes: Buffer): Made {
 
 function changed(random: Random, bytes: Buffer): Made {
   const copy = Buffer.from(bytes);
-  // Behind the verb: what a request writes to, it would also have written to unchanged.
+  // Only after the verb: then the changed request writes to nothing but what the unchanged one would have.
   for (let i = 1 + random.below(3); i > 0; i--) copy[8 + random.below(copy.length - 8)] = random.below(256);
   return whole(copy, 3);
 }

@@ -230,7 +230,7 @@ const plain = (text: string) => Buffer.from(text).toString();
 /** A text as a header may hold it: nothing that would end the line. */
 const headerText = (text: string) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '?').trim();
 
-/** The bytes of the body; undefined where there is none. */
+/** The bytes of the body; undefined if there is none. */
 function bodyOf({ body }: FuzzRequest): Buffer | undefined {
   if (body === undefined) return undefined;
   if ('bytes' in body) return Buffer.from(body.bytes as string);

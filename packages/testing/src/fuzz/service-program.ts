@@ -5,7 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fromSource } from '../from-source';
 
-/** The main program of a service in a separate process, which reaches this machine only. */
+/** The main program of a service in a separate process, without access to other machines. */
 export interface ServiceProgram {
   readonly url: string;
   readonly pid: number;
@@ -13,7 +13,7 @@ export interface ServiceProgram {
   readonly folder: string;
   /** Log lines at `error` or above, and everything on the error stream. */
   readonly complaints: readonly string[];
-  /** What it warned of, and how often. */
+  /** Its warnings, with how often each occurred. */
   readonly warnings: ReadonlyMap<string, number>;
   readonly running: boolean;
   stop(): Promise<void>;
@@ -22,7 +22,7 @@ export interface ServiceProgram {
 /** Are all lines of the log at `info` or below? */
 const isOrdinary = (lines: string): boolean => !/"level":"(?:warn|error|fatal)"|(?:^|\n)(?!\{|$)/.test(lines);
 
-/** What a line warns of, without what differs from time to time. */
+/** The warning in a line, without the parts that vary. */
 const warningIn = (line: string): string =>
   `${/"msg":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1]} ${/"message":"([^"\\]{0,80})/.exec(line)?.[1] ?? ''}`
     .replace(/[0-9a-f]{8,}|\d+/g, '#')
@@ -64,7 +64,7 @@ export async function startServiceProgram(main: string, env: Record<string, stri
       const text = begun + piece;
       const end = text.lastIndexOf('\n') + 1;
       begun = text.slice(end);
-      // A line for every request says nothing: whole pieces of such lines are not taken apart.
+      // Request lines are not interesting: pieces that consist of them are not parsed.
       const whole = text.slice(0, end);
       if (url === undefined || !isOrdinary(whole)) for (const line of whole.split('\n').slice(0, -1)) lookAt(line);
     });

@@ -8,7 +8,7 @@ export interface Answer {
   readonly body: Buffer;
 }
 
-/** What a request was met with when it was not an answer: `cut` is the beginning of one. */
+/** What came instead of an answer; `cut` is an incomplete one. */
 export type NoAnswer = 'closed' | 'cut' | 'silent' | 'malformed';
 
 const read = new WeakMap<Answer, { value: unknown } | null>();
@@ -81,7 +81,7 @@ export class Wire {
     this.socket.destroy();
   }
 
-  /** Bytes that came and belong to no answer that was asked for. */
+  /** Bytes that arrived and belong to no expected answer. */
   get surplus(): Buffer {
     return this.buffer;
   }
@@ -101,7 +101,7 @@ export class Wire {
     if (read === 'malformed') this.finish('malformed');
     else if (read !== undefined) {
       this.buffer = this.buffer.subarray(read.length);
-      // An answer before the answer, such as 100, is not what was waited for.
+      // An interim answer, such as 100, is not the answer.
       if (read.answer.status < 200) this.settle();
       else this.finish(read.answer);
     } else if (this.closed) this.finish(this.buffer.length === 0 ? 'closed' : 'cut');
@@ -137,7 +137,7 @@ function readAnswer(
     headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
   }
   const start = headEnd + 4;
-  // What could not be read as HEAD is refused with a text.
+  // A HEAD request that could not be read is refused with a body.
   const bodiless = head && !(status === 400 && bytes.length > start);
   if (bodiless || status < 200 || status === 204 || status === 304) {
     return { answer: { status, headers, body: nothing }, length: start };

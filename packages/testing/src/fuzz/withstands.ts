@@ -54,7 +54,7 @@ const sealKey = '07'.repeat(32);
 
 /** Declares the test that a service withstands made-up requests: a few thousand always, a million with --long. */
 export function withstandsMadeUpRequests(subject: FuzzSubject): void {
-  // Only here: programs that are no tests import this package as well, and Jest's functions refuse to be loaded there.
+  // Only here: programs that are not tests import this package as well, and Jest's functions refuse to be loaded there.
   const { afterAll, beforeAll, describe, expect, it }: typeof import('@jest/globals') = require('@jest/globals');
   const { name } = subject;
   describe(`made-up requests to the ${name} service`, () => {

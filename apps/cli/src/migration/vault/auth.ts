@@ -5,12 +5,12 @@ import type { CarriedMount } from './mounts';
 import type { Data } from './server';
 
 interface MethodConfig {
-  /** Where it is; else at `config`. */
+  /** Where it is; otherwise at `config`. */
   readonly path?: string;
   /** By fields that are shown: the secret that belongs to them, and is not. */
   readonly hidden: Readonly<Record<string, string>>;
   readonly besides?: Data;
-  /** What is shown and is no setting here. */
+  /** What is shown and is not a setting here. */
   readonly ignored?: readonly string[];
   readonly isUnset?: (here: Data) => boolean;
   /** It cannot be written without its secret. */

@@ -9,7 +9,7 @@ export interface Carried {
   readonly path: string;
   /** What the other server says of it. */
   readonly there: Data;
-  /** Fields of `there` that are no settings. */
+  /** Fields of `there` that are not settings. */
   readonly ignored?: readonly string[];
   /** What is written besides. */
   readonly besides?: Data;
@@ -18,8 +18,8 @@ export interface Carried {
 }
 
 /**
- * Takes settings over where there are none here, and compares what came of it: what this service does not know or will
- * not have is named. True where they were written, or would be.
+ * Takes settings over if there are none here, and compares the outcome: what this service does not know or will not have is
+ * named. True if they were written, or would be.
  */
 export async function carry(
   place: NamespacePair,

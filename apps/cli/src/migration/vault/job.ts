@@ -3,7 +3,7 @@ import { Refused } from '../refused';
 import type { Report } from '../report';
 import type { Data, SecretsServer } from './server';
 
-/** One import of a server of secrets: from, to, whether to write, and what came of it. */
+/** One import of a server of secrets: from, to, whether to write, with its outcome. */
 export interface VaultImport {
   readonly from: SecretsServer;
   readonly to: SecretsServer;

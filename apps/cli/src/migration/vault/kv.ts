@@ -96,7 +96,7 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
   const valueAt = async (side: SecretsServer, version: string | number) =>
     (await side.find(`${mount}data/${path}`, { version: String(version) }))?.data;
   if (!there.versions[newest]) {
-    // An earlier run may have been interrupted while it passed over numbers: then all that is here is empty.
+    // An earlier run may have been interrupted while it passed over numbers: then everything that is here is empty.
     for (const number of Object.keys(ours.versions)) {
       const own = await valueAt(place.to, number);
       if (!isEmpty(own)) return `version ${newest}, the newest here, is gone there: delete it here to copy it again`;

@@ -63,7 +63,7 @@ export class SecretsServer {
     return new SecretsServer({ ...this.settings, namespace }, this.agent);
   }
 
-  /** What is at a path; undefined where there is nothing, or nothing of the kind. */
+  /** What is at a path; undefined if there is nothing, or nothing of the kind. */
   async find(path: string, query: Record<string, string> = {}): Promise<Data | undefined> {
     return (await this.ask('GET', path, { query, absent: ABSENT }))?.data ?? undefined;
   }
@@ -73,7 +73,7 @@ export class SecretsServer {
     for (let after = '', first: string | undefined; ; ) {
       const query = { list: 'true', limit: `${PAGE}`, ...(after ? { after } : {}) };
       const keys = (await this.find(path, query))?.keys ?? [];
-      if (!Array.isArray(keys)) throw new Problem(`${this.name}: the names at ${path} are no list`);
+      if (!Array.isArray(keys)) throw new Problem(`${this.name}: the names at ${path} are not a list`);
       // A server that takes no notice of pages answers the same names again.
       if (keys.length === 0 || String(keys[0]) === first) return;
       first = String(keys[0]);
@@ -125,7 +125,7 @@ export class SecretsServer {
       throw refused;
     }
     if (said !== '' && !answer) {
-      throw new Problem(`${what}: the answer is no JSON: is this a server of secrets?`, exitCodes.unreachable);
+      throw new Problem(`${what}: the answer is not JSON: is this a server of secrets?`, exitCodes.unreachable);
     }
     return answer;
   }

@@ -17,7 +17,7 @@ interface Furnished {
   readonly methods: readonly CarriedMount[];
 }
 
-/** Copies a server of secrets with everything below its namespace. Throws `Problem` where one of both cannot be used. */
+/** Copies a server of secrets with everything below its namespace. Throws `Problem` if one of both cannot be used. */
 export async function importVault(job: VaultImport): Promise<void> {
   for (const side of [job.from, job.to]) await checkToken(side);
   const furnished: Furnished[] = [];
@@ -45,7 +45,7 @@ async function furnish(place: NamespacePair, furnished: Furnished[]): Promise<vo
   }
 }
 
-/** The counterpart of a namespace, made where there is none. */
+/** The counterpart of a namespace, made if there is none. */
 async function namespaceHere(place: NamespacePair, name: string): Promise<NamespacePair> {
   const { job, from, to } = place;
   const path = `sys/namespaces/${name}`;

@@ -12,7 +12,7 @@ export interface FieldRow {
   readonly id: number;
   readonly name: string;
   readonly value: string;
-  /** What it was, where that is no text: it stays so unless it is changed. */
+  /** What it was, where that is not a text: it stays so unless it is changed. */
   readonly was?: unknown;
 }
 
@@ -22,7 +22,7 @@ const emptyRow = (besides: readonly FieldRow[]): FieldRow => ({
   value: '',
 });
 
-/** Fields as rows, with an empty one where there are none. */
+/** Fields as rows, with an empty one if there are none. */
 export function rowsOf(fields: Fields): FieldRow[] {
   const rows = Object.entries(fields).map(([name, value], id) => ({ id, name, value: textOf(value), was: value }));
   return rows.length === 0 ? [emptyRow(rows)] : rows;
@@ -113,7 +113,7 @@ export function FieldEditor({
 
 const noObject = 'This is not a JSON object.';
 
-/** All fields as one text; the form is not sent while it is no JSON object. */
+/** All fields as one text; the form is not sent while it is not a JSON object. */
 function JsonEditor({
   rows,
   onChange,

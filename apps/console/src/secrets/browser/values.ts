@@ -8,7 +8,7 @@ import { encodedPath } from '../reads';
 /** Fields of a secret. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** A version of a secret; `data` is null where it was deleted or destroyed. */
+/** A version of a secret; `data` is null if it was deleted or destroyed. */
 export interface Secret {
   readonly data: Fields | null;
   readonly version?: number;

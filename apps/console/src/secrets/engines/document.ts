@@ -45,13 +45,13 @@ export interface Field {
   readonly fallback: unknown;
 }
 
-/** A path below a mount, with all that can be done there. */
+/** A path below a mount, with everything that can be done there. */
 export interface EnginePath {
   /** Below the mount, with its parameters in braces; empty for the mount itself. */
   readonly pattern: string;
   readonly description: string;
   readonly parameters: readonly string[];
-  /** Fields of what is written; undefined where nothing can be. */
+  /** Fields of what is written; undefined if nothing can be. */
   readonly write:
     | { readonly summary: string; readonly fields: readonly Field[]; readonly anything: boolean }
     | undefined;
@@ -165,7 +165,7 @@ function parsed(name: string, text: string): unknown {
   try {
     return parseExact(text);
   } catch {
-    throw new Error(`${name} is no JSON`);
+    throw new Error(`${name} is not JSON`);
   }
 }
 
@@ -185,7 +185,7 @@ export function typedOf(fields: readonly Field[], data: Readonly<Record<string, 
   return typed;
 }
 
-/** The parameters of a pattern as a path has them: `creds/{name}` and `creds/ops`. Undefined where it has another form. */
+/** The parameters of a pattern as a path has them: `creds/{name}` and `creds/ops`. Undefined if it has another form. */
 export function namesIn(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const wanted = pattern.split('/');
   const given = path.split('/');

@@ -16,7 +16,7 @@ import { collectionsOf, labelOf, settingsOf } from './collections';
 import { type Document, namesIn, placesOf } from './document';
 import { PlaceForm } from './place';
 
-/** One engine or auth method: all that it declares, each with its form. */
+/** One engine or auth method: everything that it declares, each with its form. */
 export function MountPage() {
   const { mount: at = '', tab: asked, name, create, place: chosen, at: below } = useAddress('/engines/mount');
   const { transport } = useSession();

@@ -82,7 +82,7 @@ function RootToken() {
   );
 }
 
-/** The token, which is encoded by a one-time pad; undefined where the two do not belong together. */
+/** The token, which is encoded by a one-time pad; undefined if the two do not belong together. */
 function undisguised(encoded: string, otp: string): string | undefined {
   const bytes = atob(encoded.replace(/-/g, '+').replace(/_/g, '/'));
   if (bytes.length !== otp.length) return undefined;

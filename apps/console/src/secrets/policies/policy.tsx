@@ -26,7 +26,7 @@ path "secret/data/team/*" {
 }
 `;
 
-/** The line that a refusal names; undefined where it names none. */
+/** The line that a refusal names; undefined if it names none. */
 const lineIn = (message: string): number | undefined => {
   const [, line] = /(?:line |At |:)(\d+)(?::\d+)?/.exec(message) ?? [];
   return line === undefined ? undefined : Number(line);

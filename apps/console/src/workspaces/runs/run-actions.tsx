@@ -10,7 +10,7 @@ interface Verb {
   readonly label: string;
   readonly question: string;
   readonly kind?: 'primary' | 'danger';
-  /** Why it cannot be done now; undefined where it can. */
+  /** Why it cannot be done now; undefined if it can. */
   readonly forbidden: string | undefined;
 }
 

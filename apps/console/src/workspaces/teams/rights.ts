@@ -56,7 +56,7 @@ const implied: readonly (readonly [string, readonly string[]])[] = [
   ['read-projects', ['read-workspaces']],
 ];
 
-/** The right that gives another one without its being ticked; undefined where none does. */
+/** The right that gives another one without its being ticked; undefined if none does. */
 export function givenBy(right: string, has: (right: string) => boolean): string | undefined {
   return implied.find(([from, rights]) => rights.includes(right) && has(from))?.[0];
 }

@@ -19,7 +19,7 @@ export function NewSecret({
   readonly title: string;
   readonly label: string;
   readonly action: string;
-  /** The attribute that is refused where the text is no good. */
+  /** The attribute that is refused where the text is not a good. */
   readonly attribute: string;
   readonly hint: string;
   /** Of a text that is longer than a line. */

@@ -22,7 +22,7 @@ export function checkTemplate(template: string): void {
   if (template !== '') named(template, { DisplayName: 'a', RoleName: 'b' }, 0);
 }
 
-/** A name for what is made. Throws `invalid` where a template makes one that no cluster takes. */
+/** A name for what is made. Throws `invalid` if a template makes one that no cluster takes. */
 export function accountName(template: string, displayName: string, roleName: string, nowMs: number): string {
   const plain = (text: string) =>
     text

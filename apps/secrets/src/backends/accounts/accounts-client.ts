@@ -40,7 +40,7 @@ export class AccountsClient {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Makes an object. Throws `invalid` with what the cluster says where it does not want it. */
+  /** Makes an object. Throws `invalid` with what the cluster says if it does not want it. */
   async create(config: AccountsConfig, object: ClusterObject, body: object): Promise<void> {
     const { status, json } = await this.call(config, 'POST', pathOf(object), body);
     if (status !== 201)

@@ -11,27 +11,27 @@ import type { Storage } from '../../sdk/storage';
 
 const fields = recordFields({
   kubernetes_host: [string().describe('Address of the cluster’s API.'), ''],
-  kubernetes_ca_cert: [string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'), ''],
+  kubernetes_ca_cert: [string().describe('CA certificates (PEM) of the API; if empty, those of the service’s own pod.'), ''],
   service_account_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token of the account that makes accounts; else that of the own pod. Never shown.',
+      'Token of the account that makes accounts; by default that of the service’s own pod. Never shown.',
     ),
     '',
   ],
-  disable_local_ca_jwt: [bool().describe('Use neither certificates nor token of the own pod.'), false],
+  disable_local_ca_jwt: [bool().describe('Do not use the certificates and token of the service’s own pod.'), false],
 });
 
-/** How the cluster is called, as stored. */
+/** The stored settings for calls to the cluster. */
 export type AccountsConfig = z.output<typeof fields.input>;
 const config = single('config', fields.input);
 
-/** How the cluster is called. Throws `invalid` where that is not configured. */
+/** The settings for calls to the cluster. Throws `invalid` if there are none. */
 export const configInForce = (storage: Storage): Promise<AccountsConfig> =>
   config.require(storage, 'could not load backend configuration');
 
-/** How the cluster is called. */
+/** The settings for calls to the cluster. */
 export const configPath = path('config', {
-  summary: 'Which cluster accounts are made in, and how it is called.',
+  summary: 'The cluster in which accounts are made, and how to call it.',
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration, without the token in it.',
@@ -45,7 +45,7 @@ export const configPath = path('config', {
     },
   },
   write: {
-    summary: 'Configure the engine; what is left out stays.',
+    summary: 'Configure the engine; fields left out keep their values.',
     operationId: 'configure',
     update: 'merge',
     defaults: fields.defaults,
@@ -65,7 +65,7 @@ export const configPath = path('config', {
     },
   },
   delete: {
-    summary: 'Forget the configuration.',
+    summary: 'Delete the configuration.',
     operationId: 'delete-configuration',
     run({ storage }) {
       config.delete(storage);

@@ -100,10 +100,10 @@ export const credsPath = (client: AccountsClient) =>
         'Make a token; where the role says so with an account, its binding and its role, which end with the lease.',
       operationId: 'generate-credentials',
       input: z.object({
-        kubernetes_namespace: string().optional().describe('The namespace; else the only one of the role.'),
+        kubernetes_namespace: string().optional().describe('The namespace; otherwise the only one of the role.'),
         cluster_role_binding: bool().optional().describe('Bind the account in the whole cluster.'),
-        ttl: duration().optional().describe('How long the token is valid; else as the role says.'),
-        audiences: commaList().optional().describe('Audiences of the token; else as the role says.'),
+        ttl: duration().optional().describe('How long the token is valid; otherwise as the role says.'),
+        audiences: commaList().optional().describe('Audiences of the token; otherwise as the role says.'),
       }),
       output: z.object({
         service_account_name: z.string(),

@@ -16,8 +16,8 @@ const fields = recordFields({
     '',
   ],
   token_max_ttl: [duration().describe('How long tokens are valid at most; 0: as the mount says.'), 0],
-  token_default_ttl: [duration().describe('How long they are valid, where nothing is asked; 0: as the mount says.'), 0],
-  token_default_audiences: [commaList().describe('Audiences of tokens, where none are asked for.'), []],
+  token_default_ttl: [duration().describe('How long they are valid, if nothing is asked; 0: as the mount says.'), 0],
+  token_default_audiences: [commaList().describe('Audiences of tokens, if none are asked for.'), []],
   service_account_name: [string().describe('An account that is there: its tokens are made.'), ''],
   kubernetes_role_name: [string().describe('Or a role that is there: accounts are made and bound to it.'), ''],
   generated_role_rules: [
@@ -72,7 +72,7 @@ export function rulesOf(text: string): readonly object[] {
   return rules;
 }
 
-/** Whether the labels of a namespace fit the role. Throws `invalid` for a text that is no selector. */
+/** Whether the labels of a namespace fit the role. Throws `invalid` for a text that is not a selector. */
 export const namespaceSelector = (text: string) =>
   labelSelector(text, (why) =>
     refuse(

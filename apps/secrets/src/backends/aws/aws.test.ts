@@ -82,7 +82,7 @@ describe('login by a signed request', () => {
     [{ sts_region: 'a/b' }, 'sts_region must be'],
     [{ sts_region: 'eu-west-1', use_sts_region_from_client: true }, 'exclude each other'],
     [{ max_retries: 21 }, 'max_retries must be between'],
-    [{ allowed_sts_header_values: 'a b' }, 'is no name of a header'],
+    [{ allowed_sts_header_values: 'a b' }, 'is not a name of a header'],
     [{ iam_server_id_header_value: 'ä' }, 'must be printable ASCII'],
     [{ role_arn: arn('role/x') }, 'role_arn is not built'],
     [{ identity_token_audience: 'x' }, 'identity_token_audience is not built'],

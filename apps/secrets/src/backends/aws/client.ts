@@ -11,8 +11,8 @@ import { refuseFields } from './refused-fields';
 
 const fields = recordFields({
   access_key: [header().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'), ''],
-  iam_endpoint: [string().describe('Address of the identity API, where it is not the provider’s own.'), ''],
-  sts_endpoint: [string().describe('Address of the token service; else requests must be for the provider’s own.'), ''],
+  iam_endpoint: [string().describe('Address of the identity API, if it is not the provider’s own.'), ''],
+  sts_endpoint: [string().describe('Address of the token service; otherwise requests must be for the provider’s own.'), ''],
   sts_region: [string().describe('Region whose token service requests must be for; empty is the global one.'), ''],
   use_sts_region_from_client: [bool().describe('Requests may be for the token service of any region.'), false],
   iam_server_id_header_value: [
@@ -40,7 +40,7 @@ const client = configuration('config/client', fields.input);
 /** The same with the generation by which clients are kept. */
 export type AskedClient = AwsClient & { readonly generation: string };
 
-/** How AWS is asked now; where nothing was said, at its own addresses and with no key. */
+/** How AWS is asked now; if nothing was said, at its own addresses and with no key. */
 export async function clientInForce(storage: Storage): Promise<AskedClient> {
   const { value, generation } = await client.inForce(storage);
   return { ...(value ?? fields.defaults), generation };
@@ -82,7 +82,7 @@ export const clientPath = path('config/client', {
       }
       if (given.max_retries < -1 || given.max_retries > 20) refuse('max_retries must be between -1 and 20');
       const odd = given.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));
-      if (odd !== undefined) refuse(`allowed_sts_header_values: ${JSON.stringify(odd)} is no name of a header`);
+      if (odd !== undefined) refuse(`allowed_sts_header_values: ${JSON.stringify(odd)} is not a name of a header`);
       if (/[^\x20-\x7e]/.test(given.iam_server_id_header_value)) {
         refuse('iam_server_id_header_value must be printable ASCII');
       }

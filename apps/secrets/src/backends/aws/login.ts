@@ -29,7 +29,7 @@ export const loginPath = (parts: AwsParts) =>
     write: {
       summary: 'Ask the token service who signed the request, and answer a token of this service.',
       input: z.object({
-        role: anyCase(string()).optional().describe('Name of the role; else that of the user or role of AWS.'),
+        role: anyCase(string()).optional().describe('Name of the role; otherwise that of the user or role of AWS.'),
         iam_http_request_method: anyCase(string()).optional().describe('POST.'),
         iam_request_url: base64Text('iam_request_url').optional().describe('Address the request is for, in base64.'),
         iam_request_body: base64Text('iam_request_body').optional().describe('Body of the request, in base64.'),
@@ -133,8 +133,8 @@ function admits(role: AwsRole, { id, canonical, full }: Who): boolean {
 }
 
 /**
- * The ARN with its path, by which wildcards are compared: sessions do not say it. Empty where the role has no wildcard, and
- * so no need for it.
+ * The ARN with its path, by which wildcards are compared: sessions do not say it. Empty if the role has no wildcard, and so
+ * no need for it.
  */
 async function fullArn(
   { principals }: AwsParts,

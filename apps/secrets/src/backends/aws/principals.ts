@@ -26,8 +26,8 @@ export class Principals {
   constructor(private readonly parts: OutsideParts) {}
 
   /**
-   * What the identity API knows of a principal. Throws `invalid` where there is no key, or the one it finds is another’s,
-   * and as the API refuses.
+   * What the identity API knows of a principal. Throws `invalid` if there is no key, or the one it finds is another’s, and
+   * as the API refuses.
    */
   async find(config: AskedClient, wanted: Principal): Promise<KnownPrincipal> {
     const arn = canonicalArn(wanted);

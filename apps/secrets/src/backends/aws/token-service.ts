@@ -24,7 +24,7 @@ export class TokenService {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Who signed a request. Throws `denied` where the service rejects the signature, `upstream` while it is away. */
+  /** Who signed a request. Throws `denied` if the service rejects the signature, `upstream` while it is away. */
   async ask(request: SignedRequest, config: AwsClient): Promise<CallerIdentity> {
     const endpoint = endpointOf(request.host, config);
     await this.throttle.take();
@@ -38,7 +38,7 @@ export class TokenService {
     if (status === 429 || status >= 500) throw new Refusal('upstream', `${who} answered ${status}`);
     if (status !== 200) throw new Refusal('denied', `${who} did not accept the signature: it answered ${status}`);
     const found = json === undefined ? fromXml(bytes.toString('utf8')) : fromJson(json);
-    if (!found) throw new Refusal('upstream', `${who} answered something that is no identity`);
+    if (!found) throw new Refusal('upstream', `${who} answered something that is not an identity`);
     return found;
   }
 }

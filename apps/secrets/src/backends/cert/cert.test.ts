@@ -83,7 +83,7 @@ describe('login with a certificate', () => {
     [
       'a broken one',
       { certificate: authority.pem.replace(/\n[^-]{20}/, '\nAAAAAAAAAAAAAAAAAAAA') },
-      'failed to parse certificate: it is no X.509',
+      'failed to parse certificate: it is not an X.509',
     ],
     [
       'one for servers',
@@ -93,8 +93,8 @@ describe('login with a certificate', () => {
     ['a weak key', { certificate: makeRoot('weak', { kind: 'RSA-1024' }).pem }, 'number 1 of certificate has a key'],
     ['too many', { certificate: authority.pem.repeat(101) }, 'there are more than 100'],
     ['no such extension', { required_extensions: ['x'] }, 'number 1 of required_extensions'],
-    ['an extension that is no id', { required_extensions: ['1.2.3:a', '1..2:b'] }, 'number 2 of required_extensions'],
-    ['metadata that is no id', { allowed_metadata_extensions: ['a.b'] }, 'number 1 of allowed_metadata_extensions'],
+    ['an extension that is not an id', { required_extensions: ['1.2.3:a', '1..2:b'] }, 'number 2 of required_extensions'],
+    ['metadata that is not an id', { allowed_metadata_extensions: ['a.b'] }, 'number 1 of allowed_metadata_extensions'],
     ['ttl above max', { token_ttl: '2h', token_max_ttl: '1h' }, "'token_ttl' cannot be greater"],
   ])('refuses a role with %s', async (_what, fields, text) => {
     const { body } = await role('bad', fields).expect(400);
@@ -422,7 +422,7 @@ describe('login with a certificate that a proxy has seen', () => {
 
   it('refuses values that are not certificates, and values sent twice', async () => {
     const { body } = await secrets.as(undefined, { 'X-Client-Cert': 'x' }).write('auth/cert/login').expect(400);
-    expect(body.errors).toEqual(['x-client-cert is no certificate (PEM, URL-encoded)']);
+    expect(body.errors).toEqual(['x-client-cert is not a certificate (PEM, URL-encoded)']);
     const escaped = encodeURIComponent(web.pem);
     const twice = await tls.send('auth/cert/login', undefined, { headers: { 'x-client-cert': [escaped, escaped] } });
     expect([twice.status, twice.body.errors]).toEqual([400, ['x-client-cert was sent more than once']]);

@@ -34,7 +34,7 @@ export interface Certificate {
   /** The same to compare with names that were written by others, see `nameKey`. */
   readonly subjectName: string;
   readonly issuerName: string;
-  /** The innermost one of the subject; empty where there is none. */
+  /** The innermost one of the subject; empty if there is none. */
   readonly commonName: string;
   readonly organizationalUnits: readonly string[];
   readonly names: AlternativeNames;
@@ -48,7 +48,7 @@ export interface Certificate {
   readonly isAuthority: boolean;
   /** How many further authorities may be between it and the final certificate; undefined for any number. */
   readonly pathLength: number | undefined;
-  /** True where it may not sign certificates, because its key is for something else. */
+  /** True if it may not sign certificates, because its key is for something else. */
   readonly mayNotCertify: boolean;
   /** Likewise lists of revoked certificates. */
   readonly mayNotSignLists: boolean;
@@ -88,7 +88,7 @@ export function readCertificate(der: Buffer): Certificate {
   try {
     return read(der);
   } catch (error) {
-    throw error instanceof BadCertificate ? error : new BadCertificate('it is no X.509 certificate', { cause: error });
+    throw error instanceof BadCertificate ? error : new BadCertificate('it is not an X.509 certificate', { cause: error });
   }
 }
 
@@ -98,7 +98,7 @@ const end = '-----END CERTIFICATE-----';
 const unusual = /-----(BEGIN|END) (?:X509|TRUSTED) CERTIFICATE-----/g;
 
 /**
- * The certificates (DER) of a text in PEM, other text between them left out. Throws `BadCertificate` where one is broken, or
+ * The certificates (DER) of a text in PEM, other text between them left out. Throws `BadCertificate` if one is broken, or
  * there are more than `most`.
  */
 export function certificatesIn(pem: string, most: number): Buffer[] {
@@ -108,7 +108,7 @@ export function certificatesIn(pem: string, most: number): Buffer[] {
     try {
       return new X509Certificate(`${begin}${piece.slice(0, piece.indexOf(end))}${end}`).raw;
     } catch (error) {
-      throw new BadCertificate('it is no X.509 certificate', { cause: error });
+      throw new BadCertificate('it is not an X.509 certificate', { cause: error });
     }
   });
 }
@@ -205,7 +205,7 @@ export function nameKey(name: Name): string {
   return JSON.stringify(name.map((part) => part.map(({ type, value }) => `${type}=${plain(value.toString())}`).sort()));
 }
 
-/** The text that an extension holds, of any of the string types; undefined where it holds something else. */
+/** The text that an extension holds, of any of the string types; undefined if it holds something else. */
 export function textOf({ value }: Extension): string | undefined {
   try {
     const read = AsnConvert.parse(value, AttributeValue);

@@ -49,9 +49,10 @@ export function checkClient(certificate: Certificate, nowMs: number): void {
 
 /**
  * The chains from the certificate of a client to trusted ones, by way of `sent` where needed: every signature verified, by
- * RFC 5280 as far as it concerns clients. `trusted` are authorities, which need not be roots. Unsupported constraints (of names, of policies) are a reason to refuse.
+ * RFC 5280 as far as it concerns clients. `trusted` are authorities, which need not be roots. Unsupported constraints (of
+ * names, of policies) are a reason to refuse.
  *
- * Throws `Unverified` where no chain is good: with a reason, if there would be one but for it.
+ * Throws `Unverified` if no chain is good: with a reason, if there would be one but for it.
  */
 export function chainsOf(own: Certificate, sent: Chain, trusted: Chain, nowMs: number): Chain[] {
   const found: Chain[] = [];
@@ -99,7 +100,7 @@ function troubleOfChain(chain: Chain, nowMs: number): string | undefined {
 
 function troubleOf(certificate: Certificate, nowMs: number): string | undefined {
   const { notBeforeMs, notAfterMs, key, extensions } = certificate;
-  // NaN is no time.
+  // NaN is not a time.
   if (!(nowMs >= notBeforeMs && nowMs <= notAfterMs)) return 'has expired or is not yet valid';
   if (!isStrongKey(key)) return 'has a key that is too weak';
   if (!isForClients(certificate)) return 'is not made for client authentication';

@@ -32,7 +32,7 @@ export function checkExtensions(role: Constraints): void {
   });
   role.allowed_metadata_extensions.forEach((text, at) => {
     if (oid.test(text)) return;
-    throw new Refusal('invalid', `number ${at + 1} of allowed_metadata_extensions is no object identifier`);
+    throw new Refusal('invalid', `number ${at + 1} of allowed_metadata_extensions is not an object identifier`);
   });
 }
 

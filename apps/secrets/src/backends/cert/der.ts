@@ -23,7 +23,7 @@ function elementAt(bytes: Buffer, start: number): { element: Element; end: numbe
   const first = bytes.readUInt8(start + 1);
   // Multi-byte tags and indefinite lengths do not occur in what is read here.
   const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
-  if ((tag & 0x1f) === 0x1f || first === 0x80 || lengthBytes > 4) throw new RangeError('this is no DER');
+  if ((tag & 0x1f) === 0x1f || first === 0x80 || lengthBytes > 4) throw new RangeError('this is not DER');
   const from = start + 2 + lengthBytes;
   const length = lengthBytes === 0 ? first : bytes.readUIntBE(start + 2, lengthBytes);
   const end = from + length;

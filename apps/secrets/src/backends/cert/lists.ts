@@ -17,7 +17,7 @@ const Stored = z.object({
   issuer: z.string(),
   authority_key_id: z.string(),
   this_update_ms: z.number(),
-  /** Null where the list does not say. */
+  /** Null if the list does not say. */
   next_update_ms: z.number().nullable(),
   /** When it is fetched again. */
   try_at_ms: z.number(),

@@ -74,7 +74,7 @@ export const renewLogin =
     return loginParams(role);
   };
 
-/** Throws `invalid` where nothing was shown, or nothing that can be read. */
+/** Throws `invalid` if nothing was shown, or nothing that can be read. */
 function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certificate[]] {
   try {
     const [own, ...sent] = certificates;

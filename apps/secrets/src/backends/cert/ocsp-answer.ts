@@ -17,7 +17,7 @@ export type Standing = 'good' | 'revoked' | 'unknown';
 /** What a responder says of a certificate. */
 export interface OcspAnswer {
   readonly standing: Standing;
-  /** Until when it may be reused; undefined where it holds only now. */
+  /** Until when it may be reused; undefined if it holds only now. */
   readonly untilMs: number | undefined;
 }
 
@@ -58,7 +58,7 @@ export function readAnswer(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   try {
     return read(bytes, question);
   } catch (error) {
-    throw error instanceof BadAnswer ? error : new BadAnswer('it is no OCSP answer', { cause: error });
+    throw error instanceof BadAnswer ? error : new BadAnswer('it is not an OCSP answer', { cause: error });
   }
 }
 

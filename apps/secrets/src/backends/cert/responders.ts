@@ -16,7 +16,7 @@ export interface OcspRules {
   readonly servers: readonly string[];
   /** Certificates that may sign answers besides those of the issuer. */
   readonly trusted: readonly Certificate[];
-  /** All have to agree; else the first that knows. */
+  /** All have to agree; otherwise the first that knows. */
   readonly everyone: boolean;
   readonly maxAgeMs: number;
   /** So often a responder is asked again that cannot be reached or is ill, for two seconds at most. */
@@ -51,7 +51,7 @@ export class Responders {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Throws `upstream` where there is no credible answer, `invalid` where there is no responder to ask. */
+  /** Throws `upstream` if there is no credible answer, `invalid` if there is no responder to ask. */
   async commitStatusOf(
     own: Certificate,
     issuer: Certificate,
@@ -157,7 +157,7 @@ async function allOf(servers: readonly string[], ask: (server: string) => Promis
   return revoked ?? agreed(answers);
 }
 
-/** The first that knows; else the first that does not, else why there is no answer. */
+/** The first that knows; otherwise the first that does not, else why there is no answer. */
 async function firstOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   let unknown: OcspAnswer | undefined;
   let failure: unknown;

@@ -17,7 +17,7 @@ import type { Signed } from './signature';
 export interface RevocationList extends Signed {
   /** See `nameKey`. */
   readonly issuer: string;
-  /** Hexadecimal; empty where it is not said. */
+  /** Hexadecimal; empty if it is not said. */
   readonly authorityKeyId: string;
   /** In decimal, each once. */
   readonly serials: readonly string[];
@@ -59,7 +59,7 @@ export function readList(bytes: Buffer): RevocationList {
     return read(bytes);
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    throw new Refusal('invalid', 'failed to parse CRL: it is no list of revoked certificates', [], { cause: error });
+    throw new Refusal('invalid', 'failed to parse CRL: it is not a list of revoked certificates', [], { cause: error });
   }
 }
 
@@ -131,7 +131,7 @@ function wholeOf(element: Element | undefined): Buffer {
 
 function timeOf(der: Buffer): number {
   const ms = AsnConvert.parse(der, Time).getTime().getTime();
-  if (Number.isNaN(ms)) throw new RangeError('that is no time');
+  if (Number.isNaN(ms)) throw new RangeError('that is not a time');
   return ms;
 }
 

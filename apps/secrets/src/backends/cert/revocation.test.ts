@@ -107,7 +107,7 @@ describe('certificates that were revoked', () => {
     it.each<[string, () => object, string]>([
       ['nothing', () => ({}), "one of 'crl' or 'url' must be provided"],
       ['no list', () => ({ crl: 'x y z' }), 'failed to parse CRL'],
-      ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is no list of revoked certificates'],
+      ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is not a list of revoked certificates'],
       [
         'half of a list',
         () => ({ crl: listOf(authority, [1n]).subarray(0, 90).toString('base64') }),
@@ -300,7 +300,7 @@ describe('certificates that were revoked', () => {
 
     it.each<[string, () => void, string]>([
       ['with an error', () => Object.assign(host, { status: 500 }), 'the OCSP responder answered 500'],
-      ['nonsense', () => Object.assign(host, { answer: () => Buffer.from('x') }), 'it is no OCSP answer'],
+      ['nonsense', () => Object.assign(host, { answer: () => Buffer.from('x') }), 'it is not an OCSP answer'],
       ['to come later', () => says({ status: OCSPResponseStatus.tryLater }), 'it says tryLater'],
       ['without a signature', () => says({ signature: Buffer.alloc(64) }), 'it is not signed by the issuer'],
       ['by another authority', () => says({}, makeRoot('Acme Root')), 'it is not signed by the issuer'],

@@ -40,13 +40,13 @@ const fields = loginFields({
   ],
   ocsp_enabled: [bool().describe('Ask the issuer at every login whether the certificate still stands.'), false],
   ocsp_ca_certificates: [
-    string().describe('Further certificates (PEM) whose OCSP answers count; of issuers, where no chain has them.'),
+    string().describe('Further certificates (PEM) whose OCSP answers count; of issuers, if no chain has them.'),
     '',
   ],
   ocsp_servers_override: [commaList().describe('Addresses to ask instead of those that the certificate names.'), []],
   ocsp_fail_open: [bool().describe('Accept a certificate when no responder answers.'), false],
   ocsp_query_all_servers: [
-    bool().describe('Every address must say that it stands; else the first that knows is believed.'),
+    bool().describe('Every address must say that it stands; otherwise the first that knows is believed.'),
     false,
   ],
   ocsp_this_update_max_age: [duration().describe('How old an OCSP answer may be; 0 is as long as it says itself.'), 0],
@@ -140,7 +140,7 @@ function checkOcsp(role: CertRole): void {
   const { ocsp_ca_certificates: pem, ocsp_servers_override: servers, ocsp_max_retries: retries } = role;
   if (pem !== '' && readField(pem, 'ocsp_ca_certificates').length === 0) refuse('failed to parse ocsp_ca_certificates');
   servers.forEach((server, at) => {
-    if (!isServer(server)) refuse(`number ${at + 1} of ocsp_servers_override is no address of http or https`);
+    if (!isServer(server)) refuse(`number ${at + 1} of ocsp_servers_override is not an address of http or https`);
   });
   if (retries < 0) refuse('ocsp_max_retries cannot be negative');
   if (servers.length > mostServers) refuse(`ocsp_servers_override has more than ${mostServers} addresses`);

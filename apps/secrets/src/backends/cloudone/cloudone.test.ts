@@ -383,7 +383,7 @@ describe('cloud identity login', () => {
       ['four parts', () => `${directory.sign()}.x`],
       ['an empty signature', () => `${directory.sign().split('.').slice(0, 2).join('.')}.`],
       ['a broken header', () => `%%.${directory.sign().split('.').slice(1).join('.')}`],
-      ['a payload that is no object', () => directory.sign().replace(/\.[^.]+\./, `.${encode('text')}.`)],
+      ['a payload that is not an object', () => directory.sign().replace(/\.[^.]+\./, `.${encode('text')}.`)],
       ['another payload under the signature', tampered],
       ['alg none', () => `${encode({ alg: 'none' })}.${directory.sign().split('.')[1]}.`],
       ['alg None with a signature', () => directory.sign({}, { alg: 'None' })],
@@ -395,7 +395,7 @@ describe('cloud identity login', () => {
       ['no alg', () => directory.sign({}, { alg: undefined })],
       ['no key id', () => directory.sign({}, { kid: undefined })],
       ['an unknown key id', () => directory.sign({}, { kid: randomUUID() })],
-      ['a key id that is no text', () => directory.sign({}, { kid: 7 })],
+      ['a key id that is not a text', () => directory.sign({}, { kid: 7 })],
       ['a foreign key under a known id', () => directory.sign({}, { kid: directory.signer.kid }, newSigner())],
       [
         'another key in the header',
@@ -413,7 +413,7 @@ describe('cloud identity login', () => {
       ['an expiry that is text', () => directory.sign({ exp: 'tomorrow' })],
       ['a beginning in the future', () => directory.sign({ nbf: now() + 60 })],
       ['no object id', () => directory.sign({ oid: undefined })],
-      ['an object id that is no text', () => directory.sign({ oid: { x: 1 } })],
+      ['an object id that is not a text', () => directory.sign({ oid: { x: 1 } })],
       ['another object id', () => directory.sign({ oid: 'oid-9' })],
     ];
 

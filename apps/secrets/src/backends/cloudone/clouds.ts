@@ -32,7 +32,7 @@ const clouds: ReadonlyMap<string, CloudHosts> = new Map(
   }),
 );
 
-/** The name used where none is given. Spec: Cloud-identity auth method configuration. */
+/** The name used if none is given. Spec: Cloud-identity auth method configuration. */
 export const defaultCloud = 'CloudonePublicCloud';
 
 /** Every name of a cloud, as the specification spells it. */

@@ -116,7 +116,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
     },
   });
 
-/** What is stored where no environment is named: nothing while the process environment names one. */
+/** What is stored if no environment is named: nothing while the process environment names one. */
 function defaultCloudUnlessSet(defaults: CloudOneDefaults): string {
   return defaults.environment ? '' : defaultCloud;
 }

@@ -92,8 +92,8 @@ function checkClaims(where: Whereabouts, { xmsAzRid, xmsMirid }: IdentityClaims)
 }
 
 /**
- * Lets a token pass whose client is a user-assigned identity of a bound group; of the named group where none is bound.
- * Other groups are not looked at, since the caller chooses the name.
+ * Lets a token pass whose client is a user-assigned identity of a bound group; of the named group if none is bound. Other
+ * groups are not looked at, since the caller chooses the name.
  */
 async function requireGroupIdentity(
   client: ResourceClient,

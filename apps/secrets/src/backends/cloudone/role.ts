@@ -15,7 +15,7 @@ const fields = loginFields({
   bound_scale_sets: [commaList().describe('Scale sets the machine must belong to.'), []],
 });
 const Role = fields.input.extend({
-  max_jwt_exp: int().optional().describe('Longest lifetime of a token given to login, in seconds; 0 is no limit.'),
+  max_jwt_exp: int().optional().describe('Longest lifetime of a token given to login, in seconds; 0 means no limit.'),
 });
 export type CloudOneRole = z.output<typeof Role>;
 const roles = collection('role/', Role);

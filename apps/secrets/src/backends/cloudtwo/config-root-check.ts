@@ -15,7 +15,7 @@ import { type CloudTwoRole, roles } from './role-fields';
 import { userName } from './user-name';
 
 const CheckInput = z.object({
-  role: string().optional().describe('Only what this role needs; else what all roles need.'),
+  role: string().optional().describe('Only what this role needs; otherwise what all roles need.'),
 });
 const rightOutput = z.object({
   action: z.string(),
@@ -52,7 +52,7 @@ export const rootCheckPath = (cloud: CloudTwo) => {
   });
 };
 
-/** All roles, or the one that is named; throws `invalid` where there is no such role. */
+/** All roles, or the one that is named; throws `invalid` if there is no such role. */
 async function rolesOf(storage: Storage, name: string | undefined): Promise<ReadonlyMap<string, CloudTwoRole>> {
   if (name) return new Map([[name, await roles.require(storage, name, `Role "${name}" not found`)]]);
   const names = (await roles.list(storage)).slice(0, mostRoles);
@@ -86,7 +86,7 @@ async function rightsReport(cloud: CloudTwo, config: Root, wanted: ReadonlyMap<s
   return { account: context.account, arn, missing: actions(false), unknown: actions(null), rights };
 }
 
-/** What the provider's policy simulation says; undefined where the root credentials may not ask it. */
+/** What the provider's policy simulation says; undefined if the root credentials may not ask it. */
 async function simulate(
   cloud: CloudTwo,
   config: Root,

@@ -39,12 +39,12 @@ const fields = recordFields({
     announced(int(), retryBounds).describe('Retries of a failed call; -1 leaves it to the provider library.'),
     -1,
   ],
-  iam_endpoint: [string().describe('Address of the identity API, where it is not the provider’s own.'), ''],
-  sts_endpoint: [string().describe('Address of the token service, where it is not the provider’s own.'), ''],
+  iam_endpoint: [string().describe('Address of the identity API, if it is not the provider’s own.'), ''],
+  sts_endpoint: [string().describe('Address of the token service, if it is not the provider’s own.'), ''],
   username_template: [document(string()).describe('Template of generated names; empty takes the built-in one.'), ''],
   role_arn: [string().describe('Role to assume by identity tokens of this service instead of a key.'), ''],
   identity_token_audience: [string().describe('Whom those tokens are for, as the provider has it on record.'), ''],
-  identity_token_ttl: [duration().describe('Lifetime of those tokens; 1h where it is not given.'), 3600],
+  identity_token_ttl: [duration().describe('Lifetime of those tokens; 1h if it is not given.'), 3600],
 });
 const RootInput = fields.input.extend(rotationFields.input.shape);
 /** The stored configuration; `pending` is a new root key that a rotation has not switched to yet. */

@@ -166,7 +166,7 @@ function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: read
   }
 }
 
-/** The code that proves the device of the role; empty where the role names none. */
+/** The code that proves the device of the role; empty if the role names none. */
 function mfaCode(role: CloudTwoRole, { input, warn }: CredsCall): string {
   if (!role.mfa_serial_number) {
     if (input.mfa_code !== undefined) warn('mfa_code is ignored: the role names no mfa_serial_number');

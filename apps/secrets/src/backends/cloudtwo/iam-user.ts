@@ -123,9 +123,10 @@ export async function takeBackUser(
 }
 
 /**
- * Ends a user and all that would block its deletion, its keys first, so that a deletion that stops half way has already
- * ended the credentials. What an administrator may have added by hand is looked for only where the provider will not
- * delete the user. True if there was such a user; one that is gone counts as ended. Throws a refusal that names the step.
+ * Ends a user and everything that would block its deletion, its keys first, so that a deletion that stops half way has
+ * already ended the credentials. What an administrator may have added by hand is looked for only where the provider will
+ * not delete the user. True if there was such a user; one that is gone counts as ended. Throws a refusal that names the
+ * step.
  */
 export async function deleteUser(iam: IAMClient, name: string): Promise<boolean> {
   const UserName = name;

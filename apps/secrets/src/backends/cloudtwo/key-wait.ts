@@ -12,8 +12,8 @@ export interface KeyObserved {
 }
 
 /**
- * Asks with a new key who it belongs to, again and again, until the provider knows it or the time is over. An answer from one
- * of the provider's servers says little of the others, so the result is what was seen. Undefined where not to wait.
+ * Asks with a new key who it belongs to, again and again, until the provider knows it or the time is over. An answer from
+ * one of the provider's servers says little of the others, so the result is what was seen. Undefined if not to wait.
  */
 export async function waitForKey(
   cloud: CloudTwo,

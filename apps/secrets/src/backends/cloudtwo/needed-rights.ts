@@ -16,7 +16,7 @@ export interface NeedsContext {
   readonly account: string;
   /** A name as the engine would give it. */
   readonly userName: string;
-  /** The user the root key belongs to; none where it is no user's. */
+  /** The user the root key belongs to; none if it is no user's. */
   readonly ownUser: string | undefined;
   /** Whether the root key is one that can be rotated. */
   readonly rotates: boolean;

@@ -6,7 +6,7 @@ import type { CloudTwoRole } from './role-fields';
 
 /**
  * What credentials must have in common to be given again: path, role as it is now, configuration and what was asked for.
- * Undefined where the role wants new ones each time.
+ * Undefined if the role wants new ones each time.
  */
 export async function reuseKey(
   {

@@ -16,7 +16,7 @@ const notBeside = [
   'mfa_serial_number',
 ] as const;
 
-/** Why the older parameters cannot be combined with the other fields given; undefined where they can. */
+/** Why the older parameters cannot be combined with the other fields given; undefined if they can. */
 export function legacyMix(fields: Readonly<Record<string, unknown>>): string | undefined {
   const deprecated = 'cannot supply deprecated role or policy parameters with';
   if (fields.credential_type != null) return `${deprecated} an explicit credential_type`;
@@ -24,7 +24,7 @@ export function legacyMix(fields: Readonly<Record<string, unknown>>): string | u
   return mixed && `${deprecated} ${mixed}`;
 }
 
-/** What the older parameters mean in today's terms. Throws `invalid` where they mean nothing. */
+/** What the older parameters mean in today's terms. Throws `invalid` if they mean nothing. */
 export function fromLegacy(policy: string | undefined, arn: string | undefined) {
   const role = (
     credential_types: CredentialType[],
@@ -46,7 +46,7 @@ export function fromLegacy(policy: string | undefined, arn: string | undefined) 
       return role(['iam_user', 'federation_token'], { policy_document: JSON.stringify(document) });
     }
   } catch {
-    // refused below, together with JSON that is no object
+    // refused below, together with JSON that is not an object
   }
   throw unusable(policy ?? '');
 }

@@ -7,9 +7,7 @@ const device = /^[\w+=/:,.@-]{9,256}$/;
 const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
-/**
- * Every rule a role breaks, in the words clients know; empty where it is sound. Spec: Cloud-provider engine (Role).
- */
+/** Every rule a role breaks, in the words clients know; empty if it is sound. Spec: Cloud-provider engine (Role). */
 export function roleFaults(role: CloudTwoRole): string[] {
   const faults: string[] = [];
   const type = role.credential_types.length === 1 ? role.credential_types[0] : undefined;
@@ -68,7 +66,7 @@ function boundaryFaults(arn: string): string[] {
   return why ? [`invalid permissions_boundary_arn parameter: ${why}`] : [];
 }
 
-/** Why a text does not name a thing of that kind of the identity API; undefined where it does. */
+/** Why a text does not name a thing of that kind of the identity API; undefined if it does. */
 function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
   if (!arn.startsWith('arn:')) return 'arn: invalid prefix';
   const [, , service, , , resource] = arn.split(':');

@@ -84,14 +84,14 @@ function pick(from: typeof defaults): typeof defaults {
   return picked as typeof defaults;
 }
 
-/** A policy document without its blanks; refused where it is not JSON. */
+/** A policy document without its blanks; refused if it is not JSON. */
 function compact(document: string): string {
   if (document === '') return '';
   try {
     const parsed: unknown = JSON.parse(document);
     if (typeof parsed === 'object' && parsed !== null) return JSON.stringify(parsed);
   } catch {
-    // refused below, together with JSON that is no object
+    // refused below, together with JSON that is not an object
   }
   throw new Refusal('invalid', `cannot parse policy document: ${JSON.stringify(document)}`);
 }

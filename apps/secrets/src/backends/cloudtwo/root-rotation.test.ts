@@ -67,7 +67,7 @@ describe('the rotation of the root key by the clock', () => {
     [{ rotation_period: '5s' }, "'rotation_period' must be at least 10s"],
     [{ rotation_window: '2h' }, "'rotation_window' has no meaning without"],
     [{ rotation_schedule: '0 3 * * *', rotation_window: '10m' }, "'rotation_window' must be at least 1h"],
-    [{ rotation_schedule: 'daily' }, "'rotation_schedule' is no cron line"],
+    [{ rotation_schedule: 'daily' }, "'rotation_schedule' is not a cron line"],
     [{ rotation_schedule: '0 0 30 2 *' }, 'its time never comes'],
     [
       { rotation_period: '1h', access_key: '', secret_key: '', credential_source: 'environment' },

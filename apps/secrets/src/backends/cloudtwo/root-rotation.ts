@@ -44,7 +44,7 @@ export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Prom
   }));
 }
 
-/** Takes the rotation for this node; undefined where another one has it, or its window is over. */
+/** Takes the rotation for this node; undefined if another one has it, or its window is over. */
 function claim({ storage, nowMs }: BackgroundCall, planned: Plan): Promise<Plan | undefined> {
   return storage.transaction(rootTurn, async (tx) => {
     const [config, seen] = [await root.find(tx), await plan.find(tx)];

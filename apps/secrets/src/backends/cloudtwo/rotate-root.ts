@@ -127,7 +127,7 @@ export async function resumeRotation(
   await storage.transaction(rootTurn, (tx) => store(tx, config, { pending: undefined }));
 }
 
-/** The keys of the user before a rotation; undefined where this service may not list them. */
+/** The keys of the user before a rotation; undefined if this service may not list them. */
 async function keysThere(iam: IAMClient, UserName: string): Promise<string[] | undefined> {
   try {
     const { AccessKeyMetadata = [] } = await iam.send(new ListAccessKeysCommand({ UserName }));

@@ -47,12 +47,12 @@ export function checkTerms(terms: Terms, hasKey: boolean): void {
   if (window > 0 && window < shortestWindowSeconds) refuse("'rotation_window' must be at least 1h");
   if (period > 0 && period < shortestPeriodSeconds) refuse("'rotation_period' must be at least 10s");
   if (schedule && parseCron(schedule)?.next(0) === undefined) {
-    refuse(`'rotation_schedule' is no cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
+    refuse(`'rotation_schedule' is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
   }
   if ((period > 0 || schedule) && !hasKey) refuse('only a root key that is stored here can be rotated');
 }
 
-/** When the root key is due after `nowMs`; undefined where it is not to be replaced by itself. */
+/** When the root key is due after `nowMs`; undefined if it is not to be replaced by itself. */
 export function nextDue(terms: Terms, nowMs: number): number | undefined {
   if (terms.disable_automated_rotation) return undefined;
   if (terms.rotation_period > 0) return nowMs + terms.rotation_period * 1000;

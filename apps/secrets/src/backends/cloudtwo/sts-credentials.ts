@@ -132,7 +132,7 @@ interface AnsweredCredentials {
   readonly Expiration?: Date | undefined;
 }
 
-/** Credentials as the token service answers them. Throws `upstream` where it answered none. */
+/** Credentials as the token service answers them. Throws `upstream` if it answered none. */
 export function credentialsOf(given: AnsweredCredentials | undefined): StsCredentials {
   if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken || !given.Expiration) {
     throw new Refusal('upstream', 'the cloud provider answered without credentials');

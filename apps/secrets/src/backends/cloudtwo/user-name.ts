@@ -8,7 +8,7 @@ export type NameType = 'IAM' | 'STS';
 /** Longest names the provider takes. Spec: Limits (IAM username length, STS username length). */
 export const nameLimits: Readonly<Record<NameType, number>> = { IAM: 64, STS: 32 };
 
-/** The template in force where none is configured. Spec: Cloud-provider engine (Root configuration). */
+/** The template in force if none is configured. Spec: Cloud-provider engine (Root configuration). */
 export const defaultTemplate =
   '{{ if (eq .Type "STS") }}{{ printf "service-%s-%s" (unix_time) (random 20) | truncate 32 }}' +
   '{{ else }}{{ printf "service-%s-%s-%s" (printf "%s-%s" .DisplayName .PolicyName | truncate 42) (unix_time) (random 20) | truncate 64 }}{{ end }}';

@@ -29,7 +29,7 @@ export function filledAddress(
   const read = schemes.some((scheme) => text.startsWith(scheme))
     ? fromUrl(config)
     : fromText(text, { username, password });
-  if (!read) return refuse('connection_url is no address that this kind of database understands');
+  if (!read) return refuse('connection_url is not an address that this kind of database understands');
   const { host, port = usualPort, ...rest } = read;
   if (!host || host.startsWith('/') || host.includes(',')) refuse('connection_url must name one host');
   requireOpen(host);

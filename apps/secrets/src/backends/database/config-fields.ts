@@ -51,7 +51,7 @@ export const connectionFields = recordFields({
   tls_certificate: [string().describe('PEM certificate we show to PostgreSQL; needs private_key.'), ''],
   private_key: [sentTo(secretString(), ...places).describe('PEM key of tls_certificate.'), ''],
   tls_certificate_key: [sentTo(secretString(), ...places).describe('PEM certificate and key we show to MySQL.'), ''],
-  tls_server_name: [string().describe('The name in the certificate of MySQL, where it is not the host.'), ''],
+  tls_server_name: [string().describe('The name in the certificate of MySQL, if it is not the host.'), ''],
   tls_skip_verify: [bool().describe('Does not verify the certificate of MySQL.'), false],
 });
 

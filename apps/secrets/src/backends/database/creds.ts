@@ -129,7 +129,7 @@ export async function endUser(
   await call('remove', revocation, wordsOf(name, nowMs));
 }
 
-/** The connection of a role. Throws `invalid` where it does not allow the role. */
+/** The connection of a role. Throws `invalid` if it does not allow the role. */
 export async function allowed(
   databases: Databases,
   storage: BackgroundCall['storage'],
@@ -142,7 +142,7 @@ export async function allowed(
   return opened;
 }
 
-/** Throws `invalid` where a connection does not allow a role. */
+/** Throws `invalid` if a connection does not allow a role. */
 export function requireAllowed({ allowed_roles: globs }: ConnectionRecord, role: string): void {
   const matcher = new Globs();
   if (!globs.some((glob) => matcher.fits(glob, role))) refuse(`"${role}" is not an allowed role`);

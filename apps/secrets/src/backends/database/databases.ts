@@ -30,9 +30,11 @@ export interface Opened {
   readonly driver: Driver;
   /** Whether statements can be tried and taken back. */
   readonly rehearses: boolean;
-  /** Calls the database. Throws `upstream` with its own text, without passwords; `Unreachable` where there was no answer. */
+  /**
+   * Calls the database. Throws `upstream` with its own text, without passwords; `Unreachable` if there was no answer.
+   */
   call(step: Step, statements: Statements, words: Words): Promise<void>;
-  /** Throws `NotNow` where the database must not be called. */
+  /** Throws `NotNow` if the database must not be called. */
   check(): void;
 }
 

@@ -17,7 +17,7 @@ export interface Driver {
   readonly plugins: readonly string[];
   /** It knows no usual way to make a user: a role must say how. */
   readonly needsCreation: boolean;
-  /** The template of user names where none is configured, and the longest name there is. */
+  /** The template of user names if none is configured, and the longest name there is. */
   readonly names: { readonly template: string; readonly longest: number };
   /** Judges what is configured, without any call. Throws `invalid`. */
   check(config: DatabaseConfig): void;
@@ -40,7 +40,7 @@ export interface DatabaseClient {
   close(): Promise<void>;
 }
 
-/** Why a call had no answer; undefined where the database answered with an error. */
+/** Why a call had no answer; undefined if the database answered with an error. */
 export function unanswered(error: unknown): string | undefined {
   const { code, message } = error as { code?: unknown; message?: string };
   if (typeof code === 'string' && unansweredCodes.has(code)) return message || code;

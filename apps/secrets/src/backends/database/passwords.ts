@@ -3,7 +3,7 @@ import type { MountView } from '../../sdk/call';
 
 /** Makes passwords by the policies of a mount's namespace, `sys/policies/password`. */
 export interface PasswordPolicies {
-  /** Throws `invalid` where the namespace has no such policy. */
+  /** Throws `invalid` if the namespace has no such policy. */
   generate(mount: Pick<MountView, 'uuid'>, policy: string): Promise<string>;
 }
 

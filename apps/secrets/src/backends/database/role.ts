@@ -23,7 +23,7 @@ const roleFields = recordFields({
   creation_statements: [statementsField('Statements that make a user.'), []],
   revocation_statements: [statementsField('Statements that end a user; empty for the usual ones.'), []],
   rollback_statements: [
-    statementsField('Statements that remove what a failed creation left; else it is ended as usual.'),
+    statementsField('Statements that remove what a failed creation left; otherwise it is ended as usual.'),
     [],
   ],
   renew_statements: [statementsField('Statements of a renewal; empty for the usual ones.'), []],

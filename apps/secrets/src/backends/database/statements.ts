@@ -2,7 +2,7 @@ import { refuse } from '../../sdk/refuse';
 
 /** What differs between the languages of databases, as far as texts and comments go. */
 export interface Dialect {
-  /** In all quoted texts a backslash escapes; else only in those that begin with E. */
+  /** In all quoted texts a backslash escapes; otherwise only in those that begin with E. */
   readonly backslashes: boolean;
   /** Texts between `$tag$`, and comments inside of comments. */
   readonly dollars: boolean;
@@ -18,7 +18,7 @@ const dollarTag = /\$(?:[A-Za-z_]\w*)?\$/y;
 const unquoted = /^[A-Za-z0-9_.@+: -]*$/;
 
 /**
- * The statements of one element, with their words filled in. It is split at every `;` that is no part of a text, name or
+ * The statements of one element, with their words filled in. It is split at every `;` that is not a part of a text, name or
  * comment; one with a whole word END outside of those (functions, procedures) is one statement. A word within quotes is
  * escaped as they need it, so that no name or password ends them; elsewhere only plain characters may be filled in. Throws
  * `invalid`.

@@ -153,7 +153,7 @@ function check(input: z.output<typeof staticFields.input>, stored: StaticRole | 
   if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
   if (schedule) {
     if (parseCron(schedule)?.next(0) === undefined) {
-      refuse(`rotation_schedule is no cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
+      refuse(`rotation_schedule is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
     }
   } else if (period === 0) refuse('rotation_period is required to create static accounts');
   else if (period < shortestPeriodSeconds) refuse('rotation_period must be 5 seconds or more');

@@ -13,7 +13,7 @@ export interface UserNameParts {
   readonly role: string;
 }
 
-/** A name by the configured template, else by that of the driver. Throws `cap-exceeded` where it is too long. */
+/** A name by the configured template, else by that of the driver. Throws `cap-exceeded` if it is too long. */
 export function userName(template: string, { names }: Driver, who: UserNameParts, nowMs: number): string {
   const made = filled(template || names.template, who, nowMs);
   if (made instanceof TemplateError || made === '' || made.length > names.longest) {

@@ -13,7 +13,7 @@ const fields = loginFields({
   organization: [string().describe('Organization whose members may log in.'), ''],
   organization_id: [int().describe('Its id; 0 asks GitHub for it, once.'), 0],
   base_url: [
-    string().describe('Address of the API, where it is not GitHub’s own: https://github.example/api/v3/.'),
+    string().describe('Address of the API, if it is not GitHub’s own: https://github.example/api/v3/.'),
     '',
   ],
 });
@@ -21,7 +21,7 @@ const fields = loginFields({
 export type GithubConfig = z.output<typeof fields.input>;
 const config = single('config', fields.input);
 
-/** The configuration. Throws `invalid` where there is none yet. */
+/** The configuration. Throws `invalid` if there is none yet. */
 export const requireConfig = (storage: Storage): Promise<GithubConfig> =>
   config.require(storage, 'configuration has not been set');
 
@@ -41,7 +41,7 @@ export const configPath = (organizations: Organizations) =>
       },
     },
     write: {
-      summary: 'Configure the method, or change what is named. GitHub is asked for the id where none is given.',
+      summary: 'Configure the method, or change what is named. GitHub is asked for the id if none is given.',
       update: 'merge',
       // It may ask GitHub.
       once: true,

@@ -29,7 +29,9 @@ export class Organizations {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** The id of an organization, from its public page of the API. Throws `invalid` where it does not say, `upstream` while away. */
+  /**
+   * The id of an organization, from its public page of the API. Throws `invalid` if it does not say, `upstream` while away.
+   */
   async idOf({ base_url: base, organization }: Omit<Hub, 'organization_id'>): Promise<number> {
     const answer = await this.ask(base, `orgs/${encodeURIComponent(organization)}`);
     const { id } = Object(answer.json) as { id?: unknown };

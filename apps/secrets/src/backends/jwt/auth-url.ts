@@ -13,7 +13,7 @@ import { takeNamespace } from './redirect';
 import type { JwtRole } from './role';
 
 const Input = z.object({
-  role: anyCase(string()).optional().describe('Name of the role; else default_role of the configuration.'),
+  role: anyCase(string()).optional().describe('Name of the role; otherwise default_role of the configuration.'),
   redirect_uri: string().optional().describe('Where the provider sends people back to; not needed for devices.'),
   client_nonce: secretString()
     .optional()

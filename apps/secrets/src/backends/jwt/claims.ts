@@ -61,7 +61,7 @@ export function userOf(claims: Claims, role: JwtRole): string {
   return value;
 }
 
-/** The groups a token names; none where the role has no groups claim, or may do without. */
+/** The groups a token names; none if the role has no groups claim, or may do without. */
 export function groupsOf(claims: Claims, { groups_claim: name, groups_claim_optional: optional }: JwtRole): string[] {
   if (!name) return [];
   const value = claimAt(claims, name);

@@ -8,7 +8,7 @@ import type { JwtRole } from './role';
 
 /** What an ID token must be an answer to. */
 interface ExpectedIdToken {
-  /** Undefined where nothing was asked by browser: a device, a refresh. */
+  /** Undefined if nothing was asked by browser: a device, a refresh. */
   readonly nonce: string | undefined;
   readonly maxAgeSeconds: number;
   readonly nowMs: number;

@@ -418,7 +418,7 @@ describe('login with signed tokens', () => {
       ['a broken header', () => `e30x.${parts()[1]}.${parts()[2]}`, 'malformed jwt'],
       ['a header that is a list', () => `${encode(['RS256'])}.${parts()[1]}.${parts()[2]}`, 'malformed jwt'],
       [
-        'a payload that is no object',
+        'a payload that is not an object',
         () => signRaw({ alg: 'RS256', kid: issuer.key.kid }, 'text', issuer.key),
         'malformed',
       ],
@@ -437,7 +437,7 @@ describe('login with signed tokens', () => {
       ['alg ES256 for an RSA key', () => sign({}, { alg: 'ES256' }), 'no such key'],
       ['alg EdDSA for an RSA key', () => sign({}, { alg: 'EdDSA' }), 'no such key'],
       ['an unknown key id', () => sign({}, { kid: randomUUID() }), 'no such key'],
-      ['a key id that is no text', () => sign({}, { kid: 7 }), 'malformed jwt'],
+      ['a key id that is not a text', () => sign({}, { kid: 7 }), 'malformed jwt'],
       ['a foreign key under a known id', () => sign({}, { kid: issuer.key.kid }, newKey('RS256')), signature],
       ['a foreign key without an id', () => sign({}, { kid: undefined }, newKey('RS256')), signature],
       ['a key too short to trust', () => sign({}, {}, weak), 'no such key'],
@@ -453,7 +453,7 @@ describe('login with signed tokens', () => {
       ['another audience', () => sign({ aud: 'other' }), 'invalid audience (aud) claim'],
       ['audiences without ours', () => sign({ aud: ['a', 'b'] }), 'invalid audience (aud) claim'],
       ['no audience', () => sign({ aud: undefined }), 'invalid audience (aud) claim'],
-      ['an audience that is no text', () => sign({ aud: { secrets: true } }), 'invalid audience (aud) claim'],
+      ['an audience that is not a text', () => sign({ aud: { secrets: true } }), 'invalid audience (aud) claim'],
       ['another issuer', () => sign({ iss: 'https://evil.example' }), 'invalid issuer (iss) claim'],
       ['an issuer with a slash more', () => sign({ iss: `${issuer.address}/` }), 'invalid issuer (iss) claim'],
       ['no issuer', () => sign({ iss: undefined }), 'invalid issuer (iss) claim'],
@@ -474,7 +474,7 @@ describe('login with signed tokens', () => {
       ['another value below a pointer', () => sign({ deep: { flag: false } }), 'claim "/deep/flag" does not match'],
       ['nothing at a pointer', () => sign({ deep: 'x' }), 'claim "/deep/flag" is missing'],
       ['no groups claim', () => sign({ groups: undefined }), 'in no group, the role set groups_claim_optional'],
-      ['groups that are no texts', () => sign({ groups: [1] }), '"groups" claim could not be converted'],
+      ['groups that are not texts', () => sign({ groups: [1] }), '"groups" claim could not be converted'],
       ['a mapped claim that is an object', () => sign({ mapped: {} }), 'error converting claim "mapped" to string'],
     ];
 

@@ -32,7 +32,7 @@ export class IssuerKeys {
     return source ? this.sets.keys(source, header) : config.jwt_validation_pubkeys.map((pem) => this.import(pem));
   }
 
-  /** The issuer that tokens must name; undefined where neither configuration nor discovery says one. */
+  /** The issuer that tokens must name; undefined if neither configuration nor discovery says one. */
   async issuer(config: Verifier): Promise<string | undefined> {
     const source = sourceOf(config);
     if (config.bound_issuer || source?.kind !== 'discovery') return config.bound_issuer || undefined;

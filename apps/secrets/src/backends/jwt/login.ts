@@ -17,7 +17,7 @@ import { findRole, type JwtRole } from './role';
 import { identityOf, saying } from './who';
 
 const LoginInput = z.object({
-  role: anyCase(string()).optional().describe('Name of the role; else default_role of the configuration.'),
+  role: anyCase(string()).optional().describe('Name of the role; otherwise default_role of the configuration.'),
   jwt: secretString().optional().describe('The signed token.'),
 });
 

@@ -119,7 +119,7 @@ describe('sign-in at an OpenID provider', () => {
     it.each([
       [{ callback_mode: 'popup' }, "invalid 'callback_mode': popup"],
       [{ role_type: 'saml' }, "invalid 'role_type': saml"],
-      [{ allowed_redirect_uris: '/here' }, '"/here" is no absolute address'],
+      [{ allowed_redirect_uris: '/here' }, '"/here" is not an absolute address'],
       [{ poll_interval: -1 }, 'poll_interval cannot be negative'],
     ])('refuse %j', async (fields, text) => {
       const { body } = await role('bad', fields).expect(400);

@@ -12,7 +12,7 @@ export interface PendingLogin {
   readonly nonce: string;
   /** The PKCE verifier; the browser only sees its digest. */
   readonly verifier: string;
-  /** Chosen by who began it, and asked for at the end; empty where they chose none. */
+  /** Chosen by who began it, and asked for at the end; empty if they chose none. */
   readonly clientNonce: string;
   /** Issuer and client it was begun with: after a change of the configuration it is no longer good. */
   readonly provider: string;
@@ -23,7 +23,7 @@ export interface PendingLogin {
   readonly byForm?: { readonly code: string; readonly proof: string };
   /** The code is being redeemed, or was. */
   readonly taken?: boolean;
-  /** What came of it, where another call fetches it. */
+  /** The outcome, where another call fetches it. */
   readonly login?: Login;
 }
 
@@ -76,7 +76,7 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
 
 /**
  * Decides about a login by its state, one caller at a time: `decide` answers what to store afterwards (undefined: nothing)
- * and the caller's result. Undefined where there is no such login, or none any more.
+ * and the caller's result. Undefined if there is no such login, or none any more.
  */
 export async function decide<T>(
   storage: Storage,

@@ -22,7 +22,7 @@ import { comparable } from './exact-numbers';
 const fields = loginFields({
   role_type: [
     oneOf(['oidc', 'jwt', ''], (given) => `invalid 'role_type': ${given}`).describe(
-      'jwt: the caller brings a signed token; oidc: people sign in by browser or device. Where nothing is said, oidc on mounts of that type and where allowed_redirect_uris is given.',
+      'jwt: the caller brings a signed token; oidc: people sign in by browser or device. If nothing is said, oidc on mounts of that type and where allowed_redirect_uris is given.',
     ),
     '',
   ],
@@ -155,7 +155,7 @@ function checkBrowser({ allowed_redirect_uris: uris, callback_mode: mode, poll_i
     refuse("'allowed_redirect_uris' must be set if 'role_type' is 'oidc' or unspecified.");
   }
   const wrong = uris.find((uri) => !URL.canParse(uri));
-  if (wrong !== undefined) refuse(`allowed_redirect_uris: ${JSON.stringify(wrong)} is no absolute address`);
+  if (wrong !== undefined) refuse(`allowed_redirect_uris: ${JSON.stringify(wrong)} is not an absolute address`);
 }
 
 function requireBound(role: JwtRole): void {

@@ -7,7 +7,7 @@ export interface ClaimedAccount {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Of tokens that are kept in a secret; else empty. */
+  /** Of tokens that are kept in a secret; otherwise empty. */
   readonly secretName: string;
   readonly audiences: readonly string[];
 }

@@ -55,7 +55,7 @@ export class Cluster {
     return { namespace, name, uid: String(answer.user?.uid ?? '') };
   }
 
-  /** The labels of a namespace. Throws `invalid` where no reviewer is configured, `upstream` as above. */
+  /** The labels of a namespace. Throws `invalid` if no reviewer is configured, `upstream` as above. */
   async labelsOf(config: KubernetesConfig, namespace: string): Promise<Readonly<Record<string, string>>> {
     const { ca, reviewer } = await this.means(config);
     if (reviewer === undefined) {

@@ -14,7 +14,7 @@ const fields = recordFields({
   kubernetes_ca_cert: [string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'), ''],
   token_reviewer_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token of who may ask for token reviews; else that of the own pod, else that which logs in. Never shown.',
+      'Token of who may ask for token reviews; otherwise that of the own pod, else that which logs in. Never shown.',
     ),
     '',
   ],

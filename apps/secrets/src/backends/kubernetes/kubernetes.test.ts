@@ -158,7 +158,7 @@ describe('login with a service account', () => {
     expect(body.errors).toEqual(['permission denied']);
   });
 
-  it('believes no answer about another account, and none that is no answer', async () => {
+  it('believes no answer about another account, and none that is not an answer', async () => {
     for (const user of [
       { username: 'system:serviceaccount:shop:admin', uid: 'uid-1' },
       { username: 'system:serviceaccount:shop:web', uid: 'uid-2' },

@@ -27,14 +27,14 @@ import {
 const most = { secrets: 200, versions: 2000, bytes: 32 * 1024 * 1024 };
 
 const MoveInput = z.object({
-  from: string().optional().describe('The secret; or, with a slash at its end, the folder with all that is below it.'),
+  from: string().optional().describe('The secret; or, with a slash at its end, the folder with everything that is below it.'),
   to: string().optional().describe('Where it goes. Of a folder, this ends with a slash, too; / is the whole engine.'),
-  overwrite: bool().optional().describe('Replaces secrets that are there; else the request is refused.'),
+  overwrite: bool().optional().describe('Replaces secrets that are there; otherwise the request is refused.'),
 });
 const CopyInput = MoveInput.extend({
   all_versions: bool()
     .optional()
-    .describe('Copies versions and metadata as well; else the newest value becomes a new version.'),
+    .describe('Copies versions and metadata as well; otherwise the newest value becomes a new version.'),
 });
 const output = z.object({ secrets: z.array(z.object({ from: z.string(), to: z.string() })) });
 const auditClear = ['from', 'to', 'overwrite', 'all_versions', 'secrets'];
@@ -139,14 +139,14 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   return place;
 }
 
-/** Asked even where there is nothing, so that the answer does not tell. */
+/** Asked even if there is nothing, so that the answer does not tell. */
 function requireSource({ requireRight }: Call, from: string, { whole, moves }: Wish): void {
   requireRight({ operation: 'read', path: `data/${from}` });
   if (whole) requireRight({ operation: 'read', path: `metadata/${from}` });
   if (moves) requireRight({ operation: 'delete', path: `metadata/${from}` });
 }
 
-/** Of one secret, in the transaction of all. False where a copy would have nothing to hold. */
+/** Of one secret, in the transaction of all. False if a copy would have nothing to hold. */
 async function carry(
   call: Call,
   tx: Storage,

@@ -36,7 +36,7 @@ export const kvOne = backend({
         run: async ({ storage, params, input }) => keys(await storage.list(params.path, pageOf(input))),
       },
       scan: {
-        summary: 'List all that lies below a folder, however deep.',
+        summary: 'List everything that lies below a folder, however deep.',
         output: z.object({ keys: z.array(z.string()) }),
         operationId: 'scan',
         input: PageInput,

@@ -101,7 +101,7 @@ export const configPath = path('config', {
   stored: ({ storage }) => config.find(storage),
   read: {
     operationId: 'read-auth-configuration',
-    summary: 'Read the configuration, without the secrets in it; the defaults where there is none.',
+    summary: 'Read the configuration, without the secrets in it; the defaults if there is none.',
     output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
       const { bindpass: _password, client_tls_key: _key, ...shown } = (await config.find(storage)) ?? defaults;
@@ -133,7 +133,7 @@ function isInTheClear({ url, starttls }: Pick<LdapConfig, 'url' | 'starttls'>): 
 function checkConfig(wanted: LdapConfig): void {
   for (const url of wanted.url.split(',')) {
     if (!/^ldaps?:\/\/[^/?#@\s]+\/?$/i.test(url.trim()) || !URL.canParse(url.trim())) {
-      refuse(`url: ${JSON.stringify(url)} is no address of a directory: use ldap://host or ldaps://host`);
+      refuse(`url: ${JSON.stringify(url)} is not an address of a directory: use ldap://host or ldaps://host`);
     }
   }
   if (!/^[a-zA-Z0-9][\w;.-]*$/.test(wanted.userattr)) refuse('userattr must be the name of an attribute');

@@ -8,7 +8,7 @@ import type { LdapConfig } from './config';
 const idleMs = 15_000;
 /** How old a kept one may get: a name may lead elsewhere by then, and certificates are looked at when connecting. */
 const longestMs = 300_000;
-/** More is no answer to one question. The client would keep it all until the message is complete. */
+/** More is not an answer to one question. The client would keep it all until the message is complete. */
 const longestAnswerBytes = 8 * 1024 * 1024;
 /** `tls12` as the TLS library has it. */
 const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
@@ -122,11 +122,11 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Idle connections, by all that they were made with. */
+/** Idle connections, by everything that they were made with. */
 export class KeptConnections {
   private readonly kept = new Map<string, Kept[]>();
 
-  /** One that was made with just that; undefined where none is left. */
+  /** One that was made with just that; undefined if none is left. */
   take(key: string): DirectoryConnection | undefined {
     for (let one = this.kept.get(key)?.pop(); one; one = this.kept.get(key)?.pop()) {
       clearTimeout(one.timer);

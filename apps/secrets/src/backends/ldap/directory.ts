@@ -40,7 +40,7 @@ export class Directory {
     });
   }
 
-  /** A person as the directory knows them now, without their password; undefined where it does not any more. */
+  /** A person as the directory knows them now, without their password; undefined if it does not any more. */
   lookUp(config: DirectoryConfig, username: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
@@ -183,7 +183,7 @@ function unanswered(error: unknown): unknown {
 interface FoundUser {
   /** What they bind as. */
   readonly bindName: string;
-  /** Undefined where it is not known before the bind. */
+  /** Undefined if it is not known before the bind. */
   readonly dn: string | undefined;
   readonly alias: string;
 }

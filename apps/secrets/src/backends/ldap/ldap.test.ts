@@ -81,7 +81,7 @@ describe('login by a directory', () => {
       token_ttl: 1200,
     });
     expect(text).not.toContain('service-password');
-    // What Terraform’s provider writes where nothing is said.
+    // What Terraform’s provider writes if nothing is said.
     await configure({ max_page_size: -1 }).expect(204);
     expect((await secrets.root.read('auth/ldap/config').expect(200)).body.data.max_page_size).toBe(-1);
     await login('ada', 'right').expect(200);
@@ -89,8 +89,8 @@ describe('login by a directory', () => {
   });
 
   it.each([
-    [{ url: 'http://a' }, 'is no address of a directory'],
-    [{ url: 'ldap://a/dc=x' }, 'is no address of a directory'],
+    [{ url: 'http://a' }, 'is not an address of a directory'],
+    [{ url: 'ldap://a/dc=x' }, 'is not an address of a directory'],
     [{ tls_min_version: 'cats' }, "invalid 'tls_min_version'"],
     [{ tls_min_version: 'tls13', tls_max_version: 'tls12' }, "'tls_max_version' must be greater"],
     [{ client_tls_cert: 'x' }, 'both client_tls_cert and client_tls_key must be set'],
@@ -270,7 +270,7 @@ describe('login by a directory', () => {
       const [service, ...others] = asked();
       expect([service, ...others]).toEqual([service, 'ada', service, service, 'bob', service]);
       expect(directory.binds.every(({ secure: encrypted }) => encrypted === 'starttls' in fields)).toBe(true);
-      // That the directory hung up meanwhile is no failure.
+      // That the directory hung up meanwhile is not a failure.
       directory.hangUp();
       await login('ada', 'right').expect(200);
       expect(directory.connections - before).toBe(2);

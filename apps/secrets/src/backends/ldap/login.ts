@@ -56,8 +56,8 @@ export const loginPath = (directory: Directory) =>
   });
 
 /**
- * The login as it would be now. Where the directory can be searched, it is asked again: who is gone is refused, and groups are
- * as they are now. Throws where the policies that come from it are others, and `upstream` while it is away.
+ * Renews a login under the present configuration. If the directory can be searched, it is searched again: a person who is
+ * gone is refused, and groups are updated. Throws if the policies have changed, and `upstream` while the directory is away.
  */
 export const renewLogin =
   (directory: Directory) =>
@@ -65,12 +65,12 @@ export const renewLogin =
     const config = await findConfig(storage);
     if (!config) throw new Refusal('invalid', 'auth method not configured');
     const username = String(internal.username);
-    const known = internal as { policies?: string[]; groups?: string[] };
-    const before = [...(known.policies ?? [])].sort();
+    const stored = internal as { policies?: string[]; groups?: string[] };
+    const before = [...(stored.policies ?? [])].sort();
     const asks = canLookUp(config);
-    // Of an earlier version, which did not keep the groups.
-    if (!asks && !known.groups) return tokenOf(config, before);
-    const person = asks ? await directory.lookUp(config, username) : { groups: known.groups! };
+    // Logins made by an earlier version have no groups.
+    if (!asks && !stored.groups) return tokenOf(config, before);
+    const person = asks ? await directory.lookUp(config, username) : { groups: stored.groups! };
     if (!person) throw new Refusal('invalid', 'the directory does not know this person any more');
     const { groups, policies } = await rightsOf(storage, config, username, person);
     if (JSON.stringify(before) !== JSON.stringify([...policies].sort())) {
@@ -84,7 +84,7 @@ const tokenOf = ({ generation, ...config }: DirectoryConfig, policies: readonly 
   policies: [...new Set([...config.token_policies, ...policies])],
 });
 
-/** Groups of the directory and those said here, and the policies of both. */
+/** Groups from the directory and from the user's entry here, with the policies of both. */
 async function rightsOf(
   storage: Storage,
   config: LdapConfig,
@@ -94,16 +94,16 @@ async function rightsOf(
   const exact = config.case_sensitive_names;
   const fits = (name: string, found: { name: string } | undefined) => found && (!exact || found.name === name);
   const user = await users.find(storage, username.toLowerCase());
-  const own = fits(username, user) ? user : undefined;
-  const groups = [...new Set([...(own?.groups ?? []), ...there].map((name) => (exact ? name : name.toLowerCase())))];
+  const entry = fits(username, user) ? user : undefined;
+  const groups = [...new Set([...(entry?.groups ?? []), ...there].map((name) => (exact ? name : name.toLowerCase())))];
   const texts = await storage.getMany(groups.map((name) => `group/${name.toLowerCase()}`));
-  const known = groups.flatMap((name) => {
+  const groupPolicies = groups.flatMap((name) => {
     const text = texts.get(`group/${name.toLowerCase()}`);
     const group = text === undefined ? undefined : (JSON.parse(text) as { name: string; policies: string[] });
     return fits(name, group) ? group!.policies : [];
   });
-  return { groups, policies: [...new Set([...known, ...(own?.policies ?? [])])] };
+  return { groups, policies: [...new Set([...groupPolicies, ...(entry?.policies ?? [])])] };
 }
 
-/** One sentence for all that is wrong with a name or a password. */
+/** The same error for an unknown name and a wrong password. */
 const failed = (): Refusal => new Refusal('invalid', 'ldap operation failed: failed to bind as user');

@@ -53,7 +53,7 @@ export class AllowedNames {
     this.domains = role.allowed_domains.map((text) => text.toLowerCase());
   }
 
-  /** Throws `invalid` where the role does not let certificates have this common name. */
+  /** Throws `invalid` if the role does not let certificates have this common name. */
   checkCommonName(name: string): void {
     const { cn_validations: kinds } = this.role;
     const allowed =
@@ -73,7 +73,7 @@ export class AllowedNames {
     }
   }
 
-  /** Throws `invalid` where the role does not allow it in a subject. */
+  /** Throws `invalid` if the role does not allow it in a subject. */
   checkSerialNumber(text: string): void {
     if (!this.fitsOne(this.role.allowed_serial_numbers, text)) refuse(`serial_number ${text} not allowed by this role`);
   }
@@ -159,7 +159,7 @@ export class AllowedNames {
     });
   }
 
-  /** An address is no name: who may not have it as an address may not have it as a name. */
+  /** An address is not a name: who may not have it as an address may not have it as a name. */
   private allowsAddress(text: string): boolean {
     if (!this.role.allow_ip_sans) return false;
     return networksOf(this.role)?.check(text, isIP(text) === 4 ? 'ipv4' : 'ipv6') ?? true;

@@ -33,14 +33,14 @@ export interface ReadCertificate {
   readonly publicKey: KeyObject;
   /** The bits of the public key, of which identifiers are made. */
   readonly keyBits: Buffer;
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   readonly subjectKeyId: Buffer;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   readonly isCa: boolean;
   /** How many authorities may be below it; undefined for any number. */
   readonly pathLength: number | undefined;
-  /** Undefined where it says nothing of uses. */
+  /** Undefined if it says nothing of uses. */
   readonly keyUsage: number | undefined;
 }
 

@@ -49,7 +49,7 @@ export const basicConstraints = (cA: boolean, pathLenConstraint?: number): Exten
 export const subjectKeyId = (id: Buffer): Extension =>
   extension(id_ce_subjectKeyIdentifier, arrayBuffer(element(tags.octets, [id])));
 
-/** Names the key that signed; none where it has no name. */
+/** Names the key that signed; none if it has no name. */
 export const authorityKeyId = (id: Buffer): Extension[] =>
   id.length === 0
     ? []

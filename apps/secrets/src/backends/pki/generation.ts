@@ -140,7 +140,7 @@ export async function authorityKey(storage: Storage, kind: string, asked: AskedK
   return { role, key, made, keyId: made.info.key_id, isShown: kind === 'exported' };
 }
 
-/** The name of an issuer that is to be made. Throws `invalid` where it is taken. */
+/** The name of an issuer that is to be made. Throws `invalid` if it is taken. */
 export function freeIssuerName(ca: Ca, asked: string | undefined): string {
   if (asked !== undefined && asked.trim() === '') refuse('expected non-empty issuer name');
   const name = checkedName(asked ?? '', 'issuer');

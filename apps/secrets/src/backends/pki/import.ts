@@ -49,7 +49,7 @@ function keyIn(block: PemBlock, at: number): KeyObject {
   try {
     key = createPrivateKey(block.text);
   } catch {
-    return refuse(`Error parsing key ${at}: it is no private key in PKCS#1, SEC1 or PKCS#8 that is not encrypted`);
+    return refuse(`Error parsing key ${at}: it is not a private key in PKCS#1, SEC1 or PKCS#8 that is not encrypted`);
   }
   const { type, bits } = kindOfKey(key);
   if (type === 'rsa' && bits < 2048)

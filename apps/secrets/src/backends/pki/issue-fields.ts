@@ -32,7 +32,7 @@ export const nameFields = {
   uri_sans: commaList().optional().describe('URIs.'),
   other_sans: commaList().optional().describe('Other names: OID;UTF8:TEXT.'),
   serial_number: string().optional().describe('Serial number in the subject, not that of the certificate.'),
-  exclude_cn_from_sans: bool().optional().describe('The common name is no alternative name.'),
+  exclude_cn_from_sans: bool().optional().describe('The common name is not an alternative name.'),
   ttl: duration().optional().describe('How long it is valid.'),
   not_after: string().optional().describe('Until when it is valid, in RFC 3339, in place of ttl.'),
   not_before: string().optional().describe('From when it is valid, in RFC 3339.'),

@@ -130,7 +130,7 @@ function requireSameKey(role: Role, asked: { readonly key_type?: string; readonl
   if (asked.key_bits && asked.key_bits !== role.key_bits) refuse(`role requires keys of ${role.key_bits} bits`);
 }
 
-/** Throws `invalid` where the role wants another key than the request has. */
+/** Throws `invalid` if the role wants another key than the request has. */
 export function checkKey(role: Role, { keyType, keyBits }: ReadRequest): void {
   if (role.key_type !== 'any' && role.key_type !== keyType) refuse(`role requires keys of type ${role.key_type}`);
   const least = role.key_type !== 'any' ? role.key_bits : keyType === 'ec' ? 224 : 2048;

@@ -202,7 +202,7 @@ export const issuerPaths = [
       },
     },
     write: {
-      summary: 'Change an issuer; what is left out gets its default.',
+      summary: 'Change an issuer; fields left out get their defaults.',
       operationId: 'write-issuer',
       input: IssuerInput,
       output: issuerOutput,

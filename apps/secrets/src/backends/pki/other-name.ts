@@ -20,7 +20,7 @@ export function readOtherName(said: string, problem = 'could not parse requested
     refuse(`${problem}: only utf8 other SANs are supported; found non-supported type in other SAN ${quoted}`);
   }
   const oid = said.slice(0, semicolon);
-  if (!isOid(oid)) refuse(`${problem}: ${JSON.stringify(oid)} is no object identifier`);
+  if (!isOid(oid)) refuse(`${problem}: ${JSON.stringify(oid)} is not an object identifier`);
   return { oid, text: said.slice(colon + 1) };
 }
 
@@ -30,7 +30,7 @@ export function generalName({ oid, text }: OtherNameText): GeneralName {
   return new GeneralName({ otherName: new OtherName({ typeId: oid, value }) });
 }
 
-/** The same of an alternative name that was sent. Throws `invalid` where it holds anything but a text in UTF-8. */
+/** The same of an alternative name that was sent. Throws `invalid` if it holds anything but a text in UTF-8. */
 export function otherNameIn({ typeId: oid, value }: OtherName): OtherNameText {
   const text = readText(value);
   return text === undefined

@@ -39,7 +39,7 @@ export function requestedNames(
   const serialNumber = asked.serial_number || (own?.serialNumber ?? '');
   const fromCsr = role.use_csr_sans ? csr?.names : undefined;
   const inSans = asked.exclude_cn_from_sans || commonName === '' ? [] : [commonName];
-  // A common name may be any text where the role says so; it is no alternative name then.
+  // A common name may be any text where the role says so; it is not an alternative name then.
   const ofCommonName = sortedNames(inSans, () => {});
   const asNames = sortedNames(fromCsr ? [] : (asked.alt_names ?? []), (name) =>
     warn(`alt_names: ${JSON.stringify(name)} is neither the name of a host nor a mail address and was left out`),

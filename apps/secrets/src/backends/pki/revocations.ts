@@ -43,7 +43,7 @@ export function noteListed(storage: Storage, authority: string, listed: readonly
 
 const pageSize = 5000;
 
-/** All that is revoked of an authority. */
+/** Everything that is revoked of an authority. */
 export async function listRevoked(storage: Storage, authority: string): Promise<Revoked[]> {
   const found: Revoked[] = [];
   let after: string | undefined;

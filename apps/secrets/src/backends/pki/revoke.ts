@@ -19,7 +19,7 @@ import { readSerial } from './serial';
 import { authorityAbove } from './signing';
 import { changeCertificate, findCertificate, keepCertificate, type StoredCertificate } from './stored-certificate';
 
-/** When a certificate was revoked: now, or earlier; undefined where it has expired and may not be any more. */
+/** When a certificate was revoked: now, or earlier; undefined if it has expired and may not be any more. */
 interface RevokedMoment {
   readonly revokedAtMs: number | undefined;
 }
@@ -67,7 +67,7 @@ function requireNoIssuer(ca: Ca, serial: string): void {
 /** What is shorter is none. */
 const shortestPem = 75;
 
-/** The certificate that was sent, kept if it is not yet. Throws `invalid` where no issuer of the mount has signed it. */
+/** The certificate that was sent, kept if it is not yet. Throws `invalid` if no issuer of the mount has signed it. */
 async function keptFromText(storage: Storage, ca: Ca, text: string): Promise<ReadCertificate> {
   if (text.length < shortestPem) {
     refuse(
@@ -135,7 +135,7 @@ async function serialOfText(
   return (await keptFromText(storage, ca, text)).serial;
 }
 
-/** Throws `invalid` where the key is not that of the certificate. */
+/** Throws `invalid` if the key is not that of the certificate. */
 function requireKey(text: string): (certificate: ReadCertificate) => void {
   if (text === '') refuse('Must have private key to revoke via the /revoke-with-key path.');
   let own: Buffer;

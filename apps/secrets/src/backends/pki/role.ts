@@ -17,7 +17,7 @@ const none: string[] = [];
 /** What a role allows and says of its certificates. */
 export const roleFields = recordFields({
   ttl: [
-    duration().describe('How long certificates are valid, where nothing is asked; 0: the default of the mount.'),
+    duration().describe('How long certificates are valid, if nothing is asked; 0: the default of the mount.'),
     0,
   ],
   max_ttl: [duration().describe('How long they are valid at most; 0: the maximum of the mount.'), 0],
@@ -78,7 +78,7 @@ export type Role = typeof roleFields.defaults;
 /** The roles of a mount. */
 export const roles = collection('role/', roleFields.input);
 
-/** What may be asked of a role by name. Throws `invalid` where there is none. */
+/** What may be asked of a role by name. Throws `invalid` if there is none. */
 export const unknownRole = (name: string): string => `unknown role: ${name}`;
 
 /** The role with its defaults. Throws `invalid` for what contradicts itself or is unknown. */

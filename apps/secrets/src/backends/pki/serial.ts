@@ -16,7 +16,7 @@ export function serialText(bytes: Uint8Array): string {
   return hex.replace(/..(?=.)/g, '$&:');
 }
 
-/** The same of what clients send, with colons or dashes, in either case; undefined where it is no serial number. */
+/** The same of what clients send, with colons or dashes, in either case; undefined if it is not a serial number. */
 export function readSerial(text: string): string | undefined {
   const hex = text.trim().toLowerCase().replace(/[:-]/g, '');
   return /^([0-9a-f]{2}){1,40}$/.test(hex) ? serialText(Buffer.from(hex, 'hex')) : undefined;

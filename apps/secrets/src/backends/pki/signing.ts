@@ -22,7 +22,7 @@ export interface ReadyIssuer {
   signer(signatureBits: number, usePss: boolean): Signer;
 }
 
-/** The issuer of a reference, ready to issue. Throws `invalid` where there is none, or it may not. */
+/** The issuer of a reference, ready to issue. Throws `invalid` if there is none, or it may not. */
 export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyIssuer> {
   const ca = await findCa(storage);
   const issuer = issuerRef(ca, ref) ?? refuse(`could not fetch the CA certificate (was one set?): ${noIssuer(ref)}`);
@@ -76,7 +76,7 @@ export function authorityOf(certificate: ReadCertificate): string {
   return authority;
 }
 
-/** The authority that has signed a certificate; empty where it is not in the mount. */
+/** The authority that has signed a certificate; empty if it is not in the mount. */
 export function authorityAbove(ca: Ca, one: ReadCertificate): string {
   const issuer = Object.values(ca.issuers).find((above) => isSignedBy(one, certificateOf(above)));
   return issuer ? authorityOf(certificateOf(issuer)) : '';

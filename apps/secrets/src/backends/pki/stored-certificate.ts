@@ -4,7 +4,7 @@ import type { Page, Storage } from '../../sdk/storage';
 export interface StoredCertificate {
   /** DER in base64. */
   readonly der: string;
-  /** Whose lists of revoked certificates it belongs to; empty where no issuer of the mount signed it. */
+  /** Whose lists of revoked certificates it belongs to; empty if no issuer of the mount signed it. */
   readonly authority: string;
   readonly notAfterMs: number;
   readonly revokedAtMs?: number;

@@ -78,7 +78,7 @@ export function subjectName(
 const textsOf = (name: Name, id: string): string[] =>
   name.flatMap((set) => [...set].filter(({ type }) => type === id).map(({ value }) => value.toString()));
 
-/** The common name of a subject, its serial number and user ids; empty where it has none. */
+/** The common name of a subject, its serial number and user ids; empty if it has none. */
 export function ownNames(name: Name): { commonName: string; serialNumber: string; userIds: string[] } {
   return {
     commonName: textsOf(name, commonNameId).at(-1) ?? '',

@@ -53,7 +53,7 @@ function changeTidy(
   });
 }
 
-/** Begins to remove; false where that is under way. */
+/** Begins to remove; false if that is under way. */
 export async function startTidy(storage: Storage, nowMs: number, plan: TidyPlan): Promise<boolean> {
   const { before, after } = await changeTidy(storage, (state) =>
     isUnderWay(state)
@@ -63,7 +63,7 @@ export async function startTidy(storage: Storage, nowMs: number, plan: TidyPlan)
   return after !== before;
 }
 
-/** Has it stop after the present page; false where nothing is under way. */
+/** Has it stop after the present page; false if nothing is under way. */
 export async function cancelTidy(storage: Storage): Promise<boolean> {
   const { before } = await changeTidy(storage, (state) =>
     state?.state === 'Running' ? { ...state, state: 'Cancelling' } : state,
@@ -87,7 +87,7 @@ export async function goOnTidying({ storage, nowMs }: BackgroundCall): Promise<v
   while (performance.now() < until && (await tidyPage(storage, nowMs)));
 }
 
-/** Removes what is due of one page; false where there is nothing more to do now. */
+/** Removes what is due of one page; false if there is nothing more to do now. */
 async function tidyPage(storage: Storage, nowMs: number): Promise<boolean> {
   const { before, after } = await changeTidy(storage, async (state, tx) => {
     if (!state || !isUnderWay(state) || state.pausedUntilMs > nowMs) return state;

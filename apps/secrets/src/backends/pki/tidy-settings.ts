@@ -10,30 +10,30 @@ const rows = {
   tidy_cert_store: [bool().describe('Remove certificates that have expired and are not revoked.'), false],
   tidy_revoked_certs: [bool().describe('Remove revoked certificates that have expired, from lists as well.'), false],
   tidy_revoked_cert_issuer_associations: [
-    bool().describe('Find the issuers of revoked certificates that came before their issuer.'),
+    bool().describe('Find the issuers of revoked certificates that were imported before them.'),
     false,
   ],
   tidy_expired_issuers: [bool().describe('Remove issuers that have expired, except the default one.'), false],
   tidy_acme: [bool().describe('Remove ACME orders whose certificate has expired, and accounts without orders.'), false],
-  safety_buffer: [duration().describe('How long ago certificates have expired.'), 3 * daySeconds],
-  revoked_safety_buffer: [duration().describe('The same of those that are revoked.'), 3 * daySeconds],
-  issuer_safety_buffer: [duration().describe('The same of issuers.'), 365 * daySeconds],
-  acme_account_safety_buffer: [duration().describe('How old accounts without orders are.'), 30 * daySeconds],
+  safety_buffer: [duration().describe('How long certificates must have been expired.'), 3 * daySeconds],
+  revoked_safety_buffer: [duration().describe('The same for revoked certificates.'), 3 * daySeconds],
+  issuer_safety_buffer: [duration().describe('The same for issuers.'), 365 * daySeconds],
+  acme_account_safety_buffer: [duration().describe('How old accounts without orders must be.'), 30 * daySeconds],
   pause_duration: [keptDuration('Error parsing pause_duration').describe('How long to wait after each page.'), '0s'],
-  page_size: [int().describe('How many certificates are looked at in one step.'), 1000],
+  page_size: [int().describe('How many certificates are checked in one step.'), 1000],
 } as const;
 
-/** What is to be removed. */
+/** Selects what to remove. */
 export const tidyFields = recordFields(rows);
 
-/** The same, and when. */
+/** The same, with the schedule. */
 export const autoTidyFields = recordFields({
-  enabled: [bool().describe('Remove by the clock.'), false],
-  interval_duration: [duration().describe('How long after the end of one time the next begins.'), daySeconds / 2],
+  enabled: [bool().describe('Tidy automatically.'), false],
+  interval_duration: [duration().describe('How long after the end of one run the next begins.'), daySeconds / 2],
   ...rows,
 });
 
-/** What is to be removed, as it is stored. */
+/** The stored form of the selection. */
 export type TidyPlan = typeof tidyFields.defaults;
 
 const choices = [
@@ -47,7 +47,7 @@ const choices = [
 /** Whether a plan has anything to do. */
 export const hasWork = (plan: TidyPlan): boolean => choices.some((name) => plan[name]);
 
-/** What a plan may choose, for who chose nothing. */
+/** The choices, for a request that makes none. */
 export const choicesText = choices.join(' / ');
 
 const mostOfPage = 10_000;
@@ -67,7 +67,7 @@ export function checkPlan(plan: TidyPlan): void {
   if (plan.page_size > mostOfPage) refuse(`page_size must be at most ${mostOfPage}`);
 }
 
-/** The plan in what a request says; those of the buffers that are left out follow the first. */
+/** The plan in a request; safety buffers left out follow the first one. */
 export function planOf(given: Partial<z.output<typeof tidyFields.input>>): TidyPlan {
   const safety_buffer = given.safety_buffer ?? tidyFields.defaults.safety_buffer;
   const said = Object.entries(given).filter(([name, value]) => name in tidyFields.defaults && value !== undefined);

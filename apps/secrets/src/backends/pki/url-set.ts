@@ -42,6 +42,8 @@ export function checkUrls(urls: UrlSet, templates: boolean): void {
 
 const ascii = /^[\x20-\x7e]*$/;
 
-/** The same text. Throws `invalid` where it holds anything but printable ASCII, which addresses in certificates are made of. */
+/**
+ * The same text. Throws `invalid` if it holds anything but printable ASCII, which addresses in certificates are made of.
+ */
 export const requireAscii = (text: string, field: string): string =>
   ascii.test(text) ? text : refuse(`${field}: ${JSON.stringify(text)} has characters other than printable ASCII`);

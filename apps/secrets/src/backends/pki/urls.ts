@@ -73,7 +73,7 @@ export const clusterPath = path('config/cluster', {
   },
 });
 
-/** The address of this mount from outside; empty where it was not configured. */
+/** The address of this mount from outside; empty if it was not configured. */
 export const mountAddress = async (storage: Storage): Promise<string> => (await cluster.find(storage))?.path ?? '';
 
 /** Whether the mount names any address. */

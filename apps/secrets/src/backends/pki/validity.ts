@@ -24,7 +24,7 @@ type TimeRules = Pick<
   'ttl' | 'max_ttl' | 'not_before' | 'not_before_bound' | 'not_before_duration' | 'not_after' | 'not_after_bound'
 >;
 
-/** From when and until when a certificate is valid. Throws `invalid` where the role, the mount or the issuer forbid it. */
+/** From when and until when a certificate is valid. Throws `invalid` if the role, the mount or the issuer forbid it. */
 export function validityFor(role: TimeRules, asked: AskedValidity, bounds: ValidityBounds) {
   const notAfterMs = notAfter(role, asked, bounds);
   const notBeforeMs = notBefore(role, asked, bounds.nowMs);

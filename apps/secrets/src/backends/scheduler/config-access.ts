@@ -113,7 +113,7 @@ async function verifyAccess(scheduler: Scheduler, reach: SchedulerAccess) {
   const client = scheduler.client(reach);
   const type = await client.ownTokenType().catch(rethrow);
   if (type !== 'management') {
-    throw new Refusal('invalid', `token is no management token: the scheduler calls it ${type || 'unknown'}`);
+    throw new Refusal('invalid', `token is not a management token: the scheduler calls it ${type || 'unknown'}`);
   }
   const version = await client.version().catch(() => '');
   return { address: reach.address, tls: reach.address.startsWith('https:'), token_type: type, version };

@@ -151,7 +151,7 @@ export class SchedulerClient {
     return made.SecretID;
   }
 
-  /** Throws `NotNow` where this scheduler must not be called: before anything is promised that it would have to do. */
+  /** Throws `NotNow` if this scheduler must not be called: before anything is promised that it would have to do. */
   checkCircuit(): void {
     this.deps.circuit.check();
   }
@@ -254,7 +254,7 @@ export class SchedulerClient {
   }
 }
 
-/** Milliseconds until the next attempt of a call that failed; undefined where another one is no use or no good. */
+/** Milliseconds until the next attempt of a call that failed; undefined if another one is no use or no good. */
 function pauseBefore(error: unknown, { once }: SchedulerRequest, attempt: number, pauseMs: number): number | undefined {
   if (attempt >= attempts || isRefusal(error)) return undefined;
   const refused = error instanceof SchedulerRefused ? error : undefined;
@@ -270,7 +270,7 @@ function reasonOf(error: unknown): string {
   return name === 'TimeoutError' || name === 'AbortError' ? 'no answer in time' : (code ?? message);
 }
 
-/** True where the scheduler says that what should be deleted does not exist; before 0.12 it said so with 500. */
+/** True if the scheduler says that what should be deleted does not exist; before 0.12 it said so with 500. */
 function isGone(error: SchedulerRefused): boolean {
   const refused = error.status === 400 || error.status === 500;
   return error.status === 404 || (refused && error.text.includes('Cannot delete nonexistent tokens'));

@@ -117,7 +117,7 @@ export class Scheduler {
   }
 }
 
-/** The answer, or undefined where the scheduler refuses it to us; a scheduler that does not answer is an error. */
+/** The answer, or undefined if the scheduler refuses it to us; a scheduler that does not answer is an error. */
 async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

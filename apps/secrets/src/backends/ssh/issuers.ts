@@ -20,7 +20,7 @@ import { lineOf, publicLine, readPublicKey } from './public-key';
 import { countReferences } from './role';
 
 const NewIssuer = z.object({
-  generate_signing_key: bool().optional().describe('Make the key here; the default where none is given.'),
+  generate_signing_key: bool().optional().describe('Make the key here; the default if none is given.'),
   key_type: string()
     .optional()
     .describe('Type of a key that is made: ssh-rsa (or rsa), ec, ecdsa-sha2-nistp256, -384 or -521, ssh-ed25519.'),
@@ -164,7 +164,7 @@ export const issuerPaths = [
     write: {
       summary: 'Give an issuer another name, or none.',
       operationId: 'update-issuer',
-      input: z.object({ issuer_name: string().optional().describe('Its name; empty where it is left out.') }),
+      input: z.object({ issuer_name: string().optional().describe('Its name; empty if it is left out.') }),
       output: issuerOutput,
       async run(call) {
         const { input, params, storage } = call;

@@ -62,7 +62,7 @@ export const otpPaths = [
       operationId: 'generate-credentials',
       input: z.object({
         ip: string().optional().describe('Address of the host.'),
-        username: string().optional().describe('User there; else that of the role.'),
+        username: string().optional().describe('User there; otherwise that of the role.'),
       }),
       output: z.object({ ip: z.string(), key: z.string(), key_type: z.string(), port: z.int(), username: z.string() }),
       async run({ input, params, storage }) {

@@ -47,13 +47,13 @@ export function principalsOf(call: Filling, role: SshRole, kind: 'user' | 'host'
   return names;
 }
 
-/** The default user of a role for this caller; none where its templates have no value. */
+/** The default user of a role for this caller; none if its templates have no value. */
 function defaultUser(call: Filling, { default_user, default_user_template }: SshRole): string {
   if (!default_user_template) return default_user;
   return call.filled(default_user) ?? '';
 }
 
-/** The names that one allowed word means for this caller; none where its templates have no value. */
+/** The names that one allowed word means for this caller; none if its templates have no value. */
 function filledNames(call: Filling, role: SshRole, word: string): string[] {
   const filled = call.filled(word);
   if (filled === undefined) return [];

@@ -12,7 +12,7 @@ const text = (about: string) => string().describe(about);
 /** What a role allows and says of its certificates or one-time passwords. Lists are texts with commas, as clients send them. */
 export const roleFields = recordFields({
   key_type: [announced(string(), { enum: ['ca', 'otp'] }).describe('ca: certificates; otp: one-time passwords.'), ''],
-  default_user: [text('The user where none is asked for.'), ''],
+  default_user: [text('The user if none is asked for.'), ''],
   default_user_template: [flag('It has templates of identities.'), false],
   allowed_users: [text('Users that may be asked for; * is any.'), ''],
   allowed_users_template: [flag('They have templates of identities.'), false],
@@ -36,8 +36,8 @@ export const roleFields = recordFields({
   ],
   allowed_critical_options: [text('Critical options that may be asked for; empty allows all.'), ''],
   allowed_extensions: [text('Extensions that may be asked for; * allows all.'), ''],
-  default_critical_options: [keyValues().describe('Critical options where none are asked for.'), {}],
-  default_extensions: [keyValues().describe('Extensions where none are asked for.'), {}],
+  default_critical_options: [keyValues().describe('Critical options if none are asked for.'), {}],
+  default_extensions: [keyValues().describe('Extensions if none are asked for.'), {}],
   default_extensions_template: [flag('Their values have templates of identities.'), false],
   allowed_user_key_lengths: [
     object().describe('Types of keys that may be signed, each with a size or a list of them.'),
@@ -47,7 +47,7 @@ export const roleFields = recordFields({
     announced(string(), { enum: signerNames }).describe('What issuers with an RSA key sign with.'),
     'default',
   ],
-  ttl: [duration().describe('How long certificates are valid, where nothing is asked; 0: as the mount says.'), 0],
+  ttl: [duration().describe('How long certificates are valid, if nothing is asked; 0: as the mount says.'), 0],
   max_ttl: [duration().describe('How long they are valid at most; 0: as the mount says.'), 0],
   not_before_duration: [duration().describe('How much earlier than now they are valid.'), 30],
   issuer_ref: [text('Who signs: an id, a name, or default.'), 'default'],

@@ -41,7 +41,7 @@ export const rolePaths = [
       },
     },
     write: {
-      summary: 'Write a role; what is left out has its default.',
+      summary: 'Write a role; fields left out get their defaults.',
       operationId: 'write-role',
       update: 'replace',
       defaults: roleFields.defaults,

@@ -15,7 +15,7 @@ import { lineOf, publicLine, readPublicKey, type SshPublicKey } from './public-k
 import { roles, type SshRole } from './role';
 
 const Asked = z.object({
-  ttl: duration().optional().describe('How long the certificate is valid; else as the role or the mount says.'),
+  ttl: duration().optional().describe('How long the certificate is valid; otherwise as the role or the mount says.'),
   valid_principals: string().optional().describe('Names of users or hosts that it is for, separated by commas.'),
   cert_type: announced(string(), { enum: ['user', 'host'], default: 'user' })
     .optional()

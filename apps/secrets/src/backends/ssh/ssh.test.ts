@@ -445,7 +445,7 @@ describe('the engine ssh', () => {
       expect((await secrets.root.read(`${at}/config/zeroaddress`).expect(200)).body.data).toEqual({ roles: [other] });
     });
 
-    it('are no certificates, and certificates are none', async () => {
+    it('are not certificates, and certificates are none', async () => {
       expect(
         await refused(`creds/${await role({ ...anyUser, default_user: 'a', cidr_list: '10.0.0.0/8' })}`, {
           ip: '10.0.0.1',

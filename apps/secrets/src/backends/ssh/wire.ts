@@ -28,7 +28,7 @@ export function narrow(value: number): Buffer {
   return bytes;
 }
 
-/** The parts that a text of sized bytes consists of; undefined where it does not end with the last one. */
+/** The parts that a text of sized bytes consists of; undefined if it does not end with the last one. */
 export function parts(bytes: Buffer): Buffer[] | undefined {
   const found: Buffer[] = [];
   let at = 0;

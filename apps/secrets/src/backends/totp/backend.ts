@@ -7,7 +7,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import { askedKey, keyFields } from './asked-key';
+import { requestedKey, keyFields } from './requested-key';
 import { deleteKey, findKey, listKeys, putKey, requireKey, schemeOf, spendCode } from './key';
 
 const keyListPath = path('keys', {
@@ -44,7 +44,7 @@ const keyPath = path('keys/:name', {
     input: keyFields.input,
     output: z.object({ barcode: z.string().optional(), url: z.string() }),
     async run({ input, params, storage }) {
-      const key = askedKey(input);
+      const key = requestedKey(input);
       putKey(storage, params.name, key);
       if (!input.generate || !input.exported) return empty;
       const url = otpauthUrl(key.issuer, key.account_name, schemeOf(key));

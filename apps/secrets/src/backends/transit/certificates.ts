@@ -29,15 +29,15 @@ function versionOf(key: TransitKey, asked: number | undefined): number {
 
 const absent = (name: string) => `key with provided name '${name}' not found`;
 
-/** A request that an authority makes a certificate of. */
+/** A certificate signing request (CSR). */
 export const csrPath = path('keys/:name/csr', {
-  summary: 'Requests for certificates of a key.',
+  summary: 'Certificate signing requests of a key.',
   write: {
-    summary: 'Sign a request for a certificate (CSR) with a key.',
+    summary: 'Create or sign a certificate signing request (CSR) with a key.',
     operationId: 'get-key-csr',
     input: z.object({
       version,
-      csr: string().optional().describe('PEM of a request whose subject and attributes the new one takes over.'),
+      csr: string().optional().describe('PEM of a request whose subject and attributes are copied.'),
     }),
     output: z.object({ name: z.string(), type: z.string(), csr: z.string() }),
     async run({ input, params, storage }) {
@@ -64,11 +64,11 @@ function readTemplate(text: string): Template {
   }
 }
 
-/** The certificates of a key, kept with it. */
+/** The certificates stored with a key. */
 export const certificatePath = path('keys/:name/set-certificate', {
   summary: 'The certificates of a key.',
   write: {
-    summary: 'Keep a chain of certificates with a version of a key; replaces an earlier one.',
+    summary: 'Store a certificate chain with a version of a key; replaces an earlier one.',
     operationId: 'set-key-certificate',
     input: z.object({
       version,
@@ -118,6 +118,6 @@ function checkChain(chain: readonly X509Certificate[], key: TransitKey, number: 
   if (!leaf.publicKey.equals(publicKey)) bad('leaf certificate public key does not match the selected key version');
 }
 
-/** The certificates of a version as PEM; empty where it has none. */
+/** The certificates of a version as PEM; empty if it has none. */
 export const chainText = ({ versions }: TransitKey, number: number): string =>
   (versions[number]?.certificates ?? []).map((der) => certificatePem(Buffer.from(der, 'base64'))).join('\n');

@@ -14,7 +14,7 @@ export interface Bound {
   readonly associated: Buffer;
 }
 
-/** Throws `invalid` where keys of this type do not encrypt. */
+/** Throws `invalid` if keys of this type do not encrypt. */
 export function checkEncrypts({ type }: TransitKey, what: 'encryption' | 'decryption'): void {
   if (!encrypts(type)) refuse(`message ${what} not supported for key type ${type}`);
 }
@@ -68,7 +68,7 @@ function keysFor(key: TransitKey, kind: Aead, material: Material, context: Buffe
 }
 
 /**
- * A convergent nonce depends on all that is encrypted or authenticated with it: a nonce that served twice with other
+ * A convergent nonce depends on everything that is encrypted or authenticated with it: a nonce that served twice with other
  * associated data would betray the key that authenticates.
  */
 function nonceFor({ nonceBytes }: Aead, nonceKey: Buffer | undefined, plaintext: Buffer, associated: Buffer): Buffer {

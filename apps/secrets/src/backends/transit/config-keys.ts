@@ -8,16 +8,16 @@ import { data } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
 const keyFields = recordFields({
-  disable_upsert: [bool().describe('Encrypting under an unknown name is refused, and makes no key.'), false],
+  disable_upsert: [bool().describe('Encrypting with an unknown key is refused instead of creating the key.'), false],
 });
 const keyConfig = single('config/keys', keyFields.input);
 
 export const upsertDisabled = async (storage: Storage): Promise<boolean> =>
   (await keyConfig.find(storage))?.disable_upsert ?? false;
 
-/** What holds for all keys of the mount. */
+/** Settings of all keys of the mount. */
 export const keyConfigPath = path('config/keys', {
-  summary: 'What holds for all keys of this mount.',
+  summary: 'Settings of all keys of this mount.',
   stored: ({ storage }) => keyConfig.find(storage),
   read: {
     summary: 'Read the settings for all keys.',
@@ -42,15 +42,15 @@ export const keyConfigPath = path('config/keys', {
 const leastCached = 10;
 const cacheFields = recordFields({
   size: [
-    int().describe('Kept and shown for clients that set it; 0 is no limit. Each node bounds its cache by itself.'),
+    int().describe('Stored and shown for clients that set it, without effect: each node limits its own cache. 0 means no limit.'),
     0,
   ],
 });
 const cacheConfig = single('config/cache', cacheFields.input);
 
-/** The size that older clients set. Which keys stay ready for use is decided by the cache of each node. */
+/** The size that older clients set. Each node limits its own cache. */
 export const cacheConfigPath = path('cache-config', {
-  summary: 'The size of the key cache, as clients know it.',
+  summary: 'The size of the key cache, stored for clients.',
   stored: ({ storage }) => cacheConfig.find(storage),
   read: {
     summary: 'Read the size of the key cache.',

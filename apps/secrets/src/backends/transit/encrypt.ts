@@ -39,7 +39,7 @@ const EncryptInput = z.object({
   key_version: version,
   type: announced(string(), { default: 'aes256-gcm96' })
     .optional()
-    .describe('Type of the key that is made where there is none of this name.'),
+    .describe('Type of the key that is made if there is none of this name.'),
   convergent_encryption: announced(bool(), { default: false })
     .optional()
     .describe('The key that is made encrypts the same text with the same context to the same ciphertext.'),
@@ -47,7 +47,7 @@ const EncryptInput = z.object({
   partial_failure_response_code: partialFailureCode,
 });
 
-/** Encrypts; makes the key where there is none and the caller may create it. */
+/** Encrypts; makes the key if there is none and the caller may create it. */
 export const encryptPath = path('encrypt/:name', {
   summary: 'Encrypts with a key of this service.',
   exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,

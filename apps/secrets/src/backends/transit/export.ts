@@ -67,7 +67,7 @@ export function versionsOf(key: TransitKey, asked: string | undefined): readonly
   return accepted.includes(number) ? [number] : refuse('version does not exist or cannot be found');
 }
 
-/** The text of a version: base64, or PEM; empty where a private key is asked for that was never here. */
+/** The text of a version: base64, or PEM; empty if a private key is asked for that was never here. */
 function exported(key: TransitKey, number: number, kind: ExportKind, format: ExportFormat): string {
   if (kind === 'certificate-chain') {
     return chainText(key, number) || refuse('selected key version does not have a certificate chain imported');

@@ -25,7 +25,9 @@ export function readSymmetric(type: KeyType, bytes: Buffer): Buffer {
   return fits ? bytes : refuse(`invalid key size ${bytes.length} bytes for key type ${type}`);
 }
 
-/** A key pair, or a public key; throws `invalid` where it is not of the type, weak, or its halves do not belong together. */
+/**
+ * A key pair, or a public key; throws `invalid` if it is not of the type, weak, or its halves do not belong together.
+ */
 export function checkPair(type: KeyType, key: KeyObject): KeyObject {
   const kind = kindOf(type);
   const { modulusLength, publicExponent, namedCurve } = key.asymmetricKeyDetails ?? {};
@@ -70,7 +72,10 @@ export function oaepHash(name: string): string {
 export const wrapCipher = 'id-aes256-wrap-pad';
 export const wrapStart = Buffer.from('a65959a6', 'hex');
 
-/** Takes a key out of its wrapping. All that can be wrong with it is told in one text: its parts could be guessed by others. */
+/**
+ * Takes a key out of its wrapping. Everything that can be wrong with it is told in one text: its parts could be guessed by
+ * others.
+ */
 function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer {
   const hash = oaepHash(hashName);
   const bytes = decodeBase64(text);

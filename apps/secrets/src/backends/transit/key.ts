@@ -117,7 +117,7 @@ export function withoutOldVersions(key: TransitKey): TransitKey {
 /** Whether this service may make versions of the key. */
 export const rotates = (key: TransitKey): boolean => !key.imported_key || key.imported_key_allow_rotation;
 
-/** When the key is rotated by the clock, epoch seconds; undefined where it is not. */
+/** When the key is rotated by the clock, epoch seconds; undefined if it is not. */
 export function dueAt(key: TransitKey): number | undefined {
   if (key.auto_rotate_period === 0 || key.soft_deleted || !rotates(key)) return undefined;
   return Math.ceil(key.versions[key.latest_version]!.createdAtMs / 1000) + key.auto_rotate_period;

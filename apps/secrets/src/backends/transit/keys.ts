@@ -88,7 +88,7 @@ export const keyPath = path('keys/:name', {
     },
   },
   delete: {
-    summary: 'Delete a key for good, with all that it encrypted; its settings must allow it.',
+    summary: 'Delete a key for good, with everything that it encrypted; its settings must allow it.',
     operationId: 'delete-key',
     stepUp: true,
     async run({ params, storage }) {
@@ -115,7 +115,7 @@ const ConfigInput = z.object({
 export const keyConfigurationPath = path('keys/:name/config', {
   summary: 'The rules of a key.',
   write: {
-    summary: 'Change the rules of a key; what is left out stays.',
+    summary: 'Change the rules of a key; fields left out keep their values.',
     operationId: 'configure-key',
     stepUp: true,
     input: ConfigInput,
@@ -132,7 +132,7 @@ export const keyConfigurationPath = path('keys/:name/config', {
   },
 });
 
-/** The key with other rules; throws `invalid` where they contradict each other or what there is. */
+/** The key with other rules; throws `invalid` if they contradict each other or what there is. */
 function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): TransitKey {
   const given = Object.entries(asked).filter(([, value]) => value !== undefined);
   const rules: TransitKey = { ...key, ...Object.fromEntries(given) };

@@ -101,7 +101,7 @@ export class Material {
     return Buffer.concat(blocks).subarray(0, bytes);
   }
 
-  /** Of an Ed25519 key the seed and the public key, as exports and backups have it; else the key. */
+  /** Of an Ed25519 key the seed and the public key, as exports and backups have it; otherwise the key. */
   bothHalves(): Buffer {
     return this.type === 'ed25519' ? Buffer.concat([this.secret, rawPublicKey(this.publicKey)]) : this.secret;
   }

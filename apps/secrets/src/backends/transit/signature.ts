@@ -44,7 +44,7 @@ export function parseScheme(words: SchemeWords): Scheme {
   return { hash, marshaling, salt, padding, prehashed: words.prehashed };
 }
 
-/** Throws `invalid` where nothing hashes what is to be signed. */
+/** Throws `invalid` if nothing hashes what is to be signed. */
 export function checkUnhashed({ hash, prehashed, padding }: Scheme): void {
   if (hash || (prehashed && padding === 'pkcs1v15')) return;
   refuse('hash_algorithm=none requires both prehashed=true and signature_algorithm=pkcs1v15');
@@ -112,7 +112,7 @@ function checkDigest({ hash, prehashed }: Scheme, input: Buffer): void {
 
 const longestSalt = (bits: number, { bytes }: Hash): number => bits / 8 - bytes - 2;
 
-/** The length of the salt; undefined where it is not said. */
+/** The length of the salt; undefined if it is not said. */
 function saltBytes(bits: number, hash: Hash, salt: Scheme['salt']): number | undefined {
   if (salt === 'auto') return undefined;
   if (salt === 'hash') return hash.bytes;

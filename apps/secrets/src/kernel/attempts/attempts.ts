@@ -122,7 +122,7 @@ export class Attempts {
     this.storage.log?.warn({ mount, user, ...fields }, message);
   }
 
-  /** What is locked now at some login methods, by their ids; absent for those where nothing is. */
+  /** What is locked now at some login methods, by their ids; absent for those if nothing is. */
   async locked(mountIds: readonly string[]): Promise<ReadonlyMap<string, Locks>> {
     const { database, barrier, clock } = this.storage;
     const { rows } = await database.query<{ key: Buffer; mount_id: string; sealed: Buffer; count: string }>(LOCKED, [

@@ -30,7 +30,7 @@ export interface AuditedRequest {
   readonly namespace: { readonly id: string; readonly path: string };
   readonly mount?: { readonly path: string; readonly type: string; readonly accessor: string };
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The fields that the operation declares; undefined where all of them are its data. */
+  /** The fields that the operation declares; undefined if all of them are its data. */
   readonly declared?: ReadonlySet<string>;
   /** What the fields were read from, and its length in bytes. Let go once the line's text is made. */
   sent: { readonly bytes: number; readonly text: string | Uint8Array };
@@ -290,7 +290,7 @@ const clearAuth = [
   ...['lease_duration', 'num_uses'],
 ];
 
-/** A text that may repeat what was sent: names of fields, values that are no numbers. */
+/** A text that may repeat what was sent: names of fields, values that are not numbers. */
 function cut(text: string): string {
   return text.length > 1000 ? `${text.slice(0, 1000)}…` : text;
 }

@@ -28,7 +28,7 @@ const datagramBytes = 65_507;
 /** Means that the body cannot be read or is too large: the next one may do. */
 const lineStatuses = new Set([400, 413, 415, 422]);
 
-/** `reach` says which addresses may be called; undefined where the receiver is one of the configuration. */
+/** `reach` says which addresses may be called; undefined if the receiver is one of the configuration. */
 export function carrierTo(receiver: AuditReceiver, reach: Reach | undefined): Carrier {
   if (receiver.type === 'http') return new HttpCarrier(receiver, reach);
   const frame = receiver.type === 'syslog' ? syslogFrame(receiver) : (line: string) => line;

@@ -41,7 +41,7 @@ interface ChainRow {
   chain: string;
   sequence: string;
   at_ms: string;
-  /** Null where no line of it can be meant. */
+  /** Null if no line of it can be meant. */
   entries: string | null;
 }
 

@@ -15,7 +15,7 @@ export interface ChainHead {
 export interface ChainReport {
   readonly rows: number;
   readonly heads: readonly ChainHead[];
-  /** One sentence per broken link, and where nothing is recorded; empty when everything holds. */
+  /** One sentence per broken link, and if nothing is recorded; empty when everything holds. */
   readonly problems: readonly string[];
   /** Where to go on; undefined once everything was gone through. */
   readonly next: ChainHead | undefined;

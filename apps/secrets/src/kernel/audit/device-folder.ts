@@ -20,7 +20,7 @@ export class DeviceFolder {
     private readonly real: string,
   ) {}
 
-  /** Throws where there is no such directory. */
+  /** Throws if there is no such directory. */
   static async open(directory: string): Promise<DeviceFolder> {
     const shown = path.resolve(directory);
     try {
@@ -28,11 +28,14 @@ export class DeviceFolder {
       if (!(await stat(real)).isDirectory()) throw new Error('no directory');
       return new DeviceFolder(shown, real);
     } catch (cause) {
-      throw new Error(`${FOLDER_SETTING}: ${shown} is no directory`, { cause });
+      throw new Error(`${FOLDER_SETTING}: ${shown} is not a directory`, { cause });
     }
   }
 
-  /** The name of the file that a client means by its name or its whole path. Throws `invalid` for all that lies elsewhere. */
+  /**
+   * The name of the file that a client means by its name or its whole path. Throws `invalid` for everything that lies
+   * elsewhere.
+   */
   nameOf(text: string): string {
     const whole = path.isAbsolute(text);
     const inside = !whole || [this.shown, this.real].includes(path.dirname(text));

@@ -63,7 +63,7 @@ export function openDevice(path: string, stored: StoredDevice, node: NodeParts):
   return new ReceiverDevice(path, receiver.type, { ...stored, carrier, timeoutMs: receiver.timeoutMs, log: node.log });
 }
 
-/** Undefined where the configuration of this node does not let it be used. */
+/** Undefined if the configuration of this node does not let it be used. */
 function usableCarrier(receiver: AuditReceiver, { receivers, folder }: NodeParts): Carrier | undefined {
   if (receiver.type === 'http' || receiver.network !== 'unix') return receivers && carrierTo(receiver, receivers.reach);
   if (receiver.type === 'syslog' && receiver.host === LOCAL_SYSLOG) {
@@ -81,7 +81,7 @@ function unusable(type: string): Carrier {
   return { most: 1, send: refuse, close() {} };
 }
 
-/** A file enabled by API, on this node: one that takes nothing where its directory is not set. */
+/** A file enabled by API, on this node: one that takes nothing if its directory is not set. */
 class EnabledFile implements AuditDevice {
   readonly type = 'file';
   readonly description: string;

@@ -118,7 +118,7 @@ export class FileDevice implements AuditDevice {
 /** Whether a file ends with a whole line; a process that was killed, or a disk that was full, may have left a part of one. */
 async function endsLine(file: string, size: number): Promise<boolean> {
   if (size === 0) return true;
-  // What was made for others to read only, or not at all, is no file of this process.
+  // What was made for others to read only, or not at all, is not a file of this process.
   const handle = await open(file, 'r').catch(() => undefined);
   if (!handle) return true;
   try {

@@ -32,7 +32,7 @@ export class AuditedHeaders {
     this.rules = rules;
   }
 
-  /** Those of a request; undefined where it has none of them. */
+  /** Those of a request; undefined if it has none of them. */
   of(sent: (name: string) => readonly string[] | undefined): SentHeaders | undefined {
     let found: Record<string, readonly string[]> | undefined;
     for (const name of this.rules.keys()) {

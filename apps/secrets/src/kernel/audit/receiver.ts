@@ -33,7 +33,7 @@ const facilities = [
 /** Where programs of this machine send what they log. */
 export const LOCAL_SYSLOG = '/dev/log';
 
-/** The number of a facility such as `AUTH`; undefined where there is none of that name. */
+/** The number of a facility such as `AUTH`; undefined if there is none of that name. */
 export function facilityOf(name: string): number | undefined {
   const at = facilities.indexOf(name.toUpperCase());
   return name === '' || at < 0 ? undefined : at;

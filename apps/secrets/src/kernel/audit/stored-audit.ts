@@ -67,7 +67,7 @@ export class StoredAudit {
 
   /**
    * Enables a device on every node, once its file or receiver has taken a line. All nodes write to it when this resolves.
-   * Throws `invalid` where the path or the file is in use, or nothing is taken.
+   * Throws `invalid` if the path or the file is in use, or nothing is taken.
    */
   async enable(path: string, device: StoredDevice): Promise<void> {
     const { audit } = this.parts;

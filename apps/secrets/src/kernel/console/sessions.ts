@@ -94,7 +94,7 @@ export class ConsoleSessions {
   }
 
   /**
-   * The living session of an id; undefined where there is none, also because its token has ended. With `use` it counts as
+   * The living session of an id; undefined if there is none, also because its token has ended. With `use` it counts as
    * used: it does not end for idleness so soon, and a token that would is prolonged.
    */
   async find(id: string, { use }: { readonly use: boolean }): Promise<ConsoleSession | undefined> {
@@ -121,7 +121,9 @@ export class ConsoleSessions {
     return use ? this.noteUse(session, now) : session;
   }
 
-  /** Ends a session and its token; one that is over is no error. A batch token cannot be ended, and is forgotten. */
+  /**
+   * Ends a session and its token; one that is over is not an error. A batch token cannot be ended, and is forgotten.
+   */
   async end({ hash, record }: Pick<ConsoleSession, 'hash' | 'record'>): Promise<void> {
     await this.parts.storage.database.prisma.consoleSession.deleteMany({ where: { hash: Buffer.from(hash) } });
     if (record.type === 'service') await this.parts.leases.endToken(record);

@@ -7,7 +7,7 @@ const maxKeyLength = 128;
 const maxValueLength = 512;
 const maxNameLength = 512;
 
-/** Ids that are no UUIDs exist nowhere; asking the database for them would be an error. */
+/** Ids that are not UUIDs exist nowhere; asking the database for them would be an error. */
 export function isId(text: string): boolean {
   return uuid.test(text);
 }

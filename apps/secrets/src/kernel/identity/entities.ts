@@ -47,7 +47,7 @@ export class Entities {
     if (fields.name !== undefined) checkName('entity', fields.name);
     const run = async (tx: Tx): Promise<{ entity: Entity; created: boolean }> => {
       const existing = await this.lock(tx, namespaceId, ref);
-      // Only who is named by id can get another name: a spelling that was looked up is no rename.
+      // Only who is named by id can get another name: a spelling that was looked up is not a rename.
       const kept = ref.id === undefined ? { ...fields, name: undefined } : fields;
       if (existing) return { entity: await this.update(tx, existing, kept), created: false };
       if (ref.id !== undefined) throw new Refusal('malformed', 'entity not found from id');

@@ -99,7 +99,7 @@ export class GroupAliases {
     return mapInSlices(rows, (row) => toGroupAlias(this.needs.barrier, row));
   }
 
-  /** Removes an alias and the memberships it brought; the group stays, and an absent alias is no error. */
+  /** Removes an alias and the memberships it brought; the group stays, and an absent alias is not an error. */
   async delete(namespaceId: string, id: string): Promise<void> {
     if (!isId(id)) return;
     await this.needs.committer.transaction(

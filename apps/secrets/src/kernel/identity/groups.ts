@@ -131,7 +131,7 @@ export class Groups {
     return rows.map(({ id, name, _count: counts }) => ({ id, name, ...counts }));
   }
 
-  /** Removes a group, its alias and its memberships; an absent one is no error. */
+  /** Removes a group, its alias and its memberships; an absent one is not an error. */
   async delete(namespaceId: string, by: { id: string } | { name: string }): Promise<void> {
     if ('id' in by && !isId(by.id)) return;
     await this.needs.committer.transaction(

@@ -4,7 +4,7 @@ import type { Tx } from '../storage/types';
 /** Long listings are read this many rows at a time: others get their turn between two pages. */
 const AT_ONCE = 1000;
 
-/** Reads rows page by page, each behind the last row of the one before, until there are no more or as many as asked for. */
+/** Reads rows page by page, each after the last row of the previous one, until the end or the requested number. */
 export async function readInPages<Row>(
   limit: number | undefined,
   read: (last: Row | undefined, take: number) => Promise<Row[]>,
@@ -22,7 +22,7 @@ export async function readInPages<Row>(
 const SHAPE = '00000000-0000-0000-0000-000000000000';
 const DIGITS = '0123456789abcdef';
 
-/** The ids that come after any text, bytewise: a listing may go on behind what never was an id. */
+/** The ids after any text, bytewise: a listing may continue after a text that was never an id. */
 export function idsAfter(text: string): { gt: string } | { gte: string } {
   for (let at = 0; at < SHAPE.length; at++) {
     const start = text.slice(0, at);

@@ -253,8 +253,8 @@ export class Leases {
   }
 
   /**
-   * Ends one lease, or the token of an id from a listing; an unknown one is no error. With `queued` the revocation is left
-   * to the sweep, else a failure is thrown as `invalid` and the lease stays.
+   * Ends one lease, or the token of an id from a listing; an unknown one is not an error. With `queued` the revocation is
+   * left to the sweep, else a failure is thrown as `invalid` and the lease stays.
    */
   async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
     const token = this.tokenOf(id);

@@ -34,7 +34,7 @@ const RENEW_LEASES: Statement = {
 /** Two keep the database busy while one's answer travels. */
 const IN_FLIGHT = 2;
 
-/** Writes a new end; false where the row lives no more. Those that arrive together share a statement and a commit. */
+/** Writes a new end; false if the row lives no more. Those that arrive together share a statement and a commit. */
 export type Prolong = (renewed: Prolonged) => Promise<boolean>;
 
 export const prolongTokens = (storage: StorageKernel): Prolong =>

@@ -47,7 +47,7 @@ export class LeaseSweep {
     for (const lane of this.lanes.values()) lane.queue.length = 0;
   }
 
-  /** A call begun at `askedMs` succeeded; false where the system has asked for a rest since. */
+  /** A call begun at `askedMs` succeeded; false if the system has asked for a rest since. */
   answered(mountId: string, askedMs: number): boolean {
     return this.paces.get(mountId)?.succeeded(askedMs) ?? true;
   }

@@ -72,7 +72,7 @@ export class Enforcements {
     return this.needs.database.prisma.mfaEnforcement.findMany({ where, orderBy: { name: 'asc' } });
   }
 
-  /** An absent enforcement is no error. */
+  /** An absent enforcement is not an error. */
   async delete(namespaceId: string, name: string): Promise<void> {
     await this.needs.committer.transaction(
       (tx) => tx.prisma.mfaEnforcement.deleteMany({ where: { namespaceId, name } }),

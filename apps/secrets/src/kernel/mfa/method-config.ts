@@ -2,7 +2,7 @@ import { algorithms } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { MethodConfig } from './types';
 
-/** What the fields of a method may be, and what they are where nothing is said. Spec: TOTP MFA method. */
+/** What the fields of a method may be, and what they are if nothing is said. Spec: TOTP MFA method. */
 export const methodRules = {
   issuer: { maxLength: 256 },
   periodSeconds: { default: 30, minimum: 1, maximum: 3_600 },

@@ -79,8 +79,8 @@ export class Methods {
   }
 
   /**
-   * Deletes a method with its secrets; an absent one is no error. False for one that is only seen from here, because it is
-   * of a namespace above. Throws `conflict` while an enforcement uses it.
+   * Deletes a method with its secrets; an absent one is not an error. False for one that is only seen from here, because it
+   * is of a namespace above. Throws `conflict` while an enforcement uses it.
    */
   async delete(namespaceId: string, id: string): Promise<boolean> {
     if (!isId(id)) return true;

@@ -18,7 +18,7 @@ export const codesOf = (methodId: string, entityId: string): Guessed => ({
 export class MfaSecrets {
   constructor(private readonly needs: MfaNeeds) {}
 
-  /** Makes and stores a secret; undefined where the entity has one already. Throws `malformed` for an unknown entity. */
+  /** Makes and stores a secret; undefined if the entity has one already. Throws `malformed` for an unknown entity. */
   async generate(method: MfaMethod, entityId: string): Promise<NewSecret | undefined> {
     // The picture costs more than the look.
     if (await this.exists(method.id, entityId)) return undefined;
@@ -41,7 +41,7 @@ export class MfaSecrets {
   }
 
   /**
-   * Stores a secret inside an open transaction; false where the entity has one already. `lastCounter` is the newest period
+   * Stores a secret inside an open transaction; false if the entity has one already. `lastCounter` is the newest period
    * that is used up. Throws `malformed` for an unknown entity.
    */
   async insert(
@@ -67,7 +67,7 @@ export class MfaSecrets {
     return true;
   }
 
-  /** Removes a secret; an absent one is no error. */
+  /** Removes a secret; an absent one is not an error. */
   async destroy(methodId: string, entityId: string): Promise<void> {
     await this.needs.committer.transaction(
       (tx) => tx.prisma.mfaSecret.deleteMany({ where: { methodId, entityId } }),
@@ -76,7 +76,7 @@ export class MfaSecrets {
     await this.unlock(methodId, entityId);
   }
 
-  /** Ends a lock and forgets failed attempts; an absent secret is no error. */
+  /** Ends a lock and forgets failed attempts; an absent secret is not an error. */
   async unlock(methodId: string, entityId: string): Promise<void> {
     await this.needs.attempts.forget(codesOf(methodId, entityId));
   }

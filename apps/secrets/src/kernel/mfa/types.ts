@@ -2,21 +2,21 @@ import type { Algorithm } from '@keystead/auth';
 import type { Attempts } from '../attempts/attempts';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
 
-/** What an operator sets of a TOTP method. */
+/** The settings of a TOTP method. */
 export interface MethodConfig {
   readonly issuer: string;
   readonly periodSeconds: number;
   readonly keySizeBytes: number;
-  /** Edge of the QR code in pixels; 0 for none. */
+  /** Width of the QR code in pixels; 0 for none. */
   readonly qrSizePixels: number;
   readonly algorithm: Algorithm;
   readonly digits: 6 | 8;
-  /** Periods before and after the present one whose codes count. */
+  /** Number of periods before and after the present one whose codes are valid. */
   readonly skew: 0 | 1;
   readonly maxValidationAttempts: number;
-  /** Own addition: who has no secret yet may make one during a login that asks for it. */
+  /** Our addition: a person without a secret may create one during a login that requires it. */
   readonly selfEnrolment: boolean;
-  /** Own addition: single-use codes handed out with a new secret; 0 for none. */
+  /** Our addition: single-use codes issued with a new secret; 0 for none. */
   readonly recoveryCodes: number;
 }
 
@@ -41,7 +41,7 @@ export interface Enforcement {
   readonly entityIds: readonly string[];
 }
 
-/** The sealed part of a secret. The scheme is that of the method when the secret was made. */
+/** The sealed part of a secret, with the settings that its method had then. */
 export interface SealedSecret {
   /** Base64. */
   readonly key: string;
@@ -51,10 +51,10 @@ export interface SealedSecret {
   readonly skew: 0 | 1;
 }
 
-/** A secret just made: the only moment it is shown. */
+/** A new secret, which is shown only once. */
 export interface NewSecret {
   readonly url: string;
-  /** Base64 of a PNG; empty where the method has no QR size. */
+  /** Base64 of a PNG; empty if the method has no QR size. */
   readonly barcode: string;
   readonly recoveryCodes: readonly string[];
 }
@@ -78,7 +78,7 @@ export interface PendingLogin {
   };
 }
 
-/** What MFA is built from. */
+/** The dependencies of MFA. */
 export interface MfaNeeds {
   readonly database: Pick<Tx, 'query' | 'prisma'>;
   readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;

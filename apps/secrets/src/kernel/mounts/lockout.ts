@@ -12,7 +12,7 @@ export interface UserLockout {
 
 const usual = { threshold: 5, durationSeconds: 15 * 60, counterResetSeconds: 15 * 60 };
 
-/** How often passwords of a method may be guessed at; undefined where names are never locked. */
+/** How often passwords of a method may be guessed at; undefined if names are never locked. */
 export function passwordRule(own: UserLockout = {}): GuessRule | undefined {
   if (own.disabled) return undefined;
   const lockSeconds = own.durationSeconds ?? usual.durationSeconds;

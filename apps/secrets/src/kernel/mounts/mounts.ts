@@ -135,7 +135,7 @@ export class Mounts {
 
   /**
    * Makes sure that a path is free for a namespace, inside the transaction that makes it; another transaction that makes a
-   * mount there waits for the end of this one. Throws `invalid` where a mount is in the way.
+   * mount there waits for the end of this one. Throws `invalid` if a mount is in the way.
    */
   async requireFreeForNamespace(tx: Tx, parentId: string, path: string): Promise<void> {
     await this.parts.committer.takeTurn(tx, pathsOf(parentId));
@@ -154,7 +154,7 @@ export class Mounts {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }
 
-  /** Changes what can be tuned, as it is when its turn comes. False where the mount is gone. */
+  /** Changes what can be tuned, as it is when its turn comes. False if the mount is gone. */
   tune(
     { uuid }: LiveMount,
     change: (now: Mount) => Partial<Pick<Mount, 'description' | 'config' | 'options'>>,

@@ -27,18 +27,18 @@ export interface Namespace {
   /** Being removed: refuses every request. */
   readonly tainted: boolean;
   readonly locked: boolean;
-  /** The nearest locked namespace to root of those it lies in, itself among them. */
+  /** The topmost locked namespace among itself and those above it. */
   readonly lockedBy: string | undefined;
 }
 
-/** What is sealed of a namespace. */
+/** The sealed part of a namespace. */
 interface Stored {
   readonly customMetadata: Record<string, string>;
   /** Digest of the key that unlocks it. */
   readonly unlockDigest?: string;
 }
 
-/** Whether a namespace of this name stands right below another, as the transaction sees it. */
+/** Whether a namespace of this name is directly below another, as the transaction sees it. */
 export async function hasChild(tx: Tx, parentId: string, name: string): Promise<boolean> {
   const parent = await tx.prisma.namespace.findUnique({ where: { id: parentId }, select: { path: true } });
   if (!parent) return false;
@@ -85,7 +85,7 @@ export class Namespaces {
     this.table = new WholeTable(parts.changes, 'namespace', () => this.read());
   }
 
-  /** Reads the tree again where it may have changed; call once per request before `resolve`. */
+  /** Reads the tree again if it may have changed; call once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }
@@ -123,7 +123,7 @@ export class Namespaces {
     return line;
   }
 
-  /** Whether a namespace is another one or lies below it; false where either is gone. */
+  /** Whether a namespace is another one or lies below it; false if either is gone. */
   within(outer: string, inner: string): boolean {
     if (outer === inner) return this.byUuid.has(outer);
     const above = this.byUuid.get(outer);
@@ -157,8 +157,8 @@ export class Namespaces {
   }
 
   /**
-   * Makes a namespace inside `parent`; `path` may have several segments, of which all but the last must exist.
-   * `furnish` adds, in the same transaction, what every namespace begins with.
+   * Makes a namespace inside `parent`; `path` may have several segments, of which all but the last must exist. `furnish`
+   * adds the initial content in the same transaction.
    */
   async create(
     parent: Namespace,
@@ -206,7 +206,7 @@ export class Namespaces {
     return there;
   }
 
-  /** Changes the custom metadata as it is when its turn comes; undefined where the namespace is gone. */
+  /** Changes the custom metadata that is stored when its turn comes; undefined if the namespace is gone. */
   async annotate(
     { uuid }: Namespace,
     change: (now: Readonly<Record<string, string>>) => Record<string, string>,
@@ -230,7 +230,7 @@ export class Namespaces {
 
   /**
    * Locks a namespace with all below it: no request is answered there until it is unlocked. Returns the key for that.
-   * Throws `invalid` where it is locked already, or lies in one that is.
+   * Throws `invalid` if it is locked already, or lies in one that is.
    */
   async lock(namespace: Namespace): Promise<string> {
     const key = randomBase62(24);
@@ -246,7 +246,7 @@ export class Namespaces {
     return key;
   }
 
-  /** Unlocks a namespace by its key, or without one. Throws `invalid` where it is not locked, or for another key. */
+  /** Unlocks a namespace by its key, or without one. Throws `invalid` if it is not locked, or for another key. */
   unlock(namespace: Namespace, key: string | undefined): Promise<void> {
     return this.relock(namespace, (now, { unlockDigest = '' }) => {
       if (!now.locked) throw new Refusal('invalid', `namespace "${now.path}" is not locked`);

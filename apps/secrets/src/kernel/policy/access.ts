@@ -50,7 +50,7 @@ interface DerivedGroundwork extends Derived {
   readonly groundwork: Groundwork;
 }
 interface Compiled extends Derived {
-  /** Undefined where the list does not depend on it. */
+  /** Undefined if the list does not depend on it. */
   readonly identity: Identified | undefined;
   readonly list: AccessList;
 }
@@ -134,7 +134,7 @@ export class Access {
     return true;
   }
 
-  /** Throws `denied` where they are more than one caller may have, since compiling them could hold up all others. */
+  /** Throws `denied` if they are more than one caller may have, since compiling them could hold up all others. */
   private async load(names: readonly PolicyNames[]): Promise<NamedPolicy[]> {
     const nowMs = this.needs.clock.now();
     const found: NamedPolicy[] = [];

@@ -10,8 +10,8 @@ const mostSteps = 16;
 const longestText = 4096;
 
 /**
- * Compiles a list filter: text with `{{ .path }}` and `{{ .key }}`, each optionally piped through
- * `replace "from" "to"` or `trim_suffix "x"`. Undefined when the text is no such template.
+ * Compiles a list filter: text with `{{ .path }}` and `{{ .key }}`, each optionally piped through `replace "from" "to"` or
+ * `trim_suffix "x"`. Undefined when the text is not such a template.
  */
 export function parseListFilter(template: string): ListFilter | undefined {
   if (template.length > longestTemplate) return undefined;
@@ -61,7 +61,7 @@ function parsePipe(pipe: string): FilterStep | undefined {
   return (value) => (value.startsWith(first) ? value.slice(first.length) : value);
 }
 
-/** Undefined where it would be too long. */
+/** Undefined if it would be too long. */
 function replaced(value: string, from: string, to: string): string | undefined {
   const pieces = value.split(from);
   const length = value.length + (pieces.length - 1) * (to.length - from.length);

@@ -101,7 +101,7 @@ class Judge {
     return this.reading!.read(name, plain(listed))?.elements;
   }
 
-  /** Whether all that is wanted is among the elements. */
+  /** Whether everything that is wanted is among the elements. */
   private holds(elements: readonly unknown[], wanted: readonly unknown[]): boolean {
     return wanted.every((one) => elements.some((element) => areSame(one, element, this.steps)));
   }

@@ -82,7 +82,7 @@ describe('the values of a policy', () => {
     ['{"a" 1}', 'after object key'],
     ['{a:1}', 'looking for beginning of object key string'],
     ['{"a":1 "b":2}', 'in an object'],
-    ['[null]', 'null is no parameter value'],
+    ['[null]', 'null is not a parameter value'],
   ])('in JSON %j is refused: %s', (text, because) => {
     expect(refusal(`{"path":{"a":{"allowed_parameters":{"x":${text}}}}}`)).toContain(because);
   });

@@ -190,6 +190,6 @@ function toPolicyValue(tree: Tree): PolicyValue {
     case 'object':
       return { object: new Map(tree.items.map((item) => [item.keys.join(' '), toPolicyValue(item.value)])) };
     case 'null':
-      throw new PolicyMeaningError(`null is no parameter value on line ${tree.at.line}`);
+      throw new PolicyMeaningError(`null is not a parameter value on line ${tree.at.line}`);
   }
 }

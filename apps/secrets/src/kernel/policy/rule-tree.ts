@@ -86,7 +86,7 @@ function comparePriorities(a: Priority, b: Priority): number {
   );
 }
 
-/** Where the first segment begins that is a `+`; -1 where none is. */
+/** Where the first segment begins that is a `+`; -1 if none is. */
 function firstPlus(pattern: string, from = 0): number {
   for (let at = pattern.indexOf('+', from); at >= 0; at = pattern.indexOf('+', at + 1)) {
     const begins = at === 0 || pattern.charAt(at - 1) === '/';

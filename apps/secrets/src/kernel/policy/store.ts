@@ -195,7 +195,7 @@ export class PolicyStore {
     return { ...noOptions, name, text: '', version: 0, updatedAtMs: 0, policy: rootPolicy };
   }
 
-  /** All names, sorted; `root` in the root namespace only. Internal policies are not listed. */
+  /** All names, sorted; `root` in the root namespace only. Internal policies are not a listed. */
   async list(namespaceId: string): Promise<string[]> {
     const rows = await this.needs.database.prisma.policy.findMany({
       where: { namespaceId, type: ACL },
@@ -263,7 +263,7 @@ export class PolicyStore {
     );
   }
 
-  /** Deletes a policy; an absent one is no error. */
+  /** Deletes a policy; an absent one is not an error. */
   async delete(namespaceId: string, anyName: string): Promise<void> {
     const name = anyName.toLowerCase();
     if (name === rootPolicyName || name === wrappingPolicyName) {

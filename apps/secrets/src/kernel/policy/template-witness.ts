@@ -34,7 +34,7 @@ export function isTemplateWitnessed(
   return false;
 }
 
-/** The segments of a pattern as a template wants them; undefined where they do not fit, mostly told by the first ones. */
+/** The segments of a pattern as a template wants them; undefined if they do not fit, mostly told by the first ones. */
 function fitSegments({ segments, open }: PathTemplate, pattern: string): string[] | undefined {
   const path: string[] = [];
   for (let from = 0; from <= pattern.length; ) {

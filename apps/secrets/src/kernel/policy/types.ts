@@ -25,16 +25,16 @@ export interface PathRule {
   readonly deniedParameters?: ParameterLists;
   /** Lower-case names. */
   readonly requiredParameters: readonly string[];
-  /** 0 is no bound. */
+  /** 0 means no bound. */
   readonly minWrappingSeconds: number;
-  /** 0 is no bound. */
+  /** 0 means no bound. */
   readonly maxWrappingSeconds: number;
   /** Second factors, by id or name, that every request must prove, besides what the login proved. */
   readonly mfaMethods: readonly string[];
   /** The block has no effect from this moment on. */
   readonly expiresAtMs?: number;
   readonly comment?: string;
-  /** Longest page a list may ask for; 0 is no limit. */
+  /** Longest page a list may ask for; 0 means no limit. */
   readonly paginationLimit: number;
   /** Template that turns a listed key into the path whose accessibility decides whether the key is shown. */
   readonly listFilter?: string;

@@ -8,6 +8,6 @@ export interface InFlightRequest {
   /** From `/v1/` on, its namespace included. */
   readonly path: string;
   readonly address: string;
-  /** The entity that asks; empty where there is none, or it is not known yet. */
+  /** The entity that asks; empty if there is none, or it is not known yet. */
   readonly entityId: string;
 }

@@ -18,11 +18,11 @@ export interface RouteMatch {
   readonly mount: LiveMount | undefined;
   /** Below the mount. */
   readonly below: CanonicalPath;
-  /** Undefined where the mount has no such path. */
+  /** Undefined if the mount has no such path. */
   readonly declared: Path | undefined;
   readonly params: Readonly<Record<string, string>>;
   readonly written: Spelling | undefined;
-  /** Undefined where the path does not answer this verb. */
+  /** Undefined if the path does not answer this verb. */
   readonly operation: AnyOperation | undefined;
   readonly auth: PathAuth;
 }

@@ -325,7 +325,7 @@ export class Rekey {
     return { table: 'setting', row: this.backupName, column: 'sealed' };
   }
 
-  /** How many shares of the key in force it takes. Throws `invalid` where this seal has no such key. */
+  /** How many shares of the key in force it takes. Throws `invalid` if this seal has no such key. */
   private async required(): Promise<number> {
     return (await this.record()).threshold;
   }

@@ -56,7 +56,7 @@ export class Rotation {
     return this.keyStatus();
   }
 
-  /** False where the key is not the one installed at that time any more. */
+  /** False if the key is not the one installed at that time any more. */
   private async install(insteadOfMs?: number): Promise<boolean> {
     const { storage, seal } = this;
     const version = await storage.committer.transaction(

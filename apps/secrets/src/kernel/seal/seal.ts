@@ -114,7 +114,7 @@ export class Seal {
     this.closings.add(closed);
   }
 
-  /** Reads how the installation is sealed and opens it where no share is needed. */
+  /** Reads how the installation is sealed and opens it if no share is needed. */
   start(): Promise<void> {
     return this.exclusive(() => this.follow());
   }

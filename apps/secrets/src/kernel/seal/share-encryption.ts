@@ -55,7 +55,7 @@ const mostSignatures = 64;
 
 /**
  * Why a key is not even checked: to check it, its owner's signatures have to be verified, which for a key of kilobytes can
- * take minutes, and some may send one without a token. Undefined where it cannot take long.
+ * take minutes, and some may send one without a token. Undefined if it cannot take long.
  */
 function tooCostly(key: PublicKey): string | undefined {
   const parts: (PublicKey | Subkey)[] = [key, ...key.subkeys];

@@ -41,7 +41,7 @@ export class ShareMarks {
     return isCurrent;
   }
 
-  /** The same for a share that was read, as often as one likes; undefined where no marks were kept. */
+  /** The same for a share that was read, as often as one likes; undefined if no marks were kept. */
   async knows(share: Buffer): Promise<boolean | undefined> {
     const sealed = await readSealedSetting(this.storage.database.prisma, ROW);
     if (!sealed) return undefined;

@@ -24,14 +24,14 @@ export class Background {
 
   constructor(
     private readonly resting: () => boolean,
-    /** True while what is decided by the time must not be done. */
+    /** True while decisions that depend on the time must wait. */
     private readonly untimely: () => boolean,
     private readonly log?: BackgroundLog,
   ) {}
 
   /**
-   * `run` returns true to be run again at once, because more is waiting. `byTime`: it ends or begins what is due, and is
-   * left out while the time is not known.
+   * `run` returns true to be run again at once, because more is waiting. `byTime`: it handles what is due, and does not run
+   * while the time is not known.
    */
   every(
     name: string,
@@ -57,7 +57,7 @@ export class Background {
     else this.schedule(task, 0);
   }
 
-  /** Starts no task any more and waits for those that run. */
+  /** Starts no more tasks and waits for the running ones. */
   async stop(): Promise<void> {
     this.active = false;
     for (const task of this.tasks.values()) clearTimeout(task.timer);

@@ -27,7 +27,7 @@ export interface ChangesOptions {
   readonly beatMs?: number;
   /** Compared with the time of the database at every heartbeat. */
   readonly time?: DatabaseClock;
-  /** Told of every heartbeat that the database answers. */
+  /** Notified of every heartbeat that the database answers. */
   readonly silence?: Silence;
   readonly log?: { warn(fields: object, message: string): void };
 }
@@ -109,7 +109,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   private joinedMs = Number.POSITIVE_INFINITY;
   /** When the newest heartbeat that was heard had been asked for. */
   private heardMs = Number.NEGATIVE_INFINITY;
-  /** Notices that are known to be there and not yet read. */
+  /** Number of notices that are stored but not yet read. */
   private fetching = 0;
   private beatMs = Number.NEGATIVE_INFINITY;
   /** When the last heartbeat began, so that a slow one does not delay the next. */
@@ -171,7 +171,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
    */
   catchUp(): Promise<void> {
     if (!this.mustTell) return Promise.resolve();
-    // One that is under way may have been asked before the change.
+    // A round trip that is under way may have begun before the change.
     this.nextAsking ??= (this.asking ?? Promise.resolve()).then(() => {
       this.nextAsking = undefined;
       const asking = this.ask().finally(() => {
@@ -308,7 +308,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
 
   private alive(askedMs: number): void {
     this.unheard = 0;
-    // After so long others may have thought this node gone and told it nothing; they must notice it first.
+    // After such a silence others may have considered this node gone and sent it nothing; they must notice it first.
     if (this.silenceMs > FORGOTTEN_MS) {
       this.applyAll();
       this.joinedMs = performance.now();
@@ -353,5 +353,5 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   }
 }
 
-/** What the rest of a node asks of its changes, however it hears of them. */
+/** What the rest of a node needs from its changes, regardless of how it receives them. */
 export type NodeNotices = Pick<NodeChanges, keyof NodeChanges>;

@@ -53,5 +53,5 @@ export async function listNames(database: Tx, folder: Folder, page: ListPage = {
   return names;
 }
 
-/** Where a listing goes on after a name: behind all that a folder holds, or right behind an entry. */
+/** Where a listing goes on after a name: behind everything that a folder holds, or right behind an entry. */
 const behind = (name: string): string => (name.endsWith('/') ? `${name.slice(0, -1)}0` : `${name}\u0001`);

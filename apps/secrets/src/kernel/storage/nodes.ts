@@ -1,6 +1,6 @@
 import type { StorageKernel } from './storage';
 
-/** A node of the installation that was heard a moment ago. */
+/** A live node of the installation. */
 export interface LivingNode {
   /** Where it listens: host and port. */
   readonly address: string;

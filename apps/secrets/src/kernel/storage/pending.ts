@@ -9,7 +9,7 @@ export class Pending {
 
   constructor(private readonly before?: Pending) {}
 
-  /** What a path will hold; null for nothing, undefined where no write is pending. */
+  /** What a path will hold; null for nothing, undefined if no write is pending. */
   value(path: string): string | null | undefined {
     const own = this.values.get(path);
     if (own !== undefined) return own;

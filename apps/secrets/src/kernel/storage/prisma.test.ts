@@ -170,7 +170,7 @@ describe('what the database refuses', () => {
       { code: '23505', constraint: 'setting_pkey' },
     ],
     [
-      'text that is no text',
+      'text that is not a text',
       (by, tx) => by.write(tx, 'a\0b'),
       { kind: 'invalid', message: 'text holds a character that cannot be stored' },
     ],

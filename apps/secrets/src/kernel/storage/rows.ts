@@ -87,7 +87,7 @@ export async function insertTokens(tx: Queryable, tokens: readonly TokenRow[]): 
   return new Set(rows.map((row) => row.hash.toString('latin1')));
 }
 
-/** Inserts leases and counts them towards their quotas; throws `limited` where one is full. */
+/** Inserts leases and counts them towards their quotas; throws `limited` if one is full. */
 export async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): Promise<void> {
   if (leases.length === 0) return;
   const counts = new Map<string, number>();

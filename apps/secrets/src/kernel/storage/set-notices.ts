@@ -9,7 +9,7 @@ export const entryNotices = (keys: Iterable<string>): Notice[] => [...keys].map(
 /** Tells nodes to forget all entries of a mount. */
 export const mountEntriesNotice = (mountId: string): Notice => ({ topic: 'entry', key: `${mountId}/${PREFIX_MARK}` });
 
-/** All that other nodes must forget when sets are written that touch these entries. */
+/** Everything that other nodes must forget when sets are written that touch these entries. */
 export function noticesOf(sets: readonly WriteSet[], keys: Iterable<string>): Notice[] {
   const notices = entryNotices(keys);
   for (const set of sets) {

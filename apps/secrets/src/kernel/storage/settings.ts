@@ -3,7 +3,7 @@ import type { Tx } from './types';
 /** The client of the database, with or without a transaction. */
 type DatabaseClient = Tx['prisma'];
 
-/** What a row of all nodes says; undefined where there is none. The type is that of who wrote it. */
+/** What a row of all nodes says; undefined if there is none. The type is that of who wrote it. */
 export async function readSetting<T>(client: DatabaseClient, name: string): Promise<T | undefined> {
   const row = await client.setting.findUnique({ where: { name } });
   return (row?.value as T | null | undefined) ?? undefined;
@@ -31,7 +31,7 @@ export async function storeSealedSetting(
   await client.setting.upsert({ where: { name }, create: { name, sealed }, update: { sealed } });
 }
 
-/** An absent one is no error. */
+/** An absent one is not an error. */
 export async function deleteSetting(client: DatabaseClient, name: string): Promise<void> {
   await client.setting.deleteMany({ where: { name } });
 }

@@ -52,7 +52,7 @@ export interface EntryPut extends EntryKey {
   readonly require?: Precondition;
 }
 
-/** Removes one entry; removing an absent one is no error unless `require` says so. */
+/** Removes one entry; removing an absent one is not an error unless `require` says so. */
 export interface EntryDelete extends EntryKey {
   readonly require?: Exclude<Precondition, 'absent'>;
 }
@@ -222,7 +222,7 @@ export interface ChangeNotices {
   listen(topic: Topic, forget: (key: string) => void): void;
   /** False while this node cannot know what changed elsewhere: cached authority must then be read again. */
   readonly fresh: boolean;
-  /** True where other nodes may change things, of which this one hears a moment later. */
+  /** True if other nodes may change things, of which this one hears a moment later. */
   readonly mustTell: boolean;
   /** Resolves when every notice of what was committed before now has been heard, or this node is not fresh. */
   catchUp(): Promise<void>;

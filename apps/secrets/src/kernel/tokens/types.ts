@@ -59,7 +59,7 @@ export interface TokenSpec {
   readonly id?: string;
   /** Undefined makes an orphan. */
   readonly parent?: TokenRecord;
-  /** The time of the login; else that of the parent, or now. */
+  /** The time of the login; otherwise that of the parent, or now. */
   readonly authenticatedAtMs?: number;
   readonly namespaceId: string;
   /** Appended to the token of a child namespace; `''` for root. */

@@ -42,7 +42,7 @@ async function shownConfig({ seal, mounts, namespaces, storage }: Modules, confi
       else if (mount.type === 'userpass' || mount.type === 'ldap') passwords.push(shown);
     }
   }
-  // Where none is marked visible people may know theirs: the field shows the usual path.
+  // If none is marked visible people may know theirs: the field shows the usual path.
   if (passwords.length === 0) passwords.push({ method: 'userpass', mount: 'userpass/' });
   return {
     service: 'secrets',

@@ -103,7 +103,7 @@ export async function asIfSent(
   { verb, path, namespace, fields }: PasswordRequest,
 ): Promise<Outcome> {
   const sentPath = SentPath.read(path);
-  if (!(sentPath instanceof SentPath)) throw new Refusal('malformed', 'this is no path');
+  if (!(sentPath instanceof SentPath)) throw new Refusal('malformed', 'this is not a path');
   const text = JSON.stringify(fields);
   const request: Request = {
     id: from.requestId,

@@ -7,7 +7,7 @@ import type { From } from './trail';
 
 /**
  * Finishes a sign-in at a provider that the page began, as a request from outside does, and answers its token. Throws
- * `unauthenticated` where it was not one, and asks for the code of a second factor, by the request that waits for it.
+ * `unauthenticated` if it was not one, and asks for the code of a second factor, by the request that waits for it.
  */
 export async function comeBack(kernel: Kernel, proof: ProviderSignIn, from: From): Promise<string> {
   const { namespace = '', request, code } = proof;
@@ -46,6 +46,6 @@ async function requireProviderMount(kernel: Kernel, mount: string, namespace: st
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
   if (found?.type === 'oidc' || found?.type === 'jwt') return;
   throw new Refusal('invalid', 'there is no sign-in at a provider there', [
-    { path: ['mount'], message: 'is no oidc login method of this namespace' },
+    { path: ['mount'], message: 'is not an oidc login method of this namespace' },
   ]);
 }

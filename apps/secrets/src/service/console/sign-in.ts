@@ -75,7 +75,7 @@ export class ConsoleSignIn {
     );
   };
 
-  /** Throws `unauthenticated` for wrong proof and where there is no session. */
+  /** Throws `unauthenticated` for wrong proof and if there is no session. */
   readonly stepUp = async (id: string, sent: Json, from: From): Promise<Json> => {
     const { kernel, sessions } = this.parts;
     const proof = parseStepUp(sent);
@@ -193,7 +193,7 @@ export class ConsoleSignIn {
     if (record.type === 'service') await this.parts.kernel.leases.endToken(record);
   }
 
-  /** Throws `sealed`, and `limited` where an address asks too often. */
+  /** Throws `sealed`, and `limited` if an address asks too often. */
   private async requireOpen({ address }: From): Promise<void> {
     const { barrier, namespaces, mounts, quotas } = this.parts.kernel;
     if (barrier.sealed) throw new Refusal('sealed', 'the service is sealed');

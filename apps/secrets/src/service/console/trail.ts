@@ -15,7 +15,7 @@ export interface From {
 export interface Deed {
   readonly operation: 'update' | 'delete';
   readonly path: 'ui/session' | 'ui/session/step-up';
-  /** As the lines have them; `token` and all that is not marked clear is hashed there. */
+  /** As the lines have them; `token` and everything that is not marked clear is hashed there. */
   readonly fields: Readonly<Record<string, string>>;
   readonly caller?: { readonly token: string; readonly record: TokenRecord };
   readonly from: From;

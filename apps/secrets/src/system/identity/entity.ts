@@ -20,8 +20,8 @@ const EntityInput = z.object({
 type EntityInput = z.output<typeof EntityInput>;
 
 const MergeInput = z.object({
-  from_entity_ids: idList().optional().describe('Entities that end in the other one.'),
-  to_entity_id: id().optional().describe('The entity that stays.'),
+  from_entity_ids: idList().optional().describe('Entities to merge into the other one.'),
+  to_entity_id: id().optional().describe('The entity that remains.'),
   force: bool().optional().describe("Where both have a secret of one MFA method, keep the target's."),
   conflicting_alias_ids_to_keep: commaList().optional().describe('Aliases to keep where both have one on a mount.'),
 });
@@ -66,7 +66,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
     });
   return [
     path('entity', {
-      summary: 'Makes and changes entities.',
+      summary: 'Creates and changes entities.',
       write: {
         summary: 'Create an entity, or change the one with the id or name.',
         output: entityResult,
@@ -128,7 +128,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
       },
     }),
     path('entity/batch-delete', {
-      summary: 'Deletes many entities.',
+      summary: 'Deletes several entities.',
       write: {
         operationId: 'entity-batch-delete',
         summary: 'Delete entities with their aliases.',
@@ -141,7 +141,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
       },
     }),
     path('entity/merge', {
-      summary: 'Makes one entity of several.',
+      summary: 'Merges several entities into one.',
       write: {
         operationId: 'entity-merge',
         summary: 'Merge entities into one.',

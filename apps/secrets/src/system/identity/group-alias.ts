@@ -84,7 +84,7 @@ export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Pat
         },
       },
       write: {
-        summary: 'Change a group alias; what is left out keeps its value.',
+        summary: 'Change a group alias; fields left out keep their values.',
         input: AliasInput.omit({ id: true }),
         output: aliasResult,
         run: (call) => write(call, call.params.id),

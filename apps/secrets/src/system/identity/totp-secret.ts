@@ -78,7 +78,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       spec: 'TOTP MFA',
       write: {
         operationId: 'mfa-admin-destroy-totp-secret',
-        summary: 'Destroy the secret of an entity, so that a new one can be made. An absent secret is no error.',
+        summary: 'Destroy the secret of an entity, so that a new one can be made. An absent secret is not an error.',
         stepUp: true,
         input: AdminInput,
         async run(call) {

@@ -11,7 +11,7 @@ export function readLimit(limit: number, most: number): number {
   throw refuseField('limit', `must be between 1 and ${most}`);
 }
 
-/** What `after` says, as its pattern takes it apart. Throws `invalid` where it is not the `next` of an answer. */
+/** What `after` says, as its pattern takes it apart. Throws `invalid` if it is not the `next` of an answer. */
 export function readAfter(pattern: RegExp, text: string): readonly string[] {
   const parts = pattern.exec(text);
   if (parts === null) throw refuseField('after', 'must be the next of an earlier answer');

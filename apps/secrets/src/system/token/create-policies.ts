@@ -6,7 +6,7 @@ import type { TokenRole } from './role';
 export interface PolicyWish {
   /** As asked for; empty for none. */
   readonly requested: readonly string[];
-  /** The parent's own; undefined where they belong to another namespace, in which the same names mean something else. */
+  /** The parent's own; undefined if they belong to another namespace, in which the same names mean something else. */
   readonly parent: readonly string[] | undefined;
   readonly sudo: boolean;
   readonly noDefault: boolean;

@@ -87,7 +87,7 @@ class SingleMembership {
 /**
  * What the caller may reach: a snapshot for the organizations it was loaded for, pure and synchronous.
  *
- * An organization that was not loaded, or where the caller is no member, gives nothing.
+ * An organization that was not loaded, or where the caller is not a member, gives nothing.
  */
 export class Access {
   /** The organizations that this access is about. */
@@ -238,12 +238,14 @@ export class Access {
     return this.isOwner(organizationId) ? projectAdmin : projectFloor(this.rights(organizationId));
   }
 
-  /** Has all that a project grant would give, on the project and on its workspaces. */
+  /** Has everything that a project grant would give, on the project and on its workspaces. */
   holdsInProject(project: ProjectTarget, mask: Mask): boolean {
     return (mask & ~(this.projectMask(project) | this.workspaceFloor(project.organizationId))) === 0;
   }
 
-  /** Has all that a team is given: its rights in the organization, and its grants on every workspace and project. */
+  /**
+   * Has everything that a team is given: its rights in the organization, and its grants on every workspace and project.
+   */
   holdsAll(organizationId: string, rights: Rights, { workspaces, projects }: GivenGrants): boolean {
     return (
       (rights & ~this.rights(organizationId)) === 0 &&

@@ -53,7 +53,7 @@ const implied: readonly (readonly [OrganizationRight, readonly OrganizationRight
   ['read-projects', ['read-workspaces']],
 ];
 
-/** The set with all that its rights imply, as the permission rules see it. */
+/** The set with everything that its rights imply, as the permission rules see it. */
 export function withImplied(rights: Rights): Rights {
   return implied.reduce((all, [right, more]) => (hasRight(all, right) ? all | rightsOf(...more) : all), rights);
 }

@@ -7,8 +7,8 @@ export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 
 /**
  * Who is calling, as the token says; read from the database for each request, never remembered.
  *
- * `id` names the user, team, agent pool or organization (its `org-…` id). A token of another kind than a person's belongs to
- * `organizationId`, but for a directory's. `siteAdmin` and `twoFactor` are only ever true for users.
+ * `id` names the user, team, agent pool or organization (its `org-…` id). A token of another kind than a person's belongs
+ * to `organizationId`, except a directory's. `siteAdmin` and `twoFactor` are only ever true for users.
  */
 export interface Principal {
   readonly kind: PrincipalKind;

@@ -22,7 +22,7 @@ export interface WrittenBlob {
   readonly id: string;
   /** Bytes before compression. */
   readonly size: number;
-  /** Nothing is left to be stored: what still has a chunk is no finished blob. */
+  /** Nothing is left to be stored: what still has a chunk is not a finished blob. */
   readonly sealed?: undefined;
 }
 
@@ -38,7 +38,7 @@ export interface WriteOptions {
   readonly seen?: (piece: Uint8Array) => Promise<void> | undefined;
   /** Removed after an hour, unless `keepBlob` says that something refers to it. */
   readonly provisional?: boolean;
-  /** How it is compressed; by Brotli where nothing is said. */
+  /** How it is compressed; by Brotli if nothing is said. */
   readonly compression?: Compression;
 }
 
@@ -210,8 +210,8 @@ class ChunkWriter {
 }
 
 /**
- * The bytes of a complete blob, a chunk or two in memory at a time; undefined where there is none. A chunk that is
- * missing, moved or changed ends the stream with an error. Throws `unavailable` when the store fails.
+ * The bytes of a complete blob, a chunk or two in memory at a time; undefined if there is none. A chunk that is missing,
+ * moved or changed ends the stream with an error. Throws `unavailable` when the store fails.
  */
 export async function readBlob(db: Database, keyring: Keyring, id: string): Promise<Readable | undefined> {
   const blob = await chunksIn(db, id);

@@ -4,7 +4,7 @@ import type { Database } from '../database/database';
 /** A store of objects outside the database, for the sealed chunks of blobs. It never sees clear text. */
 export interface ObjectStore {
   put(key: string, bytes: Uint8Array): Promise<void>;
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   get(key: string): Promise<Uint8Array | undefined>;
   /** Removes every object whose key begins so; none is fine. */
   removeAll(prefix: string): Promise<void>;
@@ -21,12 +21,12 @@ export function withObjects<D extends Database>(db: D, objects: ObjectStore): D 
   return { ...db, transaction, inTurn: (name) => withObjects(db.inTurn(name), objects), objects };
 }
 
-/** The object store that new blobs go to; undefined where they go to the database. */
+/** The object store that new blobs go to; undefined if they go to the database. */
 export function objectsOf(db: Database): ObjectStore | undefined {
   return (db as Partial<WithObjects>).objects;
 }
 
-/** The object store behind a blob that lies there. Throws `unavailable` where none is set up any more. */
+/** The object store behind a blob that lies there. Throws `unavailable` if none is set up any more. */
 export function requireObjects(db: Database): ObjectStore {
   const objects = objectsOf(db);
   if (!objects) throw new Refusal('unavailable', 'the object store that holds this is not set up');
@@ -83,7 +83,7 @@ export async function removeObjects(db: Database): Promise<number> {
             RETURNING blob_id`,
     values: [CLAIM_SECONDS, BATCH],
   });
-  // Also where nothing is to delete: the mark has to be there before there is a copy.
+  // Also if nothing is to delete: the mark has to be there before there is a copy.
   await own(db, objects);
   let removed = 0;
   let failure: unknown;

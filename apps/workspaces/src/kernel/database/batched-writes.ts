@@ -8,11 +8,11 @@ export interface NamedStatement {
   readonly text: string;
 }
 
-/** What is written for some items at once, and how each of them learns what became of it. */
+/** One write for several items, and how each of them gets its result. */
 export interface Batch<Result> {
-  /** Of the statement; undefined where nothing has to be written. */
+  /** Of the statement; undefined if nothing has to be written. */
   readonly values?: readonly unknown[];
-  /** Keys of the rows that `holds` takes first. */
+  /** Keys of the rows that `holds` locks first. */
   readonly held?: readonly string[];
   /** A result or an error for each item in order; called once the rows of the statement are committed. */
   settle(rows: readonly QueryResultRow[]): readonly (Result | Error)[];
@@ -26,14 +26,14 @@ export interface Batched<Item, Result> extends NamedStatement {
    */
   readonly holds?: NamedStatement;
   batch(items: readonly Item[]): Batch<Result>;
-  /** What an item is about: then no two batches that are under way are about the same. */
+  /** The subject of an item: two batches with the same subject are never under way at once. */
   about?(item: Item): string;
 }
 
 interface QueuedWrite {
   readonly kind: Batched<never, unknown>;
   readonly item: unknown;
-  /** What no other batch may be about. */
+  /** The subject that no other batch may have. */
   readonly about: string | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -55,7 +55,7 @@ const MOST = 64;
  * that one bad item fails only itself.
  */
 export class BatchedWrites {
-  /** What batches under way are about. */
+  /** The subjects of batches under way. */
   private readonly busy = new Set<string>();
   private readonly batches = new BatchScheduler<QueuedWrite>({
     name: 'writes',
@@ -81,7 +81,7 @@ export class BatchedWrites {
     });
   }
 
-  /** The oldest that wait, but for those about which a batch is under way. */
+  /** The oldest that wait, except those about which a batch is under way. */
   private take(waiting: readonly QueuedWrite[]): QueuedWrite[] {
     return waiting.filter(({ about }) => about === undefined || !this.busy.has(about)).slice(0, MOST);
   }
@@ -92,7 +92,7 @@ export class BatchedWrites {
     try {
       await this.commit(partsOf(batch));
     } catch (error) {
-      // What was on its way in a lost connection may have been committed or not: it is not written twice.
+      // If the connection was lost, the batch may or may not have been committed: it is not written twice.
       if (!isOfStatement(error)) for (const { reject } of batch) reject(error);
       else for (const one of batch) await this.writeSingly(one);
     } finally {
@@ -186,7 +186,7 @@ function partsOf(waiting: readonly QueuedWrite[]): BatchPart[] {
   });
 }
 
-/** All rows are taken before anything is written. */
+/** All rows are locked before anything is written. */
 function statementsOf(parts: readonly BatchPart[]): QueryConfig[] {
   const holds = new Map<NamedStatement, Set<string>>();
   for (const { kind, batch } of parts) {

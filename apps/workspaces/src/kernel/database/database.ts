@@ -31,7 +31,7 @@ export interface Database {
   execute<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** A named statement, outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
-  /** A large value of bytes, outside any transaction; undefined where there is no such row. */
+  /** A large value of bytes, outside any transaction; undefined if there is no such row. */
   large(value: LargeValue): Promise<Buffer | undefined>;
   /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
@@ -63,7 +63,7 @@ export interface Decisions {
   lost(key: string): void;
 }
 
-/** What was found again after it was made or changed; throws `missing` where others have deleted it meanwhile. */
+/** What was found again after it was made or changed; throws `missing` if others have deleted it meanwhile. */
 export function still<T>(found: T | undefined): T {
   if (found === undefined) throw notFound();
   return found;

@@ -5,11 +5,11 @@ import type { Pool, PoolClient, QueryResultRow } from 'pg';
 export interface KeyedRead {
   readonly name: string;
   readonly text: string;
-  /** Answers within a millisecond for any key: it may share a connection with others that do. */
+  /** Answers within a millisecond for any key, so it may share a connection with other such reads. */
   readonly quick?: boolean;
   /**
-   * The statement answers with one row for all: a column `packed`, a JSON array of arrays that begin with their key.
-   * Each is handed over as `{ key, columns }`. Rows cost more than their bytes.
+   * The statement answers with one row for all: a column `packed`, a JSON array of arrays that begin with their key. Each
+   * becomes `{ key, columns }`. This is cheaper than many rows.
    */
   readonly packed?: boolean;
 }
@@ -39,7 +39,7 @@ interface QueuedRead {
   reject(error: unknown): void;
 }
 
-/** What one statement of a batch is asked. */
+/** The keys of one statement in a batch. */
 interface ReadStatement {
   readonly read: KeyedRead;
   readonly waiting: Map<string, QueuedRead[]>;
@@ -87,7 +87,7 @@ export class KeyedReads {
     );
     // A connection on which something failed is not worth keeping.
     client.release(broken);
-    // Prepared before a migration: another connection, in the end a new one, takes it.
+    // The statement was prepared before a migration: try another connection, at last a new one.
     if (again.length > 0) await this.send(again);
   }
 }

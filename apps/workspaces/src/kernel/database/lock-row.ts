@@ -26,7 +26,7 @@ type LockableTable =
   | 'workspace';
 
 /**
- * Locks one row until the transaction ends, waiting for others who hold it. False where there is no such row. Prisma has no
+ * Locks one row until the transaction ends, waiting for others who hold it. False if there is no such row. Prisma has no
  * word for it; what is locked is read afterwards.
  */
 export async function lockRow(tx: Database, table: LockableTable, id: string): Promise<boolean> {

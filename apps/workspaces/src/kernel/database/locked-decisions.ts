@@ -8,7 +8,7 @@ interface QueuedDecision {
   reject(error: unknown): void;
 }
 
-/** How long decisions about a thing are made under its lock at once, after another node was faster. */
+/** After another node was faster, decisions take the lock immediately for this long. */
 const CONTESTED_MS = 1000;
 
 /**
@@ -21,7 +21,7 @@ export class LockedDecisions implements Decisions {
 
   constructor(private readonly transaction: Database['transaction']) {}
 
-  /** Was another node, or another kind of write, faster a moment ago? Then there is no use in trying without the lock. */
+  /** Was another node, or another kind of write, faster a moment ago? Then trying without the lock would be useless. */
   isContested(key: string): boolean {
     return this.contested.has(key);
   }

@@ -6,7 +6,7 @@ import { Prisma } from '../../generated/prisma/client';
 import { patienceMs, tooMany } from './keyed-mutex';
 import { TornRead } from './torn-reads';
 
-/** The attribute behind a unique index, where it is not the index's last column. */
+/** The attribute behind a unique index, if it is not the index's last column. */
 const attributeOfIndex: ReadonlyMap<string, string> = new Map(
   Object.entries({
     organization_name_key: 'name',

@@ -3,7 +3,7 @@ export class TornRead extends Error {}
 
 interface Relation {
   readonly model: string;
-  /** The column that names the other row; undefined where the other row names this one. */
+  /** The column that names the other row; undefined if the other row names this one. */
   readonly key: string | undefined;
   readonly required: boolean;
 }

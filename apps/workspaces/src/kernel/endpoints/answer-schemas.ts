@@ -108,7 +108,7 @@ export class AnswerSchemas {
     };
   }
 
-  /** What `include` can add: everything on the paths of relationships. Undefined where nothing can be included. */
+  /** What `include` can add: everything on the paths of relationships. Undefined if nothing can be included. */
   private includedIn({ serializer, include, alwaysIncludes }: Endpoint): Json | undefined {
     const paths = [...alwaysIncludes, ...include];
     if (paths.length === 0) return undefined;

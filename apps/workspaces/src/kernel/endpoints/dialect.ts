@@ -1,12 +1,12 @@
 import type { Refusal } from '@keystead/refusal';
 
-/** How endpoints below a path speak that follow another standard than JSON:API: what they take, and how they say no. */
+/** How endpoints below a path speak that follow another standard than JSON:API: what they take, and how they refuse. */
 export interface Dialect {
   /** Where it is spoken, with a slash at the end: `/scim/v2/`. */
   readonly prefix: string;
   /** Media types of bodies; the first is that of answers. */
   readonly mediaTypes: readonly [string, ...string[]];
-  /** The answer for a refusal, or for a fault, where there is none. */
+  /** The answer for a refusal, or for a fault, if there is none. */
   refusal(refusal: Refusal | undefined): { readonly status: number; readonly text: string };
   /** The schema of that answer, for the API description. */
   readonly refusalSchema: Readonly<Record<string, unknown>>;

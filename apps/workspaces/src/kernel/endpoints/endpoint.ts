@@ -102,7 +102,7 @@ export interface Listed<T> {
   readonly meta?: Record<string, unknown>;
 }
 
-/** An answer that is no JSON:API document. */
+/** An answer that is not a JSON:API document. */
 export interface Raw {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -121,7 +121,7 @@ export interface Described {
   readonly schema?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers by status that are no JSON:API documents. */
+/** Answers by status that are not JSON:API documents. */
 export type Answers = Readonly<Record<number, Described>>;
 
 export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
@@ -207,7 +207,9 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   idempotent?: boolean;
   /** Statuses of refusals besides those that every endpoint of its kind has. */
   refuses?: readonly number[];
-  /** Answers by status that are no JSON:API documents, for the description; `raw` must name all that are no refusals. */
+  /**
+   * Answers by status that are not JSON:API documents, for the description; `raw` must name all that are not refusals.
+   */
   answers?: Answers;
   /** The media type of a body that is streamed, for the description. */
   takes?: string;
@@ -220,7 +222,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** Organizations the rules look at; those of `endpoints()` unless told. */
   organizationsOf?: (target: Target) => readonly string[];
   load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
-  /** The one id that a document of a change may name, where it is not that of the target, nor in the path. */
+  /** The one id that a document of a change may name, if it is not that of the target, nor in the path. */
   names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
   /**
    * What a create asks other systems before it writes anything; `run` gets the answer as `asked`. It runs outside the
@@ -339,7 +341,7 @@ function declare(
     throw new Error(`${method} ${path} opens by a link or a token, and says of no token what it needs`);
   }
   if (typeof requires === 'string' && rule === undefined) {
-    throw new Error(`${method} ${path} requires ${requires}, which is no rule of its policy`);
+    throw new Error(`${method} ${path} requires ${requires}, which is not a rule of its policy`);
   }
   const idempotent = given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201);
   const adds = idempotent || given.auth === 'none' || given.streams === true;

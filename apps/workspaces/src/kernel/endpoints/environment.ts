@@ -61,7 +61,7 @@ export interface Environment {
   readonly publicUrl: string;
   /** Whether there are pages for people below `/ui/`. */
   readonly hasConsole: boolean;
-  /** Refuses SSH keys that are no private keys, or have a passphrase. */
+  /** Refuses SSH keys that are not private keys, or have a passphrase. */
   readonly checksSshKeys: boolean;
   /** Refuses certificates of SAML settings that are none. */
   readonly checksSamlCertificates: boolean;
@@ -69,16 +69,16 @@ export interface Environment {
   readonly configurationBytes: number;
   /** The tier of organizations without a subscription. */
   readonly defaultFeatureSet: string;
-  /** The addresses at which the service is and from which it calls, as blocks; undefined where not configured. */
+  /** The addresses at which the service is and from which it calls, as blocks; undefined if not configured. */
   readonly ipRanges: readonly string[] | undefined;
-  /** Which addresses Git hosts may have; undefined where none is called. */
+  /** Which addresses Git hosts may have; undefined if none is called. */
   readonly vcsReach: Reach | undefined;
   /** Private networks among them, for those who fetch from there. */
   readonly vcsNetworks: readonly string[];
   readonly keyring: Keyring;
   /** Which addresses notifications may go to. */
   readonly notificationReach: Reach;
-  /** Undefined where no mail server is set. */
+  /** Undefined if no mail server is set. */
   readonly mailer: Mailer | undefined;
   readonly accessStore: AccessStore;
   /** Keeps what was given out, and who was refused. */
@@ -95,7 +95,7 @@ export interface Environment {
   readonly waiting: Waiting;
   /** Rung when a job was queued, on any node. */
   readonly queuedBell: Bell;
-  /** The secrets service as agents reach it, where runs get credentials; undefined where there is none. */
+  /** The secrets service as agents reach it, where runs get credentials; undefined if there is none. */
   readonly secretsService: SecretsPlace | undefined;
   now(): number;
   /** The installation's settings as they are now. */

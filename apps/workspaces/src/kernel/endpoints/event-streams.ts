@@ -65,7 +65,7 @@ export class EventStreams {
   private readonly open = new Set<EventStream>();
   private readonly counts = new Map<string, number>();
 
-  /** Opens a stream for a caller. Throws `limited` where they, or this node, have too many. */
+  /** Opens a stream for a caller. Throws `limited` if they, or this node, have too many. */
   begin({ kind, id }: Pick<Principal, 'kind' | 'id'>): EventStream {
     const caller = `${kind} ${id}`;
     const count = this.counts.get(caller) ?? 0;

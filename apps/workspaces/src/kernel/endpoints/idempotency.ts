@@ -15,7 +15,7 @@ interface IdempotentWrite {
   mac: (text: string) => Buffer;
   run: (tx: Database) => Promise<unknown>;
   idOf: (item: unknown) => string;
-  /** The created resource, read again; undefined where it is gone, or not the caller’s to see any more. */
+  /** The created resource, read again; undefined if it is gone, or not the caller’s to see any more. */
   find: (id: string) => Promise<unknown>;
 }
 

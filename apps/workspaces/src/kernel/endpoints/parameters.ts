@@ -12,10 +12,10 @@ const anyNumber = (name: string): RegExp =>
 const meansSomething = /^[a-z]+(\[|$)/;
 
 /**
- * Refuses query parameters that an endpoint does not declare: they ask for something other than what would be done, such as
- * less, or another thing of the same kind. Names with other than small letters are passed over, as clients send some that mean
- * nothing (`TagBindings={k v}`); so are those of pages for browsers, whose addresses are added to on their way.
- * Throws `malformed`, which names the parameter.
+ * Refuses query parameters that an endpoint does not declare, because ignoring a filter, for example, would do more than
+ * was asked. Names with other than small letters are ignored, as clients send some without meaning (`TagBindings={k v}`);
+ * so are those of pages for browsers, whose addresses are added to on their way. Throws `malformed`, which names the
+ * parameter.
  */
 export function requireDeclared(endpoint: Endpoint, query: Query): void {
   if (query.entries.size === 0 || endpoint.outside) return;
@@ -24,7 +24,7 @@ export function requireDeclared(endpoint: Endpoint, query: Query): void {
     if (Object.hasOwn(endpoint.query, name)) continue;
     const counted = Object.keys(endpoint.query).filter((declared) => declared.includes('[i]'));
     if (!counted.some((declared) => anyNumber(declared).test(name))) {
-      throw badParameter(name, `${name} is no parameter of this request`);
+      throw badParameter(name, `${name} is not a parameter of this request`);
     }
   }
 }

@@ -6,7 +6,7 @@ const plainTypes: ReadonlyMap<string, string> = new Map([
 
 const bare = (type: string): string => type.split(';', 1)[0]!.trim().toLowerCase();
 
-/** The general type of a media type; undefined where every client knows the type itself. */
+/** The general type of a media type; undefined if every client knows the type itself. */
 export const plainTypeOf = (type: string): string | undefined => plainTypes.get(bare(type));
 
 /** The media type to send something as: its own, unless an Accept header has the general one and not its own. */

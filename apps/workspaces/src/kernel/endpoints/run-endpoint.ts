@@ -27,7 +27,7 @@ import { withKeptSecrets } from './kept-secrets';
 import { requireDeclared } from './parameters';
 import { sparseFields, withFields } from './sparse-fields';
 
-/** A request as the kernel sees it: nothing of HTTP but its words. */
+/** A request as the kernel sees it, independent of HTTP. */
 export interface Request {
   readonly id: string;
   readonly method: string;
@@ -43,7 +43,7 @@ export interface Request {
   readonly principal: Principal | undefined;
   /** The caller looked up again, for streams; undefined when the token or session has ended. */
   again?(): Promise<Principal | undefined>;
-  /** The target, where looking for it has already begun. */
+  /** The target, if its look-up has already begun. */
   readonly early?: Promise<unknown>;
   /** The installation's settings when the request came. */
   readonly settings: SiteSettings;
@@ -71,18 +71,18 @@ export interface EndpointResponse {
   readonly raw?: Raw;
 }
 
-const onlyOthers = 'the organization takes no API tokens of people: use the token of a team, or sign in';
+const onlyOthers = 'the organization does not accept API tokens of people: use a team token, or sign in';
 
 const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
-/** Kinds of token that serve one purpose, and may not call what is open to every other token. */
+/** Kinds of tokens for one purpose, which may not call endpoints that are open to every other token. */
 const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim', 'agent', 'run'];
 
 function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
   const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;
   const asked = endpoint.auth === 'token' || forOneThing.includes(principal.kind);
   const wrongToken = asked && !endpoint.tokens.includes(principal.kind);
-  // Who speaks the dialect has one kind of token: any other is none to them. That of agents is none to all but agents.
+  // The dialect has its own kind of token and accepts no other. Only endpoints of agents accept tokens of agents.
   const isNone = endpoint.dialect !== undefined || principal.kind === 'agent';
   if (!wrongEdition && wrongToken && isNone) throw new Refusal('unauthenticated', '');
   if (wrongEdition || wrongToken) throw notFound();
@@ -95,19 +95,19 @@ function environmentFor(env: Environment, principal: Principal): Environment {
   return own;
 }
 
-/** What the trail says an endpoint is about: what its path names. */
+/** The subject of an endpoint in the audit trail: what its path names. */
 function targetOf({ path }: Endpoint, target: unknown): Change['target'] {
   const { id = '', name = null } = (target ?? {}) as { id?: string; name?: string | null };
   return { type: /^\/(?:admin\/)?([\w-]+)/.exec(path)?.[1] ?? 'requests', id, name };
 }
 
-/** Where administrators must have a second factor, those without one have the rights of other people. */
+/** If administrators must have a second factor, those without one have only ordinary rights. */
 function withinRules(principal: Principal, settings: SiteSettings): Principal {
   const lacks = principal.siteAdmin && settings.requireTwoFactorForAdmins && !principal.twoFactor;
   return lacks ? { ...principal, siteAdmin: false } : principal;
 }
 
-/** Begins to look for the target of an endpoint that allows it before the caller is known. */
+/** Starts the look-up of the target before the caller is known, if the endpoint allows it. */
 export function loadEarly(
   { db, env }: Kernel,
   endpoint: Endpoint,
@@ -131,7 +131,7 @@ async function loadTarget(
   return target;
 }
 
-/** Whose signed link did the request come by, where links open the endpoint? One that opens by nothing else is not there without one. */
+/** Holder of the signed link, if links open the endpoint. An endpoint that only links open is 404 without one. */
 async function holderBehind(
   endpoint: Endpoint,
   { db, env }: Kernel,
@@ -152,7 +152,7 @@ async function holderBehind(
   return found;
 }
 
-/** Keeps that a link was refused whose holder may not do any more what it is for. */
+/** Records that a link was refused because its holder has lost the right. */
 async function keepRefusedLink(
   env: Environment,
   { method, path }: Endpoint,
@@ -209,7 +209,7 @@ const ETAG = /^(?:W\/)?"(\d+)"$/;
 function ifMatch(header: string | string[] | undefined): bigint | undefined {
   if (header === undefined || header === '*') return undefined;
   const revision = ETAG.exec(String(header).trim())?.[1];
-  if (revision === undefined) throw new Refusal('precondition', 'If-Match names no revision of this resource');
+  if (revision === undefined) throw new Refusal('precondition', 'If-Match does not name a revision of this resource');
   return BigInt(revision);
 }
 
@@ -220,7 +220,7 @@ function requireRevision(target: unknown, wanted: bigint | undefined): void {
   }
 }
 
-/** PostgreSQL holds no null characters: nothing has such a name, and nothing can be searched for with one. */
+/** PostgreSQL stores no null characters, so nothing can have or match such a name. */
 function requireStorable(params: Record<string, string>, query: Query): void {
   if (Object.values(params).some((value) => value.includes('\0'))) throw notFound();
   for (const [name, value] of query.entries) {
@@ -277,7 +277,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   };
   const { settings } = request;
   const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
-  /** Who asks may do this to what is there. */
+  /** The caller has the required right on the target. */
   const judge = async (who: Principal, early?: Promise<unknown>) => {
     const target = await loadTarget(endpoint, { ...lookup, principal: who }, early);
     const judged = target === undefined ? [] : endpoint.organizationsOf(target);
@@ -332,7 +332,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   } satisfies Call<string, unknown, unknown> & { request: { stream: unknown } };
   requireStepUp(endpoint, principal, call.body, env.now());
   const turn = turnFor(endpoint, request.params, principal);
-  // After waiting it judges again: earlier requests may have changed what was found before.
+  // Checks again after waiting: earlier requests may have changed what was found.
   const run = async (): Promise<unknown> => {
     if (turn === undefined) return runOnce(within, endpoint, request, call);
     return db.mutex.run(turn, async (waited) => {
@@ -363,13 +363,15 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   return show(within, endpoint, request, call, result, known);
 }
 
-/** Whether what an endpoint threw as it ran refuses a right, and not only what was sent. A read that finds nothing was refused nothing. */
+/**
+ * Whether an error thrown by an endpoint refuses a right, and not only the input. A read that finds nothing is no refusal.
+ */
 function isOfRight({ method }: Endpoint, refusal: unknown): boolean {
   if (refusal instanceof MissingPermission) return true;
   return method !== 'GET' && refusal instanceof Refusal && ['missing', 'denied'].includes(refusal.kind);
 }
 
-/** The name under which a request takes its turn; names of organizations are the same in any case. */
+/** The name of the queue of a request; names of organizations ignore case. */
 function turnFor({ turn }: Endpoint, params: Record<string, string>, caller: Principal): string | undefined {
   return turn?.replace(/:(\w+)/g, (_, name: string) => (name === 'caller' ? caller.id : params[name]!.toLowerCase()));
 }

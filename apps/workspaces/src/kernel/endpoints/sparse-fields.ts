@@ -4,8 +4,8 @@ import type { Endpoint, Includable, SparseFields } from './endpoint';
 const parameter = /^fields\[([a-z_-]+)\](?:\[\])?$/;
 
 /**
- * Reads `fields[workspaces]=name,locked` and `fields[workspace][]=name`, which JSON:API has for every read. Undefined where none
- * is sent. Throws `malformed` for a type that the answer cannot hold.
+ * Reads `fields[workspaces]=name,locked` and `fields[workspace][]=name`, which JSON:API has for every read. Undefined if
+ * none is sent. Throws `malformed` for a type that the answer cannot hold.
  */
 export function sparseFields(
   { method, serializer, include, outside }: Endpoint,

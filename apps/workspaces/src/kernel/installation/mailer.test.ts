@@ -43,7 +43,7 @@ describe('a mail server', () => {
       },
       ...options,
     });
-    // A client that hangs up is no fault.
+    // A client that hangs up is not a fault.
     server.on('error', () => undefined);
     server.server.on('connection', (socket: Socket) => void sockets.push(socket));
     server.listen(0, '127.0.0.1');

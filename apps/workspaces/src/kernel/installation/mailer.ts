@@ -10,7 +10,7 @@ export interface Mailed {
   readonly taken: readonly string[];
   /** What the server said last. */
   readonly said: string;
-  /** Why it did not take it for others; undefined where there are none. */
+  /** Why it did not take it for others; undefined if there are none. */
   readonly problem: string | undefined;
 }
 

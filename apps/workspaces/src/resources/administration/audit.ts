@@ -58,7 +58,7 @@ const query = {
   'page[size]': `How many, at most ${LARGEST}.`,
 };
 
-/** The events of an organization, or of the installation where there is none, newest first. */
+/** The events of an organization, or of the installation if there is none, newest first. */
 async function findEvents(db: Database, organizationId: string | null, query: Query) {
   const size = wholeNumber('page[size]', query.get('page[size]')) ?? DEFAULT;
   const after = wholeNumber('page[after]', query.get('page[after]'));

@@ -74,7 +74,7 @@ export class AgentClient {
     throw new Error(`${sent.method} ${sent.path} answered ${status}${said === '' ? '' : `: ${said}`}`);
   }
 
-  /** The same for an answer that is JSON; undefined where there is none. */
+  /** The same for an answer that is JSON; undefined if there is none. */
   async json(sent: AgentRequest): Promise<unknown> {
     const { status, body } = await this.ask(sent);
     const text = await textOf(body, largestText);

@@ -13,7 +13,7 @@ export interface Fetcher {
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;
   readonly reach: Reach;
-  /** Why a repository is not fetched from an address; undefined where it is. */
+  /** Why a repository is not fetched from an address; undefined if it is. */
   readonly refusal?: (url: string) => string | undefined;
   /** The hosts that Git may call, for submodules as well; all by default. */
   readonly origins?: ReadonlySet<string>;

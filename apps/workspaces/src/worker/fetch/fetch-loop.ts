@@ -13,7 +13,7 @@ export interface FetchSource {
   fail(fetch: Fetch, reason: string, again: boolean): Promise<void>;
 }
 
-/** Fetches the next commit there is; false where there is none. */
+/** Fetches the next commit there is; false if there is none. */
 async function fetchNext(source: FetchSource, log: Logger, closing: AbortSignal): Promise<boolean> {
   const taken = await source.claim(closing);
   if (!taken) return false;

@@ -77,7 +77,7 @@ describe('unpacking a configuration', () => {
     );
   });
 
-  it('refuses bytes that are no archive, and half of one', async () => {
+  it('refuses bytes that are not archive, and half of one', async () => {
     await expect(into(Buffer.from('no archive at all'.repeat(100)))).rejects.toThrow(/archive/);
     const whole = gzipSync(await tar({ name: 'main.tf', content: 'x'.repeat(5000) }));
     await expect(into(whole.subarray(0, whole.length / 2))).rejects.toThrow(/cannot be read/);

@@ -133,7 +133,7 @@ async function extractEntry(unpacking: Unpacking, header: Header, content: Reada
 function nameInside(name: string): string {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (name.startsWith('/') || name.includes('\0') || name.length > longestPath || parts.includes('..')) {
-    throw new BadArchive(`${JSON.stringify(name.slice(0, 200))} is no path inside the archive`);
+    throw new BadArchive(`${JSON.stringify(name.slice(0, 200))} is not a path inside the archive`);
   }
   return parts.join('/');
 }

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { collect } from './archive';
 
-/** What may not be read: it is no plain file of the job's own, or too large. */
+/** What may not be read: it is not a plain file of the job's own, or too large. */
 export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
@@ -12,10 +12,10 @@ const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOF
 const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Reads a file that a job left in its folder; undefined where there is none.
+ * Reads a file that a job left in its folder; undefined if there is none.
  *
- * The job may have put anything there, such as a link to a key that the worker can read: every folder on the way is
- * opened by itself, no link is followed, and what is read is one plain file of the expected owner.
+ * The job may have put anything there, such as a link to a key that the worker can read: every folder on the way is opened
+ * by itself, no link is followed, and what is read is one plain file of the expected owner.
  */
 export async function readInside(
   folder: string,
@@ -32,7 +32,7 @@ export async function readInside(
     open.push(found);
     const about = await found.stat();
     const expected = options.uid ?? process.getuid?.() ?? about.uid;
-    if (!about.isFile() || about.uid !== expected) throw new UnreadableFile(`${name} is no plain file of the run`);
+    if (!about.isFile() || about.uid !== expected) throw new UnreadableFile(`${name} is not a plain file of the run`);
     const bytes = await collect(found.createReadStream({ autoClose: false, start: 0 }), options.limit);
     if (!bytes) throw new UnreadableFile(`${name} is larger than ${options.limit} bytes`);
     return bytes;

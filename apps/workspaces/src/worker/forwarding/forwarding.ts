@@ -11,7 +11,7 @@ const everywhere = ['0.0.0.0/0', '::/0'];
 export class Forwarding {
   /** Addresses that may be called; those where clouds hand out credentials never are. */
   readonly reach: Reach;
-  /** The hosts that were named; undefined where any may be called. */
+  /** The hosts that were named; undefined if any may be called. */
   readonly origins: ReadonlySet<string> | undefined;
 
   constructor(to: ForwardingTo) {
@@ -19,7 +19,7 @@ export class Forwarding {
     this.origins = to === 'any' ? undefined : new Set(to.map((one) => new URL(one).origin));
   }
 
-  /** Why this agent does not call an address; undefined where it does. */
+  /** Why this agent does not call an address; undefined if it does. */
   refusal(url: string): string | undefined {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return 'it has no http or https address';
     const { origin } = new URL(url);

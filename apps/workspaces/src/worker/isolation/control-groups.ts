@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanPath } from '../files/clean-path';
 
-/** What one run may take of a machine, all its processes together. */
+/** What one run may use of a machine, all its processes together. */
 export interface Share {
   readonly memoryBytes: number;
   readonly processes: number;
@@ -22,13 +22,13 @@ export interface ControlGroups {
   make(name: string): Promise<void>;
   /** Files to which a process writes its id to join. */
   cgroupProcsFiles(name: string): readonly string[];
-  /** What the kernel refused the run or ended it for. */
+  /** Which limit the run reached. */
   exceeded(name: string): Promise<Exceeded | undefined>;
   /** Removes the group, once its processes are gone. */
   remove(name: string): Promise<void>;
 }
 
-/** Shell text that joins groups and goes on with what comes after `--`. */
+/** Shell text that joins groups and then runs the command after `--`. */
 export const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"';
 
 const parent = 'keystead-runs';
@@ -42,8 +42,8 @@ interface Controller {
 }
 
 /**
- * Finds groups that this process may make, below its own or at the root, of the unified hierarchy or of the older ones.
- * Tries one; answers in a sentence why there are none.
+ * Finds groups that this process may create, below its own or at the root, in the unified hierarchy or the older ones.
+ * Tries one; answers the reason if there are none.
  */
 export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): Promise<ControlGroups | string> {
   const own = await ownGroups();
@@ -60,13 +60,13 @@ export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): 
       return groups;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      why = code ? `control groups cannot be made here (${code})` : (message.split('\n')[0] ?? why);
+      why = code ? `control groups cannot be created here (${code})` : (message.split('\n')[0] ?? why);
     }
   }
   return why;
 }
 
-/** Which group this process is in, by controller; of the unified hierarchy by the empty name. */
+/** The group of this process, by controller; that of the unified hierarchy has the empty name. */
 async function ownGroups(): Promise<Map<string, string>> {
   const text = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
   const found = new Map<string, string>();

@@ -64,7 +64,7 @@ export interface Isolation {
   toolInside(tool: string): string;
   /** What to spawn. The first one for a job lays its root, with the tool it was asked for with. */
   launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
-  /** Kills what a job left running; undefined where nothing can be left. */
+  /** Kills what a job left running; undefined if nothing can be left. */
   endAll(jobFolder: JobFolder): Launch | undefined;
 }
 

@@ -51,7 +51,7 @@ function hardLimits(): Map<string, number> {
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Says what a failed run had too much of, in a sentence; undefined where that was not why. */
+/** Says what a failed run had too much of, in a sentence; undefined if that was not why. */
 export async function whatWasExceeded(
   limits: RunLimits,
   options: { groups: ControlGroups | undefined; name: string; tail: string },

@@ -4,7 +4,7 @@ import { readWorkerConfig } from '../config';
 import { cannotBeShown } from './private-root';
 
 test.each([
-  ['usr/share', 'is no absolute path'],
+  ['usr/share', 'is not an absolute path'],
   ['/usr/../etc/ssl', 'is written as /etc/ssl'],
   ['/usr/share/', 'is written as /usr/share'],
   ['/', 'cannot be shown as a whole: name what runs need of it'],

@@ -52,7 +52,7 @@ interface RootParts {
   readonly mountPoint: string;
   /** The job's folder. */
   readonly folder: string;
-  /** The binary of the tool; empty where there is none. */
+  /** The binary of the tool; empty if there is none. */
   readonly tool: string;
   /** Who the job is, in its list of users. */
   readonly owner: Owner | undefined;
@@ -152,7 +152,7 @@ const made = ['/', '/etc'];
 
 /** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */
 export function cannotBeShown(at: string): string | undefined {
-  if (!path.isAbsolute(at)) return 'is no absolute path';
+  if (!path.isAbsolute(at)) return 'is not an absolute path';
   if (made.includes(path.resolve(at))) return 'cannot be shown as a whole: name what runs need of it';
   if (path.resolve(at) !== at) return `is written as ${path.resolve(at)}`;
   const taken = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));

@@ -3,7 +3,7 @@ export const processors = ['x64', 'arm64'] as const;
 /** One of them, as Node names it. */
 export type Processor = (typeof processors)[number];
 
-/** The number of a system call on each; undefined where the processor has none. */
+/** The number of a system call on each; undefined if the processor has none. */
 type Numbers = readonly [x64: number, arm64: number | undefined];
 
 /**

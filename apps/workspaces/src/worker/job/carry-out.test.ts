@@ -208,7 +208,7 @@ describe('carrying out a job', () => {
     expect(asked).toBe(1);
   });
 
-  it('ends a run whose configuration is no archive, and says why', async () => {
+  it('ends a run whose configuration is not an archive, and says why', async () => {
     const { parts, job, results, text } = await start('', {
       planFile: Buffer.from('no archive'),
       job: { kind: 'apply' },

@@ -31,7 +31,7 @@ export interface WorkerParts {
 
 /** A job that a worker holds. */
 export interface Carrying {
-  /** Nothing of the job runs here any more; what came of it may still be handed in. */
+  /** Nothing of the job runs here any more; the outcome may still be handed in. */
   readonly executed: Promise<void>;
   readonly done: Promise<void>;
   /** Asks the tool to stop, and kills it a moment later. */

@@ -8,7 +8,7 @@ import { type DeclaredIdentity, declaredIdentities } from '../../resources/works
 import { type GivenIdentity, IdentityFiles, secretsEnvironment, vaultCa } from '../tool/identity-files';
 import type { JobSource } from './job-source';
 
-/** What a job is given to log in elsewhere with; nothing where its workspace asks for nothing. */
+/** What a job is given to log in elsewhere with; nothing if its workspace asks for nothing. */
 export interface JobCredentials {
   readonly environment: readonly JobVariable[];
   /** In the forms that providers read. */

@@ -39,7 +39,7 @@ export interface JobSource {
   release(job: RunJob): Promise<void>;
   /** Signs this worker off. */
   retire(): Promise<void>;
-  /** Where a job logs in at the secrets service, with its own identity token; undefined where it has no role. */
+  /** Where a job logs in at the secrets service, with its own identity token; undefined if it has no role. */
   login(job: RunJob): Promise<JobLogin | undefined>;
   /** Identity tokens for what runs in a job, while it is held: those its variables ask for. */
   identities(job: RunJob): Promise<JobIdentities>;

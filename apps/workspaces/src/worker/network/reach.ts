@@ -5,7 +5,7 @@ import { inTrial, type Trial } from '../isolation/trial';
 import { endpointsToTry } from './cloud-endpoints';
 import { type DatabaseAddress, ownAddresses } from './database-address';
 
-/** Whether runs reach a database; undefined where that could not be tried. */
+/** Whether runs reach a database; undefined if that could not be tried. */
 export type DatabaseReach = 'open' | 'closed' | undefined;
 
 // Prints what comes of connecting to each target. A run has no other program that surely speaks TCP.
@@ -47,7 +47,7 @@ export function cloudEndpointHosts(): string[] {
   );
 }
 
-/** Which of the addresses that clouds use a run can still send to; undefined where that could not be tried. */
+/** Which of the addresses that clouds use a run can still send to; undefined if that could not be tried. */
 export async function tryCloudEndpoints(isolation: Isolation, trial: Trial): Promise<readonly string[] | undefined> {
   const hosts = cloudEndpointHosts();
   const answers = await tryTargets(

@@ -128,7 +128,7 @@ class Calls {
     private readonly program: OpaProgram,
   ) {}
 
-  /** Texts in the language before version 1 are read as such where they are no version 1. */
+  /** Texts in the language before version 1 are read as such where they are not version 1. */
   async ask(queries: readonly string[]): Promise<Answer> {
     const answer = await this.call(queries);
     if (this.older || !('problem' in answer) || !answer.isOfSet) return answer;

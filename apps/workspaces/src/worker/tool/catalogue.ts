@@ -34,7 +34,7 @@ async function listVersions(product: Product, { indexes, reach, milliseconds }: 
   const address = new URL(indexes[product]);
   for await (const piece of download(address, { reach, milliseconds, bytes: indexLimit })) pieces.push(piece);
   const named = namedIn[product](JSON.parse(Buffer.concat(pieces).toString('utf8')) ?? {});
-  if (!named) throw new Error(`${address.href} is no index of releases`);
+  if (!named) throw new Error(`${address.href} is not an index of releases`);
   const stable = named.filter((one) => semver.valid(one) === one && semver.prerelease(one) === null);
   return stable.sort(semver.compare);
 }

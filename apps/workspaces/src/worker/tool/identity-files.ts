@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { type DeclaredIdentity, gcpProvider, identityKinds } from '../../resources/workspaces/identities/declared';
 
-/** An identity with what it was given: an identity token, or what a login with one gave. */
+/** An identity with its token: an identity token, or the token of a login with one. */
 export interface GivenIdentity extends DeclaredIdentity {
   readonly token: string;
 }
@@ -14,7 +14,7 @@ export const identityFolder = 'identity';
 const tokenFile = ({ kind, tag }: DeclaredIdentity) => `${named(kind, tag)}-token`;
 const named = (kind: string, tag: string): string => (tag === '' ? kind : `${kind}-${tag}`);
 
-/** How one kind of provider takes an identity. Places are folders: with the job's whole path, and relative to the tool. */
+/** The form in which one kind of provider reads an identity. */
 interface Shape {
   /** Files by name, besides its token. */
   files?(identity: GivenIdentity, folder: string, runId: string): Record<string, string>;
@@ -147,7 +147,7 @@ export class IdentityFiles {
     });
   }
 
-  /** Keeps the handle of a file with a token, to replace it by. */
+  /** Keeps the handle of a token file, through which it is replaced. */
   keep(identity: GivenIdentity, handle: FileHandle): void {
     this.open.push({ identity, handle });
   }

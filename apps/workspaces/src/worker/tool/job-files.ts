@@ -166,7 +166,7 @@ function givenEnvironment({ jobFolder, isolation, inputs, folder, identity }: En
 /** What OpenTofu may need to open a plan that the configuration encrypts: the settings, their variables, and key services. */
 const opensPlans = /^(TF_ENCRYPTION|TF_VAR_.+|(AWS|GOOGLE|AZURE|ARM|VAULT|BAO)_.+)$/;
 
-/** The environment of the service's own commands: nothing that users set, but for what opens an encrypted plan. */
+/** The environment of the service's own commands: nothing that users set, except what opens an encrypted plan. */
 function serviceEnvironment(parts: EnvironmentParts) {
   const { jobFolder, isolation, job, settings, product } = parts;
   const home = isolation.inside(jobFolder);

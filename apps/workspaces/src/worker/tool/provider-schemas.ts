@@ -62,7 +62,7 @@ export class SchemaReader {
     this.scanner.write(piece);
   }
 
-  /** No more comes. Throws `NotJson` where something is missing. */
+  /** No more comes. Throws `NotJson` if something is missing. */
   end(): ProviderSchemas {
     this.scanner.end();
     return { format_version: this.format, provider_schemas: this.found };
@@ -130,7 +130,7 @@ export class SchemaCache {
     return this.kept.has(key);
   }
 
-  /** Undefined where not all that is wanted is there. */
+  /** Undefined if not everything that is wanted is there. */
   find(key: string, { providers, types }: WantedSchemas): ProviderSchemas | undefined {
     const kept = this.kept.get(key);
     if (!kept) return undefined;

@@ -88,7 +88,7 @@ function baseOf(wanted: WantedTool, releases: Releases): string {
 export const folderOf = ({ product, version }: WantedTool, { places }: Releases): string =>
   `${places[product]}/${names[product].prefix}${version}`;
 
-/** The list of sums of a release. Throws `BadRelease` where none of the keys has signed it. */
+/** The list of sums of a release. Throws `BadRelease` if none of the keys has signed it. */
 export async function signedSums(wanted: WantedTool, releases: Releases): Promise<string> {
   const { reach, milliseconds, keys } = releases;
   const whole = async (name: string): Promise<Buffer> => {

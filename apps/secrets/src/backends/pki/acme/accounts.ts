@@ -9,7 +9,7 @@ import { parseObject, readJwk, readJws, thumbprintOf, verifyJws } from './jws';
 import { fail } from './problem';
 import { type AccountRequest, type AcmeAnswer, byAccount, byKey, type SignedRequest } from './signed-request';
 
-/** How many accounts one network may make in an hour where no key is needed. */
+/** How many accounts one network may make in an hour if no key is needed. */
 const mostPerHour = 100;
 const mostContacts = 10;
 

@@ -20,7 +20,7 @@ const acmeFields = recordFields({
   allowed_issuers: [commaList().describe('Issuers that ACME may use; * for all.'), ['*']],
   allowed_roles: [commaList().describe('Roles that ACME may use; * for all.'), ['*']],
   allow_role_ext_key_usage: [
-    bool().describe('Certificates have the purposes of their role; else they are for servers only.'),
+    bool().describe('Certificates have the purposes of their role; otherwise they are for servers only.'),
     false,
   ],
   default_directory_policy: [
@@ -53,7 +53,7 @@ export const findAcmeConfig = async (storage: Storage): Promise<AcmeConfig> => (
 export const isAllowed = (allowed: readonly string[], names: readonly string[]): boolean =>
   allowed.includes('*') || names.some((name) => name !== '' && allowed.includes(name));
 
-/** The role of a policy for directories; undefined where it names none. */
+/** The role of a policy for directories; undefined if it names none. */
 export const roleOfPolicy = (policy: string): string | undefined => /^role:(.+)$/.exec(policy)?.[1];
 
 /** Throws `invalid` for other texts than the address and port of a resolver. */

@@ -45,7 +45,7 @@ export async function baseOf(storage: Call['storage']): Promise<string> {
 
 const longestSeconds = 90 * 24 * 3600;
 
-/** The directory that a path names; undefined while ACME is off. Throws problems where it may not be used. */
+/** The directory that a path names; undefined while ACME is off. Throws problems if it may not be used. */
 export async function findDirectory({
   storage,
   params,

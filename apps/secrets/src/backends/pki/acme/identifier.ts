@@ -59,7 +59,7 @@ export const namesOf = (identifiers: readonly Identifier[]) => ({
   ip_sans: identifiers.filter(({ type }) => type === 'ip').map(textOf),
 });
 
-/** Throws `rejectedIdentifier` where the role does not allow a name, and says which. */
+/** Throws `rejectedIdentifier` if the role does not allow a name, and says which. */
 export function judgeIdentifiers(role: Role, identifiers: readonly Identifier[]): void {
   const refused = identifiers.flatMap((identifier) => {
     try {

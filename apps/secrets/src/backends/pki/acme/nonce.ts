@@ -52,7 +52,7 @@ export async function readNonce(storage: Storage, text: unknown, nowMs: number):
 
 const hourOf = (ms: number): number => Math.floor(ms / 3600_000);
 
-/** Uses a nonce, once among all nodes. Throws `badNonce` where it was used. */
+/** Uses a nonce, once among all nodes. Throws `badNonce` if it was used. */
 export function useNonce(storage: Storage, { text, madeAtMs }: ReadNonce): Promise<void> {
   const key = `${used}${hourOf(madeAtMs)}/${text}`;
   return storage.transaction(key, async (tx) => {

@@ -15,7 +15,7 @@ export interface Order {
   readonly notAfter?: string;
   /** Which certificate it replaces (RFC 9773). */
   readonly replaces?: string;
-  /** What came of it. */
+  /** The outcome. */
   readonly certificate?: { readonly serial: string; readonly issuer: string; readonly madeAtMs: number };
 }
 

@@ -50,7 +50,7 @@ export class Probe {
     this.reach = new Reach(settings.networks);
   }
 
-  /** What is wrong; undefined where the challenge is met. Never throws. */
+  /** What is wrong; undefined if the challenge is met. Never throws. */
   async look(look: Look): Promise<ProblemText | undefined> {
     try {
       if (look.type === 'http-01') return await this.byHttp(look);

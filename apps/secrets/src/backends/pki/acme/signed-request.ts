@@ -25,7 +25,7 @@ export interface SignedRequest {
   readonly directory: Directory;
   /** Where it was sent. */
   readonly url: string;
-  /** Undefined where only the state is asked for. */
+  /** Undefined if only the state is asked for. */
   readonly payload: Readonly<Record<string, unknown>> | undefined;
   readonly jwk: Jwk;
   readonly thumbprint: string;

@@ -12,7 +12,7 @@ import { problemText } from './problem';
 
 const due = 'acme/due/';
 
-/** Where it is noted that an authorization is to be looked at. */
+/** If it is noted that an authorization is to be looked at. */
 export const dueKey = (atMs: number, id: string): string => `${due}${String(Math.floor(atMs)).padStart(14, '0')} ${id}`;
 
 /** A node that has not come back by then is taken for dead. */

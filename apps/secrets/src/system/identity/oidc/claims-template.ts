@@ -54,10 +54,10 @@ export function fillClaims(template: string, subject: Subject, nowMs: number): R
   try {
     claims = JSON.parse(text);
   } catch {
-    invalid('error parsing template JSON: the template is no JSON object (directives stand without quotes)');
+    invalid('error parsing template JSON: the template is not a JSON object (directives stand without quotes)');
   }
   if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) {
-    invalid('error parsing template JSON: the template is no JSON object');
+    invalid('error parsing template JSON: the template is not a JSON object');
   }
   return claims as Record<string, unknown>;
 }
@@ -80,7 +80,7 @@ function resolved(name: string, { entity, groups }: Subject, nowMs: number): unk
     : metadataOf(of!, 'metadata', alias?.metadata ?? {});
 }
 
-/** All of it, or one of its values; empty where there is none of the name. */
+/** All of it, or one of its values; empty if there is none of the name. */
 function metadataOf(name: string, prefix: string, metadata: Readonly<Record<string, string>>): unknown {
   if (name === prefix) return metadata;
   if (!name.startsWith(`${prefix}.`)) return unknown();

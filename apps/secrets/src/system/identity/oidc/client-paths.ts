@@ -127,7 +127,7 @@ function changed(before: OidcClient | undefined, input: Input): OidcClient {
   if (!isType(type)) return refuse(`invalid client_type ${JSON.stringify(type)}`);
   const redirect_uris = distinct(input.redirect_uris ?? before?.redirect_uris ?? []);
   const wrong = redirect_uris.find((uri) => !isPlainAddress(uri) || scripts.test(uri));
-  if (wrong !== undefined) refuse(`redirect_uris: ${JSON.stringify(wrong)} is no address to send people back to`);
+  if (wrong !== undefined) refuse(`redirect_uris: ${JSON.stringify(wrong)} is not an address to send people back to`);
   return {
     redirect_uris,
     assignments: distinct(input.assignments ?? before?.assignments ?? []),

@@ -13,7 +13,7 @@ export interface CodeGrant {
   readonly scopes: readonly string[];
   /** Epoch seconds: when the person proved who they are. */
   readonly authTime: number;
-  /** Empty where PKCE was not used. */
+  /** Empty if PKCE was not used. */
   readonly codeChallenge: string;
   readonly codeChallengeMethod: 'S256' | 'plain';
 }

@@ -74,7 +74,7 @@ describe('the configuration', () => {
   });
 
   it.each(['ftp://a', 'https://a/path', 'https://a?b', 'https://u@a', 'a.example', 'https://a/#f'])(
-    'is no issuer %s',
+    'is not an issuer %s',
     async (issuer) => {
       await secrets.root.write('identity/oidc/config', { issuer }).expect(400, /must include only a scheme, host/);
     },

@@ -19,7 +19,7 @@ const unknown =
 
 /**
  * The issuer of a namespace's tokens: each namespace has its own, below its own path, so that none can speak for another.
- * Undefined where neither the configuration nor the installation says under which address.
+ * Undefined if neither the configuration nor the installation says under which address.
  */
 export async function findIssuer(storage: Storage, namespacePath: string, publicUrl: PublicUrl) {
   const { issuer = '' } = (await config.find(storage)) ?? {};

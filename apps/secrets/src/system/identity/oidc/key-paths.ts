@@ -88,7 +88,7 @@ export const keyPaths = [
       input: z.object({
         verification_ttl: duration()
           .optional()
-          .describe('How long tokens of the present key can still be verified; else as the key says.'),
+          .describe('How long tokens of the present key can still be verified; otherwise as the key says.'),
       }),
       async run({ params: { name }, input, storage, nowMs }) {
         const key = await findKey(storage, name);

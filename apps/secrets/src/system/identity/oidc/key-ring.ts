@@ -38,7 +38,7 @@ export async function signingKey(storage: Storage, name: string, key: NamedKey, 
 
 /**
  * Replaces the key that signs by the one that was published next. What it signed is verified for `verificationTtl` more
- * seconds, as the key says where nothing is given. With `ifDue` only where no other node has done so.
+ * seconds, as the key says if nothing is given. With `ifDue` only where no other node has done so.
  */
 export async function turn(
   storage: Storage,
@@ -64,7 +64,7 @@ export async function turn(
   });
 }
 
-/** Ends keys with all that they signed. */
+/** Ends keys with everything that they signed. */
 export function deleteRing(storage: Storage, name: string): void {
   rings.delete(storage, name);
 }

@@ -20,7 +20,7 @@ export const namedKeys = collection('oidc/key/', NamedKey);
 /** The key that every namespace has. */
 export const defaultKeyName = 'default';
 
-/** What a key is where nothing is said. */
+/** What a key is if nothing is said. */
 export const newNamedKey: NamedKey = {
   algorithm: 'RS256',
   rotation_period: 24 * 3600,

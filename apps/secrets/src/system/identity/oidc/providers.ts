@@ -30,6 +30,6 @@ export async function findProvider(storage: Storage, name: string): Promise<Prov
 /** Whether an application may be signed in to by a provider. */
 export const serves = (provider: Provider, clientId: string): boolean => allows(provider, clientId);
 
-/** The issuer of a provider's tokens; undefined where its address is not known. */
+/** The issuer of a provider's tokens; undefined if its address is not known. */
 export const issuerOf = (provider: Provider, name: string, namespacePath: string, publicUrl: PublicUrl) =>
   belowAddress(provider.issuer || publicUrl, namespacePath, `identity/oidc/provider/${name}`);

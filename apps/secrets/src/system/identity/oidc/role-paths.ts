@@ -17,7 +17,7 @@ const Input = z.object({
   template: document(string())
     .optional()
     .describe('Further claims, as JSON with directives such as {{identity.entity.name}}; also in base64.'),
-  client_id: string().optional().describe('The audience of the tokens; made where none is given.'),
+  client_id: string().optional().describe('The audience of the tokens; made if none is given.'),
   ttl: announced(duration(), { default: '24h' })
     .optional()
     .describe('Lifetime of the tokens; at most the verification_ttl of the key.'),

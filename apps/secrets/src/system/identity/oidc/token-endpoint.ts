@@ -21,8 +21,8 @@ const TokenInput = z.object({
   code: secretString().optional().describe('What the authorization endpoint answered.'),
   redirect_uri: string().optional().describe('As the authorization endpoint was given it.'),
   code_verifier: secretString().optional().describe('PKCE: what code_challenge was made of.'),
-  client_id: string().optional().describe('Id of the client, where it is not in the Authorization header.'),
-  client_secret: secretString().optional().describe('Its secret, where it is not in the Authorization header.'),
+  client_id: string().optional().describe('Id of the client, if it is not in the Authorization header.'),
+  client_secret: secretString().optional().describe('Its secret, if it is not in the Authorization header.'),
 });
 type TokenInput = z.output<typeof TokenInput>;
 type TokenCall = Call<{ readonly name: string }, TokenInput>;

@@ -34,7 +34,7 @@ const output = z.object({
       entry: z.looseObject({ time: z.string(), type: z.string(), request: z.looseObject({}).optional() }),
     }),
   ),
-  next: z.string().nullable().describe('Sent as after, goes on from here; null where everything was looked at.'),
+  next: z.string().nullable().describe('Sent as after, goes on from here; null if everything was looked at.'),
 });
 
 /** `sys/audit-chain/entries`: what the audit table has, searched. */
@@ -78,7 +78,7 @@ function timeOf(field: string, text: string | undefined): number | undefined {
   if (!text) return undefined;
   const ms = Date.parse(text);
   if (Number.isFinite(ms) && /^\d{4}-\d\d-\d\d/.test(text)) return ms;
-  throw refuseField(field, 'is no time such as 2026-01-31T12:00:00Z');
+  throw refuseField(field, 'is not a time such as 2026-01-31T12:00:00Z');
 }
 
 const placePattern = /^(\d{1,15})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,15})\.(\d{1,9})$/;

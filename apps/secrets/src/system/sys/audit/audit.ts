@@ -49,7 +49,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
           options: keyValues()
             .optional()
             .describe(
-              'All: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; else the daemon of the machine), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
+              'All: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; otherwise the daemon of the machine), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
             ),
           local: bool().optional().describe('Kept and shown; every node writes to every device.'),
         }),

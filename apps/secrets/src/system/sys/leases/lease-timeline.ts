@@ -33,7 +33,7 @@ const shown = z.object({
   token_accessor: z
     .string()
     .nullable()
-    .describe('Of the token that asked for it; null where that has none or is gone.'),
+    .describe('Of the token that asked for it; null if that has none or is gone.'),
   attempts: z.int().describe('How often ending it has failed.'),
   error: z.string().nullable().describe('Why it failed the last time.'),
   next_attempt: z.string().nullable().describe('When ending it is tried again.'),
@@ -45,7 +45,7 @@ export function leaseTimelinePath(parts: LeaseParts) {
   const { leases, mounts } = parts;
   return path('leases/timeline', {
     summary: 'Leases of this namespace, those that end next first.',
-    description: 'Leases of secrets, with all that is known of their lives. Tokens are not among them.',
+    description: 'Leases of secrets, with everything that is known of their lives. Tokens are not among them.',
     sudo: true,
     read: {
       summary: 'List leases in the order in which they end.',
@@ -56,7 +56,7 @@ export function leaseTimelinePath(parts: LeaseParts) {
         const prefix = prefixOf(asked.prefix);
         const { accessor } = asked;
         const owner = accessor ? await parts.tokens.findByAccessor(namespace.uuid, accessor) : undefined;
-        // What a token asked for ends with it: where there is none, there is no lease.
+        // What a token asked for ends with it: if there is none, there is no lease.
         if (accessor && owner === undefined) return data({ leases: [], next: null });
         const meant = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
         const among = prefix === '' ? mounts.list(namespace.uuid) : meant ? [meant] : [];

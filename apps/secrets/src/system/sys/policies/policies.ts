@@ -83,7 +83,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
     path('policies/detailed/acl', {
       summary: 'The policies of the namespace, with their texts.',
       list: {
-        summary: 'List the policies with all that is known of them.',
+        summary: 'List the policies with everything that is known of them.',
         operationId: 'policies-list-acl-policies-detailed',
         output: namesOutput.extend({
           key_info: z.record(z.string(), z.object({ ...policyFields, policy: z.string() })),

@@ -33,7 +33,7 @@ const output = z.object({
     .array(
       z.object({
         name: z.string(),
-        allowed: z.boolean().describe('False where it has the rule that forbids it.'),
+        allowed: z.boolean().describe('False if it has the rule that forbids it.'),
         path: z.string().nullable(),
         line: z.int().nullable(),
       }),
@@ -43,7 +43,7 @@ const output = z.object({
   entities: z
     .array(named)
     .describe('Entities of this namespace that may do it by their own policies and those of their groups.'),
-  complete: z.boolean().describe('False where there were too many to look at all of them.'),
+  complete: z.boolean().describe('False if there were too many to look at all of them.'),
 });
 
 /** `sys/policies/who-may`: the question the other way round. */
@@ -51,7 +51,7 @@ export function whoMayPath(parts: WhoMayDeps): Path {
   return path('policies/who-may', {
     summary: 'Who may do something.',
     description:
-      'Answers which policies, groups and entities of this namespace allow a request. Tokens with other policies, and root tokens, may do more. Entities of namespaces above are not listed.',
+      'Answers which policies, groups and entities of this namespace allow a request. Tokens with other policies, and root tokens, may do more. Entities of namespaces above are not a listed.',
     sudo: true,
     write: {
       summary: 'List who may do something.',

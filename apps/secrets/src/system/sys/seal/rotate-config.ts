@@ -44,7 +44,7 @@ export function rotateConfigPaths(port: RotationPlanAccess) {
     },
   });
   const write = operation<Readonly<Record<string, string>>, typeof input>({
-    summary: 'Change when keys are rotated by themselves; what is left out stays.',
+    summary: 'Change when keys are rotated by themselves; fields left out keep their values.',
     input,
     auditClear: 'all',
     async run({ input: given }) {

@@ -6,7 +6,7 @@ import { path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
 
 const tokenInput = z.object({
-  token: secretString().optional().describe('The wrapping token; else the one in the header.'),
+  token: secretString().optional().describe('The wrapping token; otherwise the one in the header.'),
 });
 
 /** Wrapping data, looking at a wrapping token, and taking out what it holds. */

@@ -84,7 +84,7 @@ export const settingEndpoints: readonly Endpoint[] = [
   }),
   general.patch('/admin/general-settings', {
     ...admin,
-    summary: 'Change settings of the installation; what is left out keeps its value.',
+    summary: 'Change settings of the installation; fields left out keep their values.',
     body: UpdateGeneral,
     names: () => generalId,
     run: ({ body, ...call }) => change(call, withOneName(body)),

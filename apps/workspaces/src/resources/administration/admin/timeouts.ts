@@ -37,7 +37,7 @@ interface SentTimeouts<T> {
   readonly applyTimeout?: T | undefined;
 }
 
-/** A body with each limit under one name. Throws `invalid` where the two names of one say different things. */
+/** A body with each limit under one name. Throws `invalid` if the two names of one say different things. */
 export function withOneName<T extends string | null, B extends SentTimeouts<T>>(body: B & SentTimeouts<T>) {
   const { buildWorkerPlanTimeout, buildWorkerApplyTimeout, planTimeout, applyTimeout, ...rest } = body;
   return {

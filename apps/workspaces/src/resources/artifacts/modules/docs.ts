@@ -16,7 +16,7 @@ export interface FolderDocs {
     readonly name: string;
     readonly type: string;
     readonly description: string;
-    /** As JSON; empty where there is none. */
+    /** As JSON; empty if there is none. */
     readonly default: string;
     readonly required: boolean;
   }[];

@@ -30,7 +30,7 @@ type ModuleRepository = Pick<VcsRepository, 'id' | 'displayIdentifier' | 'cloneU
 export interface RegistryModule extends Row {
   readonly organizationName: string;
   readonly versions: readonly ListedVersion[];
-  /** Versions come from it; undefined where they are uploaded. */
+  /** Versions come from it; undefined if they are uploaded. */
   readonly repository: ModuleRepository | undefined;
   /** Its connection is an installation of an app. */
   readonly isInstallation: boolean;

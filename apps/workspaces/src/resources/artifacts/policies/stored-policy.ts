@@ -172,7 +172,7 @@ export async function updatePolicy(
   });
 }
 
-/** Deletes a policy, also from its sets. Runs that it judged keep what came of it. */
+/** Deletes a policy, also from its sets. Runs that it judged keep the outcome. */
 export async function removePolicy(db: Database, actor: Actor, policy: StoredPolicy): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.policy.deleteMany({ where: { id: policy.id } });
@@ -181,7 +181,7 @@ export async function removePolicy(db: Database, actor: Actor, policy: StoredPol
   });
 }
 
-/** The text of a policy; undefined where it has none. */
+/** The text of a policy; undefined if it has none. */
 export async function textOf(db: Database, id: string): Promise<string | undefined> {
   return (await db.prisma.policy.findUnique({ where: { id }, select: { content: true } }))?.content ?? undefined;
 }

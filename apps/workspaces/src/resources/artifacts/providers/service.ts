@@ -116,7 +116,7 @@ export async function createPlatform(
   });
 }
 
-/** Deletes a provider with all that is in it. */
+/** Deletes a provider with everything that is in it. */
 export async function remove(db: Database, actor: Actor, provider: RegistryProvider): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.registryProvider.deleteMany({ where: { id: provider.id } });

@@ -15,7 +15,7 @@ export interface CallDeps {
 /** What of a connection says how its host is called. */
 export interface HostPlace {
   readonly apiUrl: string;
-  /** Undefined where the connection is gone. */
+  /** Undefined if the connection is gone. */
   readonly httpUrl?: string;
   readonly agentPoolId: string | null;
 }

@@ -11,7 +11,7 @@ export interface HostRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Null where nothing is sent. */
+  /** Null if nothing is sent. */
   readonly body: { readonly type: string; readonly text: string } | null;
   readonly timeoutMs: number;
 }
@@ -62,9 +62,9 @@ export async function poolsThatForward(db: Database, poolIds: readonly string[])
 export const noForwarder = 'no agent of the connection’s pool that forwards requests is connected';
 
 /**
- * Has an agent of a pool send a request, and waits for the answer; each request is given out once. Throws `upstream` where no
- * agent is there, none answers in time, or the host does not: it may have had the request all the same. To be called outside any
- * transaction.
+ * Has an agent of a pool send a request, and waits for the answer; each request is given out once. Throws `upstream` if no
+ * agent is there, none answers in time, or the host does not: it may have had the request all the same. To be called
+ * outside any transaction.
  */
 export async function forward(
   { db, keyring }: Deps,

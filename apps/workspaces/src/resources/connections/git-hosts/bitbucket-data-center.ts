@@ -46,7 +46,7 @@ const shownCommit = (api: HostApi, at: string, json: unknown): HostCommit => {
   };
 };
 
-/** Every page of a list; undefined where there are too many, or no such list. */
+/** Every page of a list; undefined if there are too many, or no such list. */
 async function everyPage(api: HostApi, url: string): Promise<readonly unknown[] | undefined> {
   const all: unknown[] = [];
   let start = '0';

@@ -11,7 +11,7 @@ export interface HostRepository {
   readonly defaultBranch: string;
 }
 
-/** A commit with what people are shown of it. */
+/** A commit with the details that people see. */
 export interface HostCommit {
   readonly sha: string;
   readonly message: string;
@@ -31,7 +31,7 @@ export interface PullRequest {
   readonly baseBranch: string;
   /** Its commits come from another repository. */
   readonly fromFork: boolean;
-  /** That repository, where the one that they are proposed to does not have them. */
+  /** That repository, if the target repository does not have the commits. */
   readonly from?: { readonly identifier: string; readonly cloneUrl: string };
 }
 
@@ -55,17 +55,17 @@ export interface Sender {
   readonly url: string | null;
 }
 
-/** How a commit fares, in the words of most hosts. */
+/** The state of a commit, in the words of most hosts. */
 export type CommitState = 'pending' | 'success' | 'failure' | 'error';
 
 /** The status shown next to a commit. */
 export interface CommitStatus {
   readonly state: CommitState;
-  /** Tells apart the statuses of a commit. */
+  /** Distinguishes the statuses of a commit. */
   readonly context: string;
   readonly description: string;
   readonly url: string;
-  /** The pull request that the commit is of. */
+  /** The pull request that the commit belongs to. */
   readonly number?: number;
 }
 
@@ -74,42 +74,45 @@ export interface OauthFlow {
   /** Where the browser goes, and where codes and refresh tokens are exchanged, by the address of the host. */
   authorize(httpUrl: string): string;
   exchange(httpUrl: string): string;
-  /** The scopes to request; null where the host has them with the registered application. */
+  /** The scopes to request; null if the host has them with the registered application. */
   readonly scope: string | null;
-  /** It binds codes to a verifier (PKCE, S256). */
+  /** Whether the host binds codes to a verifier (PKCE, S256). */
   readonly pkce: boolean;
-  /** The application proves itself by HTTP Basic, and else in the form. */
+  /** Whether the application authenticates by HTTP Basic instead of in the form. */
   readonly basic: boolean;
-  /** Where the interface names the person who agreed, if it does. */
+  /** Where the API names the person who agreed, if it does. */
   readonly person?: { readonly path: string; readonly name: string };
 }
 
-/** How one kind of Git host is spoken to. `at` is a repository's identifier. */
+/** The API of one kind of Git host. `at` is a repository's identifier. */
 export interface GitHost {
   /** Undefined where people provide their own token. */
   readonly oauth?: OauthFlow;
-  /** Headers by which a token is given to the interface. */
+  /** Headers that carry a token to the API. */
   authorization(token: string): Readonly<Record<string, string>>;
   findRepository(api: HostApi, at: string): Promise<HostRepository>;
-  /** The commit a branch is at; undefined where there is no such branch. */
+  /** The commit a branch is at; undefined if there is no such branch. */
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
   /** The commit a tag points to. */
   findTag(api: HostApi, at: string, tag: string): Promise<HostCommit | undefined>;
-  /** The tags of a repository, newest first where the host can tell; of very many some. */
+  /** The tags of a repository, newest first if the host can sort them; only some if there are very many. */
   listTags(api: HostApi, at: string): Promise<readonly HostTag[]>;
   findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined>;
   findPullRequest(api: HostApi, at: string, number: number): Promise<PullRequest | undefined>;
   listPullRequests(api: HostApi, at: string): Promise<readonly PullRequest[]>;
-  /** Paths that differ between two commits; undefined where the host cannot tell all of them. */
+  /** Paths that differ between two commits; undefined if the host cannot tell all of them. */
   listChanges(api: HostApi, at: string, base: string, head: string): Promise<readonly string[] | undefined>;
-  /** Paths that a pull request changes; undefined where the host cannot tell all of them. */
+  /** Paths that a pull request changes; undefined if the host cannot tell all of them. */
   listProposed(api: HostApi, at: string, number: number): Promise<readonly string[] | undefined>;
-  /** Creates a webhook; returns its id, for `deleteHook`. One made by a try whose answer was lost is not made twice. */
+  /**
+   * Creates a webhook; returns its id, for `deleteHook`. A webhook that was created by an attempt whose answer was lost is
+   * not created twice.
+   */
   createHook(api: HostApi, at: string, hook: { url: string; secret: string }): Promise<string>;
   deleteHook(api: HostApi, at: string, id: string): Promise<void>;
   /** Whether the sender of a delivery has the secret; takes constant time. */
   isGenuine(headers: DeliveryHeaders, body: Buffer, secret: string): boolean;
-  /** The host's name of a delivery; undefined where it gives none. */
+  /** The host's id of a delivery; undefined if it gives none. */
   deliveryId(headers: DeliveryHeaders, body: unknown): string | undefined;
   /** The events in a delivery; none if it contains nothing relevant. */
   eventsOf(headers: DeliveryHeaders, body: unknown): readonly HostEvent[];
@@ -118,6 +121,6 @@ export interface GitHost {
   findComment(api: HostApi, at: string, number: number, text: string): Promise<string | undefined>;
   /** Creates a comment on a pull request, or replaces the one with `id`; returns its id. */
   writeComment(api: HostApi, at: string, number: number, text: string, id: string | null): Promise<string>;
-  /** The HTTP header by which Git is given a token. */
+  /** The HTTP header that gives Git a token. */
   gitAuthorization(token: string): string;
 }

@@ -48,7 +48,7 @@ function pullRequestOf(json: unknown): PullRequest {
   };
 }
 
-/** Every page of a list; undefined where there are too many. */
+/** Every page of a list; undefined if there are too many. */
 export async function everyPage(api: HostApi, path: string, size = pageSize): Promise<readonly unknown[] | undefined> {
   const all: unknown[] = [];
   for (let page = 1; page <= mostPages; page++) {

@@ -48,7 +48,7 @@ function isRsaKey(text: string): boolean {
   }
 }
 
-/** Throws `invalid` for a text that is no RSA private key in PEM. */
+/** Throws `invalid` for a text that is not an RSA private key in PEM. */
 export function requireRsaKey(text: string): void {
   if (isRsaKey(text)) return;
   throw invalid('privateKey', 'must be the RSA private key of the app, in PEM, without a passphrase');
@@ -61,7 +61,7 @@ export function apiOfApp({ apiUrl, appId, privateKey }: AppIdentity, call: HostC
   return new HostApi(apiUrl, github.authorization(token), call);
 }
 
-/** The accounts that an app is installed on; undefined where there are too many. */
+/** The accounts that an app is installed on; undefined if there are too many. */
 export async function listInstallations(api: HostApi): Promise<readonly AppAccount[] | undefined> {
   const all = await everyPage(api, '/app/installations', pageSize);
   return all?.flatMap((json) => {

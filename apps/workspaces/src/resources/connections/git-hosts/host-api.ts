@@ -60,7 +60,7 @@ export class HostApi {
     return this.call('GET', path);
   }
 
-  /** Undefined where there is no such thing. */
+  /** Undefined if there is no such thing. */
   async find(path: string): Promise<unknown> {
     try {
       return await this.get(path);

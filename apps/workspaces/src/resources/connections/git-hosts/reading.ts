@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** The headers of a delivery, names in lower case. */
 export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A value of an answer by its path; undefined where there is none. Nothing about an answer is taken for granted. */
+/** A value of an answer by its path; undefined if there is none. Nothing about an answer is taken for granted. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let found = value;
   for (const key of path) {
@@ -16,19 +16,19 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
 /** Null characters and halves of characters, which the database does not hold. */
 const unstorable = /\0|\p{Surrogate}/gu;
 
-/** A text or number of an answer, as text that can be stored; empty where there is none. */
+/** A text or number of an answer, as text that can be stored; empty if there is none. */
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
   const found = at(value, ...path);
   if (typeof found === 'string') return found.replace(unstorable, '\uFFFD');
   return typeof found === 'number' ? String(found) : '';
 }
 
-/** The same, null where it is empty. */
+/** The same, null if it is empty. */
 export function textOrNull(value: unknown, ...path: readonly (string | number)[]): string | null {
   return textAt(value, ...path) || null;
 }
 
-/** A list of an answer; empty where there is none. */
+/** A list of an answer; empty if there is none. */
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];

@@ -428,7 +428,7 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     const changing = asked.filter(({ call }) => /^(?:POST|PUT|PATCH)/.test(call));
     expect(changing.map(({ body }) => body)).toEqual(one.sent);
     expect(asked.filter(({ call }) => call.startsWith('DELETE'))).toHaveLength(one.hookId.split(' ').length);
-    // One that is gone already is no failure.
+    // One that is gone already is not a failure.
     await host.deleteHook(api(), one.at, '6');
   });
 
@@ -524,7 +524,7 @@ describe('what a host could do with the credential', () => {
     expect(removed).toEqual([`/acme/_apis/hooks/subscriptions/s-old?${version}`]);
   });
 
-  it('identifiers of another form are no repository', async () => {
+  it('identifiers of another form are not repository', async () => {
     const api = new HostApi('https://git.test', {}, directly(new Reach()));
     await expect(hostOf('ado_server')!.findRepository(api, 'acme/net')).rejects.toMatchObject({ status: 404 });
     await expect(hostOf('bitbucket_server')!.findRepository(api, 'a/b/c')).rejects.toMatchObject({ status: 404 });

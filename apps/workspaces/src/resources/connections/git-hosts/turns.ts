@@ -46,7 +46,7 @@ export class Turns {
     this.throwLate();
   }
 
-  /** Waits for all that was begun. */
+  /** Waits for everything that was begun. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay.values());
   }

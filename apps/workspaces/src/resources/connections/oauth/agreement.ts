@@ -42,7 +42,9 @@ const hashOf = (keyring: Keyring, state: string) => new Uint8Array(keyring.mac('
 const verifierOf = (keyring: Keyring, state: string) =>
   keyring.mac('workspace-vcs-verifier', state).toString('base64url');
 
-/** The code flow of a connection's host. Throws `invalid` where there is none, or the connection has no application for it. */
+/**
+ * The code flow of a connection's host. Throws `invalid` if there is none, or the connection has no application for it.
+ */
 function requireFlow({ serviceProvider, key }: OauthClient): { host: GitHost; flow: OauthFlow } {
   const host = hostOf(serviceProvider);
   if (!host?.oauth) {

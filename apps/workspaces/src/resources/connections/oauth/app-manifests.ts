@@ -25,7 +25,7 @@ export interface ManifestInput {
   readonly name?: string | null;
   readonly httpUrl: string;
   readonly apiUrl: string;
-  /** The account of the host that is to have the app; the person's own where there is none. */
+  /** The account of the host that is to have the app; the person's own if there is none. */
   readonly account?: string | null;
   readonly organizationScoped?: boolean | null;
   readonly agentPool?: string | null;

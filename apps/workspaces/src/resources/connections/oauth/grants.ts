@@ -17,7 +17,7 @@ const timeoutMs = 10_000;
 const longestProblem = 300;
 
 /**
- * Asks a host for a token. Throws HostRefused where it says no, in its own words, and `upstream` where it does not answer.
+ * Asks a host for a token. Throws HostRefused if it refuses, in its own words, and `upstream` where it does not answer.
  */
 export async function ask(
   deps: CallDeps,

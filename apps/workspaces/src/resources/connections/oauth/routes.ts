@@ -108,7 +108,7 @@ const removeProjects = ofClients.command('DELETE')(projectsPath, {
 
 const clientPath = '/oauth-clients/:oauth_client_id';
 
-/** Connecting in the browser calls the host. Throws `missing` where none is called. */
+/** Connecting in the browser calls the host. Throws `missing` if none is called. */
 function requireReach({ vcsReach }: Environment) {
   if (vcsReach === undefined) throw notFound();
   return vcsReach;
@@ -225,7 +225,7 @@ const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
   query: {
     code: 'What becomes the token.',
     state: 'Comes back as it was sent.',
-    error: 'Why the host says no.',
+    error: 'Why the host refuses.',
   },
   run: ({ db, env, params, query }) => {
     const sent = new URLSearchParams();

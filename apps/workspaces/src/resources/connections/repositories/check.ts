@@ -16,8 +16,8 @@ export const refusedByHost = (error: HostRefused): string => {
 };
 
 /**
- * Asks the host for a repository, and its branch. Throws `invalid` where it has none, or cannot be asked. Undefined where
- * its kind of host is only kept. To be called outside any transaction.
+ * Asks the host for a repository, and its branch. Throws `invalid` if it has none, or cannot be asked. Undefined if its
+ * kind of host is only kept. To be called outside any transaction.
  */
 export async function checkRepository(
   deps: CallDeps,

@@ -91,7 +91,7 @@ export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<voi
   });
 }
 
-/** Reads what the host says of a repository, and makes its webhook where there is none. Answers what is known then. */
+/** Reads what the host says of a repository, and makes its webhook if there is none. Answers what is known then. */
 export async function refresh(deps: VcsDeps, { row, host, api }: Reached): Promise<VcsRepository> {
   const facts = factsOf(await host.findRepository(api, row.identifier));
   const { db } = deps;

@@ -65,7 +65,7 @@ export async function accessTo(
   return { credential: current, apiUrl, httpUrl, agentPoolId };
 }
 
-/** A repository ready to be asked; undefined where its host is of a kind that is only kept. */
+/** A repository ready to be asked; undefined if its host is of a kind that is only kept. */
 export async function reachRepository(deps: VcsDeps, row: VcsRepository): Promise<Reached | undefined> {
   const host = hostOf(row.serviceProvider);
   if (!host) return undefined;

@@ -10,7 +10,7 @@ export interface KeyFacts {
 }
 
 /**
- * Reads a private key (OpenSSH, PEM, PKCS #8, PuTTY). Throws `invalid` for text that is no key, and for keys with a
+ * Reads a private key (OpenSSH, PEM, PKCS #8, PuTTY). Throws `invalid` for text that is not a key, and for keys with a
  * passphrase, which cannot be typed in here.
  */
 export function readPrivateKey(value: string): KeyFacts {

@@ -24,7 +24,7 @@ const readSettings = {
   quick: true,
 };
 
-/** The stored settings as text, for statements that read them along with something else; null where none are. */
+/** The stored settings as text, for statements that read them along with something else; null if none are. */
 export const storedSettings = `(SELECT s.value::text FROM setting s WHERE s.name = '${NAME}')`;
 
 /** The installation's settings, always as they are in the database. */

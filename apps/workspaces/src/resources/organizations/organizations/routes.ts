@@ -49,7 +49,7 @@ const create = post('/organizations', {
 });
 
 const update = patch(path, {
-  summary: 'Update an organization; what is left out keeps its value.',
+  summary: 'Update an organization; fields left out keep their values.',
   spec,
   requires: 'can-update',
   include: ['entitlement_set', 'subscription', 'default-project', 'default_project'],

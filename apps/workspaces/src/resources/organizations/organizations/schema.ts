@@ -13,7 +13,7 @@ const unserved = {
 /** Body of a create. Spec: Organizations */
 export const CreateOrganization = document('organizations', { attributes: create, relationships, editions, unserved });
 
-/** Body of an update: what is left out keeps its value. Spec: Organizations */
+/** Body of an update: fields left out keep their values. Spec: Organizations */
 export const UpdateOrganization = document('organizations', { attributes: update, relationships, editions, unserved });
 
 /** What a create says. */

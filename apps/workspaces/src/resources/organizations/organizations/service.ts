@@ -135,9 +135,8 @@ const described = (org: Record<string, unknown>): Record<string, unknown> => {
 };
 
 /**
- * Creates an organization with its owners team holding the creator, its default project and its subscription.
- * Throws `missing` where a site setting forbids it, `invalid` for taken names and broken rules.
- * Spec: Organizations
+ * Creates an organization with its owners team holding the creator, its default project and its subscription. Throws
+ * `missing` if a site setting forbids it, `invalid` for taken names and broken rules. Spec: Organizations
  */
 export async function create(
   db: Database,

@@ -60,7 +60,7 @@ export async function find(db: Database, id: string): Promise<Membership | undef
 /** What an organization and its plan say about inviting. */
 export interface Inviting {
   readonly organizationId: string;
-  /** How many people the plan allows; null is no limit. */
+  /** How many people the plan allows; null means no limit. */
   readonly userLimit: number | null;
   /** May the one who invites give a team? */
   readonly mayGive: (team: Team) => boolean;
@@ -132,7 +132,7 @@ async function addInvited(tx: Database, organizationId: string, userLimit: numbe
   return tx.prisma.membership.create({ data: { id: newId('ou'), organizationId, userId } });
 }
 
-/** How many more people the plan of an organization allows, until the transaction ends; null is no limit. */
+/** How many more people the plan of an organization allows, until the transaction ends; null means no limit. */
 export async function roomIn(tx: Database, organizationId: string, limit: number | null): Promise<number> {
   if (limit === null) return Number.POSITIVE_INFINITY;
   await lockRow(tx, 'organization', organizationId);

@@ -43,8 +43,8 @@ export async function resume(tx: Database, { userId, suspends }: { userId: strin
 }
 
 /**
- * Gives an account the name and the address that the directory has changed, where no one else has the name, or has proven the address. An account with a
- * password keeps its address: a new one would open it by a way past the provider.
+ * Gives an account the name and the address that the directory has changed, if no one else has the name, or has proven the
+ * address. An account with a password keeps its address: a new one would open it by a way past the provider.
  */
 export async function nameAccount(
   tx: Database,

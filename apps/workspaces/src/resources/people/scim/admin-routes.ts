@@ -54,7 +54,7 @@ const settingEndpoints: readonly Endpoint[] = [
   }),
   setting.patch('/admin/scim-settings', {
     ...admin,
-    summary: 'Let a directory keep people and groups, or make it pause; what is left out stays.',
+    summary: 'Let a directory keep people and groups, or make it pause; fields left out keep their values.',
     stepUp: true,
     body: UpdateSettings,
     names: () => settings.id,

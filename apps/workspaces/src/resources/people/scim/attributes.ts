@@ -8,12 +8,12 @@ export const urns = {
 } as const;
 
 /**
- * What an attribute holds: a text or a switch; parts by name; or a list of values with parts. `given` ones are the service's
- * own: they may be sent, as clients send back what they read, and change nothing.
+ * What an attribute holds: a text or a switch; parts by name; or a list of values with parts. `readOnly` ones belong to the
+ * service: clients may send them back, but they change nothing.
  */
 export interface ScimAttribute {
   readonly name: string;
-  readonly kind: 'text' | 'flag' | 'complex' | 'plural' | 'given';
+  readonly kind: 'text' | 'flag' | 'complex' | 'plural' | 'readOnly';
   readonly parts?: readonly string[];
   readonly required?: true;
   readonly unique?: true;
@@ -33,13 +33,13 @@ const plural = (name: string, description: string, ...parts: string[]): ScimAttr
   parts: [...parts, 'type', 'primary'],
   description,
 });
-const given: readonly ScimAttribute[] = [
-  { name: 'schemas', kind: 'given', description: 'The schemas of the resource.' },
-  { name: 'id', kind: 'given', description: 'The id of the resource here.' },
-  { name: 'meta', kind: 'given', description: 'What the service knows of the resource.' },
+const readOnly: readonly ScimAttribute[] = [
+  { name: 'schemas', kind: 'readOnly', description: 'The schemas of the resource.' },
+  { name: 'id', kind: 'readOnly', description: 'The id of the resource here.' },
+  { name: 'meta', kind: 'readOnly', description: 'Metadata of the resource.' },
 ];
 
-/** What a directory may say of a person. Names, addresses and the like are kept as they are said. */
+/** The attributes of a person that a directory may set. Names, addresses and the like are stored as they were sent. */
 export const userAttributes: readonly ScimAttribute[] = [
   { name: 'userName', kind: 'text', required: true, unique: true, description: 'Their name in the directory.' },
   { name: 'externalId', kind: 'text', unique: true, description: 'Their id in the directory.' },
@@ -54,24 +54,24 @@ export const userAttributes: readonly ScimAttribute[] = [
     'honorificPrefix',
     'honorificSuffix',
   ),
-  text('displayName', 'Their name as people read it.'),
-  text('nickName', 'What they are called.'),
+  text('displayName', 'The name to display.'),
+  text('nickName', 'Their nickname.'),
   text('profileUrl', 'A page about them.'),
-  text('title', 'What they do.'),
-  text('userType', 'How they belong to the organization.'),
-  text('preferredLanguage', 'The language they read.'),
-  text('locale', 'Where they are, for numbers and dates.'),
+  text('title', 'Their job title.'),
+  text('userType', 'Their relationship to the organization, such as employee.'),
+  text('preferredLanguage', 'Their preferred language.'),
+  text('locale', 'Their locale, for numbers and dates.'),
   text('timezone', 'Their time zone.'),
-  plural('emails', 'Their addresses; the primary one is that of the account.', 'value', 'display'),
+  plural('emails', 'Their email addresses; the primary one is that of the account.', 'value', 'display'),
   plural('phoneNumbers', 'Their telephones.', 'value', 'display'),
-  plural('ims', 'Where they chat.', 'value', 'display'),
+  plural('ims', 'Their addresses for instant messages.', 'value', 'display'),
   plural('photos', 'Pictures of them.', 'value', 'display'),
-  plural('addresses', 'Where they are.', 'formatted', 'streetAddress', 'locality', 'region', 'postalCode', 'country'),
-  plural('entitlements', 'What they may use in the directory.', 'value', 'display'),
-  plural('roles', 'What they are in the directory.', 'value', 'display'),
+  plural('addresses', 'Their postal addresses.', 'formatted', 'streetAddress', 'locality', 'region', 'postalCode', 'country'),
+  plural('entitlements', 'Their entitlements in the directory.', 'value', 'display'),
+  plural('roles', 'Their roles in the directory.', 'value', 'display'),
   complex(
     urns.enterprise,
-    'What enterprises say of people.',
+    'The attributes of the enterprise extension.',
     'employeeNumber',
     'costCenter',
     'organization',
@@ -79,16 +79,16 @@ export const userAttributes: readonly ScimAttribute[] = [
     'department',
     'manager',
   ),
-  { name: 'groups', kind: 'given', description: 'The groups they are in: change the groups.' },
-  ...given,
+  { name: 'groups', kind: 'readOnly', description: 'Their groups, read-only: change the groups instead.' },
+  ...readOnly,
 ];
 
-/** What a directory may say of a group; members are dealt with by themselves. */
+/** The attributes of a group that a directory may set; members are handled separately. */
 export const groupAttributes: readonly ScimAttribute[] = [
   { name: 'displayName', kind: 'text', required: true, unique: true, description: 'The name of the group.' },
   { name: 'externalId', kind: 'text', unique: true, description: 'Its id in the directory.' },
-  { name: 'members', kind: 'plural', parts: ['value', 'display', 'type', '$ref'], description: 'Who is in it.' },
-  ...given,
+  { name: 'members', kind: 'plural', parts: ['value', 'display', 'type', '$ref'], description: 'The members of the group.' },
+  ...readOnly,
 ];
 
 /** Finds an attribute or a part by its name, in any case. */

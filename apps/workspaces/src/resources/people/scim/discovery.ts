@@ -49,14 +49,14 @@ const plain = (name: string, type = 'string') => ({
 });
 
 function described({ name, kind, parts, required, unique, description }: ScimAttribute) {
-  const types = { text: 'string', flag: 'boolean', complex: 'complex', plural: 'complex', given: 'complex' };
+  const types = { text: 'string', flag: 'boolean', complex: 'complex', plural: 'complex', readOnly: 'complex' };
   return {
     ...plain(name, types[kind]),
     description,
-    multiValued: kind === 'plural' || kind === 'given',
+    multiValued: kind === 'plural' || kind === 'readOnly',
     required: required ?? false,
     caseExact: name === 'externalId',
-    mutability: kind === 'given' ? 'readOnly' : 'readWrite',
+    mutability: kind === 'readOnly' ? 'readOnly' : 'readWrite',
     uniqueness: unique ? 'server' : 'none',
     ...(parts === undefined
       ? {}

@@ -24,7 +24,7 @@ export function readFilter(text: string | undefined, attributes: readonly string
   return { attribute, value: readLiteral(literal!) ?? raise(refused()) };
 }
 
-/** The text of a literal as JSON has it; undefined where it is none. */
+/** The text of a literal as JSON has it; undefined if it is none. */
 export function readLiteral(literal: string): string | undefined {
   try {
     const value: unknown = JSON.parse(literal);

@@ -96,7 +96,7 @@ export async function patch(keeping: Keeping, id: string, operations: readonly P
     for (const operation of namedOperations(operations)) {
       const place = placeOf(operation.path, groupAttributes);
       const { attribute } = place;
-      if (attribute.kind === 'given') {
+      if (attribute.kind === 'readOnly') {
         // Directories send back the id that they read.
         if (operations.some(({ path }) => path === operation.path)) {
           throw new ScimRefusal('mutability', `${attribute.name} cannot be changed.`);

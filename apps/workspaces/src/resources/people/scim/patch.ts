@@ -6,7 +6,7 @@ import { isObject, mostValues, readPart, readValue, type ScimValues, shortened }
 /** One change that a client asks for. */
 export interface PatchOperation {
   readonly op: 'add' | 'replace' | 'remove';
-  /** What it is about; undefined where nothing is named and the value names it. */
+  /** What it is about; undefined if nothing is named and the value names it. */
   readonly path: string | undefined;
   readonly value: unknown;
 }
@@ -51,7 +51,7 @@ export function namedOperations(operations: readonly PatchOperation[]): (PatchOp
 
 const form = /^([A-Za-z$][\w$-]*)(?:\[\s*([A-Za-z$]\w*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*\])?(?:\.([A-Za-z$]\w*))?$/i;
 
-/** Where a path leads. Throws `invalidPath` where that is nowhere. */
+/** Where a path leads. Throws `invalidPath` if that is nowhere. */
 export function placeOf(path: string, attributes: readonly ScimAttribute[]): PatchTarget {
   const nowhere = () => new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
   const at = withoutUrn(path, attributes);
@@ -103,7 +103,7 @@ export function applyTo(
   const place = placeOf(path, attributes);
   const { attribute, part } = place;
   const { name, kind } = attribute;
-  if (kind === 'given') {
+  if (kind === 'readOnly') {
     if (isImplied) return;
     throw new ScimRefusal('mutability', `${name} cannot be changed.`);
   }

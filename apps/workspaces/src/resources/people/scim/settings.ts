@@ -40,7 +40,7 @@ export async function find(db: Database): Promise<ScimSettings> {
   return { ...settings, siteAdminGroupName: siteAdminGroup?.displayName ?? null };
 }
 
-/** What a request may say of the settings; what is left out stays. */
+/** What a request may say of the settings; fields left out keep their values. */
 export interface SettingsInput {
   readonly enabled?: boolean;
   readonly paused?: boolean;
@@ -59,11 +59,11 @@ export async function update(
   return db.transaction(async (tx) => {
     const before = await find(tx);
     if (siteAdminGroupId && (await tx.prisma.scimGroup.count({ where: { id: siteAdminGroupId } })) === 0) {
-      throw invalid('siteAdminGroupScimId', 'is no group of the directory');
+      throw invalid('siteAdminGroupScimId', 'is not a group of the directory');
     }
     const elsewhere = { id: signInProviderId ?? '', kind: { not: directory.id } };
     if (signInProviderId && (await tx.prisma.signInProvider.count({ where: elsewhere })) === 0) {
-      throw invalid('signInProviderId', 'is no provider at which people sign in');
+      throw invalid('signInProviderId', 'is not a provider at which people sign in');
     }
     const data = { enabled, paused, siteAdminGroupId, signInProviderId };
     await tx.prisma.scimSetting.upsert({ where: { id }, create: { id, ...data }, update: data });

@@ -7,23 +7,23 @@ export type ScimValues = Record<string, unknown>;
 const longestText = 1024;
 /** Most values of an attribute that has several. */
 export const mostValues = 100;
-/** Of all that a directory says of one person, as JSON. */
+/** Of everything that a directory says of one person, as JSON. */
 const largest = 32_768;
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Reads what a client says of a resource. Names count in any case. What the service gives itself is passed over, an attribute
- * that is null or an empty list is not there, all that is unknown is refused by name.
+ * Reads what a client says of a resource. Names count in any case. What the service gives itself is passed over, an
+ * attribute that is null or an empty list is not there, everything that is unknown is refused by name.
  */
 export function readValues(sent: unknown, attributes: readonly ScimAttribute[]): ScimValues {
   if (!isObject(sent)) throw new ScimRefusal('invalidSyntax', 'Send an object.');
   const values: ScimValues = {};
   for (const [key, value] of Object.entries(sent)) {
     const attribute = named(attributes, key);
-    if (attribute === undefined) throw new ScimRefusal('invalidValue', `${shortened(key)} is no attribute here.`);
-    if (attribute.kind === 'given') continue;
+    if (attribute === undefined) throw new ScimRefusal('invalidValue', `${shortened(key)} is not an attribute here.`);
+    if (attribute.kind === 'readOnly') continue;
     const read = readValue(attribute, value);
     if (read !== undefined) values[attribute.name] = read;
   }

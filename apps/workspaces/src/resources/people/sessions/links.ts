@@ -49,8 +49,8 @@ export async function openLink(
 }
 
 /**
- * Spends a link. An invitation makes the person who is signed in a member; with a name, or where no one is signed in, it becomes an
- * account. A reset sets the password; an address counts once the password was given.
+ * Spends a link. An invitation makes the person who is signed in a member; with a name, or if no one is signed in, it
+ * becomes an account. A reset sets the password; an address counts once the password was given.
  */
 export async function useLink(
   db: Database,

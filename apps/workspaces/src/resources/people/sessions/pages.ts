@@ -7,7 +7,7 @@ const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
 /** What endpoints answer that lead a browser to a page of the console. */
 export const leads: Answers = { 302: { description: 'The page of the console.' } };
 
-/** Leads a browser to a page of the console. Throws `missing` where there is none. */
+/** Leads a browser to a page of the console. Throws `missing` if there is none. */
 export function leadTo({ hasConsole }: Environment, page: string): Raw {
   if (!hasConsole) throw notFound();
   return { status: 302, headers: { Location: `/ui/${page}` } };

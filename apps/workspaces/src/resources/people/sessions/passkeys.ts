@@ -115,7 +115,9 @@ export async function ask(
   });
 }
 
-/** Adds what a browser brings to the account of a person. Throws `invalid` where it answers no question of this browser. */
+/**
+ * Adds what a browser brings to the account of a person. Throws `invalid` if it answers no question of this browser.
+ */
 export async function add(
   parts: PasskeyParts,
   asked: PasskeyQuestion,
@@ -160,7 +162,7 @@ export async function add(
   });
 }
 
-const notNew = () => invalid('answer', 'is no new passkey for this browser');
+const notNew = () => invalid('answer', 'is not a new passkey for this browser');
 
 /** The passkeys of a person. */
 export async function list(db: Database, userId: string): Promise<ShownPasskey[]> {

@@ -18,7 +18,7 @@ export interface Credentials {
   readonly username: string;
   readonly password: string;
   readonly code?: string | null;
-  /** Whether a passkey of the account was shown instead of a code; absent where none was. */
+  /** Whether a passkey of the account was shown instead of a code; absent if none was. */
   readonly passkey?: ((userId: string) => Promise<boolean>) | undefined;
 }
 
@@ -59,7 +59,7 @@ export async function signIn(
   return enter(db, keyring, requestId, user, now, longestMinutes);
 }
 
-/** Signs in the person whose passkey was shown; undefined where it is no one's. Throws as `signIn` does. */
+/** Signs in the person whose passkey was shown; undefined if it is no one's. Throws as `signIn` does. */
 export async function signInByPasskey(
   db: Database,
   { keyring, trail }: Pick<Environment, 'keyring' | 'trail'>,

@@ -23,8 +23,8 @@ export interface LoginRequest {
 /** What is wrong with an authorization request; undefined when it may be shown to a person. */
 export function problemOf({ clientId: client, redirectUri, codeChallenge }: LoginRequest): string | undefined {
   if (client !== clientId) return 'client_id is unknown';
-  if (!isLoopback(redirectUri)) return 'redirect_uri is no address of this machine that the tool listens on';
-  if (!/^[A-Za-z0-9_-]{43}$/.test(codeChallenge)) return 'code_challenge is no SHA-256 hash';
+  if (!isLoopback(redirectUri)) return 'redirect_uri is not an address of this machine that the tool listens on';
+  if (!/^[A-Za-z0-9_-]{43}$/.test(codeChallenge)) return 'code_challenge is not a SHA-256 hash';
   return undefined;
 }
 

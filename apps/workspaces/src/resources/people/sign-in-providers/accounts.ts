@@ -100,14 +100,17 @@ async function newAccount(tx: Database, provider: SignInProvider, { username, em
   return { ...(await addAccount(tx, username, email)), isNew: true };
 }
 
-/** Adds an account without a password, with a name like the one asked for, and with the address where no one else has proven it. */
+/**
+ * Adds an account without a password, with a name like the one asked for, and with the address if no one else has proven
+ * it.
+ */
 export async function addAccount(
   tx: Database,
   username: string,
   email: string | undefined,
 ): Promise<{ id: string; username: string }> {
   const name = await freeName(tx, username);
-  // Where no address is known to be theirs they get one that no mail reaches.
+  // If no address is known to be theirs they get one that no mail reaches.
   const isFree = email !== undefined && (await freeAddress(tx, system, email));
   const address = isFree ? email : unreachable();
   const { id } = await users.create(tx, { username: name, email: address });

@@ -17,7 +17,7 @@ const issuer = z
   .refine(isIssuer, 'must be an https address without query, as the provider itself writes it');
 const claim = z.string().min(1).max(255);
 const scopes = z
-  .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/, 'is no scope'))
+  .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/, 'is not a scope'))
   .max(50)
   .refine((given) => given.includes('openid'), 'must have openid');
 const certificate = z

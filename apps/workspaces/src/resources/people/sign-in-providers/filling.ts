@@ -6,7 +6,7 @@ import * as memberships from '../memberships/service';
 import { addMembers, removeMembers } from '../teams/members';
 import * as teams from '../teams/service';
 
-/** How many people a plan allows, by organization; null is no limit. */
+/** How many people a plan allows, by organization; null means no limit. */
 export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
 
 /** A source of groups that fill teams: what it gives is marked with its id, and only the source takes it away again. */

@@ -70,7 +70,7 @@ export async function leave(
 
 /**
  * Takes the sign-in of a state: it counts once, and only in the browser that began it. A stored answer counts only with its
- * handle. Undefined where there is none.
+ * handle. Undefined if there is none.
  */
 export async function comeBack(
   db: Database,
@@ -126,7 +126,7 @@ export async function leaving(
 
 /**
  * Stores a provider's answer, and returns a handle for the browser that brought the answer. A browser that knows only the
- * state, as the one that began does, gets nothing. Undefined where there already was an answer.
+ * state, as the one that began does, gets nothing. Undefined if there already was an answer.
  */
 export async function keepAnswer(
   db: Database,

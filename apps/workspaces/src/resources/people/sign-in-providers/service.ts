@@ -61,7 +61,7 @@ const sealed = (keyring: Keyring, id: string, text: string): Uint8Array<ArrayBuf
 
 const cellOf = (row: string) => ({ table: 'sign_in_provider', row, column: 'client_secret' });
 
-/** The client secret of a provider; undefined where it has gone. */
+/** The client secret of a provider; undefined if it has gone. */
 export async function secretOf(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.signInProvider.findUnique({ where: { id }, select: { clientSecret: true } });
   return row === null ? undefined : keyring.open(row.clientSecret, cellOf(id)).toString('utf8');

@@ -124,7 +124,7 @@ const removeTeamTokens = ofOrganizations.command('DELETE')('/organizations/:orga
       );
       const unknown = body.flatMap(({ id }, index) => (ended.some((token) => token.id === id) ? [] : [index]));
       if (unknown.length > 0) {
-        const message = 'is no token of a team that you manage';
+        const message = 'is not a token of a team that you manage';
         throw invalidAll(unknown.map((index) => ({ path: ['data', String(index), 'id'], message })));
       }
       for (const token of ended) await tokens.remove(tx, actorOf(call), token);

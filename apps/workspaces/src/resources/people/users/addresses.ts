@@ -25,7 +25,7 @@ const restMs = 60_000;
 
 /**
  * Begins a change of address: the address counts once a link that is sent to it was opened. Answers what the mail says.
- * Throws `invalid` where another person has proven it to be theirs, `limited` within a minute of the last one.
+ * Throws `invalid` if another person has proven it to be theirs, `limited` within a minute of the last one.
  */
 export async function askForProof(
   tx: Database,
@@ -58,7 +58,7 @@ export async function askForProof(
 }
 
 /**
- * Makes an address free for the one who proves it: an account that had it without a proof loses it. False where another has
+ * Makes an address free for the one who proves it: an account that had it without a proof loses it. False if another has
  * proven it, and where it is too long to be kept.
  */
 export async function freeAddress(tx: Database, actor: Actor, email: string): Promise<boolean> {
@@ -73,7 +73,7 @@ export async function freeAddress(tx: Database, actor: Actor, email: string): Pr
 }
 
 /**
- * Gives an account the address that it asked for, as proven; with `named`, only that one. Throws `invalid` where it asked for
+ * Gives an account the address that it asked for, as proven; with `named`, only that one. Throws `invalid` if it asked for
  * another or for none, and where another has proven it meanwhile.
  */
 export async function changeAddress(tx: Database, actor: Actor, userId: string, named?: string): Promise<void> {

@@ -5,8 +5,9 @@ export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
  * Ends what opens an account. All of it when its person comes from a provider for the first time, since another person may
- * have made the account; all but second factor, passkeys and invitations when the directory suspends it; with a new password
- * what depends on the former one: sessions but for the current one, codes and reset links. API tokens outlive a password.
+ * have made the account; all but second factor, passkeys and invitations when the directory suspends it; with a new
+ * password what depends on the former one: sessions, except the current one, codes and reset links. API tokens outlive a
+ * password.
  */
 export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {
   const { prisma } = tx;

@@ -52,7 +52,7 @@ export const accountInclude = {
   scimUser: { select: { userName: true, updatedAt: true, removedAt: true } },
 } as const;
 
-/** What administrators, and people of themselves, see of a directory; all null where there may be none. */
+/** What administrators, and people of themselves, see of a directory; all null if there may be none. */
 export function directoryAttributes(known: (DirectoryName & { removedAt?: Date | null }) | null, isOn: boolean) {
   const named = isOn && known !== null && !known.removedAt ? known : undefined;
   return {
@@ -121,8 +121,8 @@ export async function create(
 }
 
 /**
- * Changes the caller's own name; what is not given stays. Another address is only asked for: it counts once the link that is
- * mailed to it was opened.
+ * Changes the caller's own name; fields left out keep their values. Another address is only asked for: it counts once the
+ * link that is mailed to it was opened.
  */
 export async function update(
   db: Database,
@@ -180,7 +180,7 @@ export function requireGoodPassword(input: { password: string; passwordConfirmat
   }
 }
 
-/** Sets a password and ends the user's sessions, those of the console too, but for the one kept. */
+/** Sets a password and ends the user's sessions, those of the console too, except the one kept. */
 export async function setPassword(
   db: Database,
   actor: Actor,

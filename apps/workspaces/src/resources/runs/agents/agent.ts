@@ -60,7 +60,7 @@ export function requireAlive({ alive }: Agent): void {
 }
 
 /**
- * Throws `unauthenticated` where the token of an agent has ended while it waited: what it was to be given is given back then.
+ * Throws `unauthenticated` if the token of an agent has ended while it waited: what it was to be given is given back then.
  */
 export async function requireStillKnown(
   renew: () => Promise<unknown>,
@@ -83,7 +83,7 @@ async function requireRoom(tx: Database, agentPoolId: string): Promise<void> {
   }
 }
 
-/** Takes an agent into the pool of its token. Throws `conflict` where it speaks no protocol that this version speaks. */
+/** Takes an agent into the pool of its token. Throws `conflict` if it speaks no protocol that this version speaks. */
 export async function register(
   db: Database,
   actor: Actor,

@@ -159,7 +159,7 @@ export const Verdicts = z.strictObject({
 /** Asks for a request to carry out. */
 export const RequestClaim = z.strictObject({ 'wait-seconds': whole(30) });
 
-/** A request to a Git host, with all that is to be sent, and nothing else. */
+/** A request to a Git host, with everything that is to be sent, and nothing else. */
 export const RequestGiven = z.looseObject({
   id: z.string(),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
@@ -255,7 +255,7 @@ export const Kept = z.strictObject({
 /** What the record of a token is named by. */
 export const KeptAnswer = z.looseObject({ id: z.string() });
 
-/** The newest protocol that both speak; undefined where there is none. */
+/** The newest protocol that both speak; undefined if there is none. */
 export function commonProtocol(theirs: { readonly oldest: number; readonly newest: number }): number | undefined {
   const common = Math.min(theirs.newest, spoken.newest);
   return common >= Math.max(theirs.oldest, spoken.oldest) ? common : undefined;

@@ -41,7 +41,7 @@ export async function saveSent(
   });
 }
 
-/** Ends a job. Throws `transition` where it is not the agent's any more: nothing was changed. */
+/** Ends a job. Throws `transition` if it is not the agent's any more: nothing was changed. */
 export async function finishJob(
   db: Database,
   keyring: Keyring,

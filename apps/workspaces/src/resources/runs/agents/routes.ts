@@ -22,7 +22,7 @@ const registering = raw('POST')(agents, {
   summary: 'Register an agent with the pool of its token, or as one of the installation’s own.',
   body: bodyOf(Registration),
   refuses: [409],
-  answers: { 201: described('Registered; the id is for all that follows.', Registered) },
+  answers: { 201: described('Registered; the id is for everything that follows.', Registered) },
   run: async ({ db, env, principal, body, request }) => {
     const made = await register(db, actorOf({ principal, request }), principal, body, request.address);
     const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);

@@ -79,7 +79,7 @@ async function startOne(db: Database, id: string, intervalHours: number): Promis
   });
 }
 
-/** Moves the time of the next one, by the database's clock; false where it has not come, or a run came first. */
+/** Moves the time of the next one, by the database's clock; false if it has not come, or a run came first. */
 async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, intervalHours: number): Promise<boolean> {
   if (assessmentDueAt === null) {
     await prisma.$executeRaw`
@@ -107,7 +107,7 @@ async function partsOf(tx: Database, workspace: Workspace) {
   }
 }
 
-/** Forgets assessments of a month ago, but for the newest result of each workspace, and those that never became one. */
+/** Forgets assessments of a month ago, except the newest result of each workspace, and those that never became one. */
 export const forgetAssessments = ({ prisma }: Database): Promise<number> => prisma.$executeRaw`
   DELETE FROM run r USING workspace w
    WHERE r.is_assessment AND w.id = r.workspace_id

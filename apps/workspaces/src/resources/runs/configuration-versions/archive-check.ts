@@ -63,7 +63,7 @@ export class ArchiveCheck {
     private readonly keeps: (name: string, bytes: number) => boolean = isReadme,
   ) {
     this.reading = this.read().catch((error: Error) => {
-      throw error instanceof BadArchive ? error : new BadArchive('the upload is no gzip archive of files');
+      throw error instanceof BadArchive ? error : new BadArchive('the upload is not a gzip archive of files');
     });
     this.reading.catch(() => undefined).finally(() => (this.over = true));
   }

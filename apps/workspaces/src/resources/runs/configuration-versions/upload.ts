@@ -40,7 +40,7 @@ async function* checked(
 
 /**
  * Takes the archive of an announced configuration. Until a run has it or someone else has read it, another archive replaces it; the same again changes nothing.
- * A first one that is no archive, too large, or would leave its folder makes the configuration errored, with the reason; a later one
+ * A first one that is not an archive, too large, or would leave its folder makes the configuration errored, with the reason; a later one
  * is refused. Afterwards it is what runs of the workspace work on, and its run starts. `replaces`: it may take the place of one that
  * came while it was sent.
  */

@@ -140,8 +140,8 @@ const ofInput = (input: NewNotification) => ({
 type NewColumns = ReturnType<typeof ofInput>;
 
 /**
- * Checks the recipients and the destination. One that is enabled is tested: throws `invalid` where a destination does not answer well.
- * To be called outside any transaction. Decision 0129.
+ * Checks the recipients and the destination. One that is enabled is tested: throws `invalid` if a destination does not
+ * answer well. To be called outside any transaction. Decision 0129.
  */
 export async function check(
   db: Database,
@@ -233,7 +233,7 @@ export async function verify(
   return still(await find(db, sender.keyring, configuration.id));
 }
 
-/** Enables a configuration once it has been tried; throws `invalid` where nothing answers well. */
+/** Enables a configuration once it has been tried; throws `invalid` if nothing answers well. */
 export async function enable(
   db: Database,
   sender: Sender,

@@ -9,7 +9,7 @@ import { genericBody, mailOf, signatureOf, slackBody, type Told, teamsBody } fro
 /** What became of one try. */
 export interface Attempt {
   readonly successful: boolean;
-  /** The status that was answered; empty where nothing was. */
+  /** The status that was answered; empty if nothing was. */
   readonly code: string;
   /** What was answered, or why nothing was. */
   readonly body: string;

@@ -24,7 +24,7 @@ function literal(value: unknown, depth: number): string {
   return `${open}\n${items.map((item) => `${indent}${item},\n`).join('')}${indent.slice(0, depth)}${close}`;
 }
 
-/** Half of a pair of code units is no character, and no escape of the language. */
+/** Half of a pair of code units is not a character, and no escape of the language. */
 const text = (value: string): string => JSON.stringify(value.replace(/\p{Surrogate}/gu, '\uFFFD'));
 
 /** How deep the JSON of some bytes nests. */

@@ -100,8 +100,8 @@ const sensitiveNames = (variables: readonly Variable[]): string[] =>
   });
 
 /**
- * Exports a plan: one of each form at a time, for an hour. What the tool or a variable calls sensitive is left out.
- * Throws `invalid` where there is one already, and for a plan that cannot be exported.
+ * Exports a plan: one of each form at a time, for an hour. What the tool or a variable calls sensitive is left out. Throws
+ * `invalid` if there is one already, and for a plan that cannot be exported.
  */
 export async function create(
   db: Database,

@@ -178,7 +178,7 @@ const showOutcome = ofOutcome.get('/policy-set-outcomes/:policy_set_outcome_id',
   run: async ({ target }) => target,
 });
 
-/** How policies judge runs, and what came of it. */
+/** How policies judge runs, with its outcome. */
 export const policyEvaluationResource: Resource = {
   name: 'policy-evaluations',
   endpoints: [listEvaluations, listOutcomes, showOutcome],

@@ -86,9 +86,9 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
 
 /**
  * The newest commit of the branch that a workspace follows, as a configuration that is there or will be fetched. For runs
- * that are started by hand, also where no webhook reported the commit. Undefined where the workspace follows tags or
- * nothing, and where its host is away: then the newest that was fetched is as good as any. Throws `invalid` where the host
- * answers that there is no such branch or repository, or that it may not be read. To be called outside any transaction.
+ * that are started by hand, also where no webhook reported the commit. Undefined if the workspace follows tags or nothing,
+ * and where its host is away: then the newest that was fetched is as good as any. Throws `invalid` if the host answers that
+ * there is no such branch or repository, or that it may not be read. To be called outside any transaction.
  */
 export async function newestCommit(
   deps: VcsDeps,

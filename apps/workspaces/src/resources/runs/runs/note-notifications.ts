@@ -30,7 +30,7 @@ export function notesOf(
        AND (t.name <> ${results} OR r.source = ${autoDestroySource})`;
 }
 
-/** The same of what happens to a workspace and is no run. */
+/** The same of what happens to a workspace and is not a run. */
 export async function tellOfWorkspace(
   tx: Database,
   workspaceId: string,

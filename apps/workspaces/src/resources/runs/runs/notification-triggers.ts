@@ -37,7 +37,7 @@ const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = 
   errored: ['run:errored', 'Run Errored'],
 };
 
-/** The trigger of a run status; undefined where there is none. */
+/** The trigger of a run status; undefined if there is none. */
 export const triggerOf = (status: RunStatus): RunTriggerName | undefined => told[status]?.[0];
 
 /** The headline of a notification about a run. */

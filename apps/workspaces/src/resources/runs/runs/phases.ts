@@ -26,7 +26,7 @@ const logPath = (path: PhasePath, id: string): string => `/${path}/${id}/logs`;
 /** Where a result of a plan or an apply is read. */
 export const contentPath = (path: PhasePath, id: string, form: string): string => `/${path}/${id}/content/${form}`;
 
-/** A phase with what it is part of, and what came of it. */
+/** A phase with what it is part of, with its outcome. */
 interface Found extends Omit<Phase, 'workspace' | 'logUrl'> {
   readonly workspaceId: string;
   readonly projectId: string;

@@ -33,8 +33,8 @@ interface Ended {
 const againAfterMinutes = 60;
 
 /**
- * Makes the end of an assessment the newest result of its workspace, and notes whom to tell. One that was canceled, or whose
- * state is not the current one any more, is no result and comes again. To be called with the workspace held.
+ * Makes the end of an assessment the newest result of its workspace, and notes whom to tell. One that was canceled, or
+ * whose state is not the current one any more, is not a result and comes again. To be called with the workspace held.
  */
 export async function recordAssessment(
   tx: Database,

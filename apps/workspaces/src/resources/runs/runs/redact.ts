@@ -8,8 +8,8 @@ export const isScalar = (value: unknown): boolean =>
   typeof value !== 'object' || value === null || value instanceof ExactNumber;
 
 /**
- * A value without its sensitive parts; `mask` is shaped like it, with true where a part is sensitive. `seen` is shown what
- * is hidden.
+ * A value without its sensitive parts; `mask` is shaped like it, with true if a part is sensitive. `seen` is shown what is
+ * hidden.
  */
 export function redact(value: unknown, mask: unknown, seen?: (part: unknown) => void): unknown {
   if (mask === true) {

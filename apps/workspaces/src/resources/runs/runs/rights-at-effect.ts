@@ -89,7 +89,7 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
   return `the tag ${tag} is at another commit now`;
 }
 
-/** A run whose plan showed all that its configuration does: who confirmed it has seen that. */
+/** A run whose plan showed everything that its configuration does: who confirmed it has seen that. */
 const whole = {
   refreshOnly: false,
   isDestroy: false,

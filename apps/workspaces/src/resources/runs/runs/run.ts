@@ -57,7 +57,7 @@ export interface Run extends Omit<Row, 'variables'> {
 /** What a commit waits for. */
 interface Fetching {
   readonly failures: number;
-  /** The pool whose agents call the host; null where workers of the service do. */
+  /** The pool whose agents call the host; null if workers of the service do. */
   readonly pool: string | null;
   readonly forwards: boolean;
 }

@@ -25,7 +25,7 @@ import { findResults, findStages, stagesOfRun, type TaskResult, type TaskStage }
 const stagePolicy = policy<TaskStage>()({
   'can-override-tasks': runPolicy['can-override-tasks'],
   'can-override-policy': runPolicy['can-override-policy-check'],
-  // Who overrides a stage must be allowed to override all that is against the run.
+  // Who overrides a stage must be allowed to override everything that is against the run.
   'can-override': (access, stage) =>
     (!stage.against.tasks || runPolicy['can-override-tasks'](access, stage)) &&
     (!stage.against.policies || runPolicy['can-override-policy-check'](access, stage)) &&
@@ -231,7 +231,7 @@ async function requireReader(
   return result;
 }
 
-/** Stages of runs at which other services check them, and what came of it. */
+/** Stages of runs at which other services check them, with its outcome. */
 export const taskStageResource: Resource = {
   name: 'task-stages',
   endpoints: [listStages, showStage, override, showResult, callback, planJson, configuration],

@@ -20,7 +20,7 @@ export interface TaskFinding {
   readonly tags?: Readonly<Record<string, readonly { readonly label: string; readonly level?: string }[]>> | null;
 }
 
-/** One task of a stage, and what came of it. */
+/** One task of a stage, with its outcome. */
 export interface TaskResult extends Omit<ResultRow, 'organizationId' | 'outcomes'>, RunTarget {
   readonly organizationId: string;
   readonly outcomes: readonly TaskFinding[];

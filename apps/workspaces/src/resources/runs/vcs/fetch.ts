@@ -11,7 +11,7 @@ import { accessTo } from '../../connections/repositories/repository';
 export interface Fetch {
   /** What the commit is for: a configuration version, or the fetch of a version of a module. */
   readonly configurationVersionId: string;
-  /** Empty where it is for no workspace. */
+  /** Empty if it is for no workspace. */
   readonly workspaceId: string;
   readonly attempt: number;
   readonly cloneUrl: string;

@@ -107,7 +107,10 @@ export async function findTaken(
   return row ? { configurationVersionId, workspaceId: row.configurationVersion.workspaceId, attempt } : undefined;
 }
 
-/** Takes the archive of a commit; its run begins. `requireTaken` throws where it is not the sender's any more when all of it is there. */
+/**
+ * Takes the archive of a commit; its run begins. `requireTaken` throws if it is not the sender's any more when all of it is
+ * there.
+ */
 export async function finishFetch(
   db: Database,
   deps: { keyring: Keyring; configurationBytes: number },

@@ -13,7 +13,7 @@ export interface Arrival extends CommitSeen {
   readonly ref: string;
   /** Where it was before, as far as the host said. */
   readonly before: string | null;
-  /** Files that differ from a commit; undefined where not all are known. */
+  /** Files that differ from a commit; undefined if not all are known. */
   changesSince(base: string | null): Promise<readonly string[] | undefined>;
   /** Found by polling, not by a webhook. */
   readonly looked?: boolean;

@@ -17,7 +17,7 @@ const delivered = {
   refuses: [413],
   answers: {
     202: { description: 'Taken, or had before.' },
-    400: { description: 'It is no JSON.' },
+    400: { description: 'It is not a JSON.' },
     403: { description: 'It is not signed with the secret, or about another repository.' },
   },
 } as const;

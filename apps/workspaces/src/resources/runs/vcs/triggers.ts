@@ -38,7 +38,7 @@ export function concerns(triggers: Triggers, files: readonly string[] | undefine
   }
   const own = folder(workingDirectory ?? '');
   if (own === '' && triggerPrefixes.length === 0) return true;
-  // Prefixes without a working directory: the root is one only where nothing else is named.
+  // Prefixes without a working directory: the root is one only if nothing else is named.
   const prefixes = [...triggerPrefixes.map(folder), ...(own === '' ? [] : [own])];
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { ParsedOutput } from './scanner/parse-state';
 
-/** An output of a state version; `value` is undefined where it is not to be shown. */
+/** An output of a state version; `value` is undefined if it is not to be shown. */
 export interface StateOutput {
   readonly id: string;
   readonly organizationId: string;

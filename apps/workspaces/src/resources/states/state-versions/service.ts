@@ -113,7 +113,7 @@ export async function create(
 
 async function requireRun(db: Database, { id: workspaceId }: Workspace, id: string): Promise<void> {
   const found = await db.prisma.run.findFirst({ where: { id, workspaceId }, select: { id: true } });
-  if (!found) throw invalid('run', 'is no run of this workspace');
+  if (!found) throw invalid('run', 'is not a run of this workspace');
 }
 
 const unlimited = Number.MAX_SAFE_INTEGER;
@@ -152,7 +152,7 @@ export async function rollback(
   const earlier = await find(db, earlierId);
   const blobId = earlier?.workspaceId === workspace.id && earlier.status === 'finalized' ? earlier.rawBlobId : null;
   if (!earlier || blobId === null) {
-    throw invalid('rollbackStateVersion', 'is no state of this workspace that can be restored');
+    throw invalid('rollbackStateVersion', 'is not a state of this workspace that can be restored');
   }
   const untilMs = performance.now() + patienceMs;
   if (earlier.format === null) throw invalid('rollbackStateVersion', sealedSerial);

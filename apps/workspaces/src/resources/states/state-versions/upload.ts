@@ -57,7 +57,7 @@ export async function uploadRaw(
     throw invalid('md5', 'does not match the uploaded state');
   }
   if (!parsed) {
-    await quarantine.keep(db, actor, workspace, claim, blob, 'the upload is no state file');
+    await quarantine.keep(db, actor, workspace, claim, blob, 'the upload is not a state file');
     throw invalid('state', 'is not a state file');
   }
   if (problem) {

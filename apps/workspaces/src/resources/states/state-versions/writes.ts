@@ -31,7 +31,7 @@ const announcing = {
            clock_timestamp() FROM held RETURNING *`,
 };
 
-// All of it or nothing: `held` is empty where anything is not as it has to be.
+// All of it or nothing: `held` is empty if anything is not as it has to be.
 const finalizing = (blob: { name: string; ready: string; kept: string }) => ({
   name: blob.name,
   text: `WITH held AS (
@@ -88,7 +88,7 @@ export interface Announced {
   readonly rollbackOfId?: string;
 }
 
-/** Announces a version; undefined where the workspace is no longer at the revision. Without one its row has to be held. */
+/** Announces a version; undefined if the workspace is no longer at the revision. Without one its row has to be held. */
 export async function announce(
   db: Database,
   actor: Actor,
@@ -124,7 +124,7 @@ export interface Content {
   readonly jsonBlobId?: string;
 }
 
-/** Outputs that go along with the version, sealed; undefined where they are too many or too large for it. */
+/** Outputs that go along with the version, sealed; undefined if they are too many or too large for it. */
 function fewSealed(keyring: Keyring, found: readonly ParsedOutput[]) {
   if (found.length > fewOutputs) return undefined;
   const sealed = outputs.sealedOutputs(keyring, found);
@@ -133,7 +133,7 @@ function fewSealed(keyring: Keyring, found: readonly ParsedOutput[]) {
 
 /**
  * Makes an announced version the current one, with everything the workspace shows of it; older uploads that never came are
- * discarded. False where the workspace is no longer at the revision, or the version not as it has to be.
+ * discarded. False if the workspace is no longer at the revision, or the version not as it has to be.
  */
 async function finalizeAt(
   db: Database,
@@ -220,7 +220,7 @@ async function goodBase(db: Database, actor: Actor, workspaceId: string, claim: 
   }
 }
 
-/** Announces a version without a transaction; undefined where something is in the way, which one under the row tells. */
+/** Announces a version without a transaction; undefined if something is in the way, which one under the row tells. */
 export async function tryAnnounce(
   db: Database,
   actor: Actor,
@@ -232,7 +232,7 @@ export async function tryAnnounce(
   return base && attempted(announce(db, actor, workspace, base.revision, claim, input));
 }
 
-/** Makes a version current without a transaction; false where something is in the way, which one under the row tells. */
+/** Makes a version current without a transaction; false if something is in the way, which one under the row tells. */
 export async function tryFinalize(
   db: Database,
   keyring: Keyring,

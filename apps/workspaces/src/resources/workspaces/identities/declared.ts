@@ -129,8 +129,8 @@ function readProvider(
 function vaultProblem({ ADDR = '', AUTH_PATH = 'jwt', NAMESPACE = '' }: Settings): string | undefined {
   const address = URL.canParse(ADDR) ? new URL(ADDR) : undefined;
   const isPlain = address && /^https?:$/.test(address.protocol) && `${address.username}${address.password}` === '';
-  if (!isPlain || address.search !== '' || address.hash !== '') return 'TFC_VAULT_ADDR is no http or https address';
+  if (!isPlain || address.search !== '' || address.hash !== '') return 'TFC_VAULT_ADDR is not an http or https address';
   const isPath = (text: string) => /^[\w./ -]*$/.test(text) && !text.split('/').some((part) => /^\.+$/.test(part));
-  if (!isPath(AUTH_PATH)) return 'TFC_VAULT_AUTH_PATH is no path';
-  return isPath(NAMESPACE) ? undefined : 'TFC_VAULT_NAMESPACE is no path';
+  if (!isPath(AUTH_PATH)) return 'TFC_VAULT_AUTH_PATH is not a path';
+  return isPath(NAMESPACE) ? undefined : 'TFC_VAULT_NAMESPACE is not a path';
 }

@@ -19,7 +19,7 @@ interface Identity {
   readonly phase: (typeof phases)[number];
   readonly kind: (typeof identityKinds)[number] | 'secrets';
   readonly tag: string;
-  /** Null where a sensitive variable says it. */
+  /** Null if a sensitive variable says it. */
   readonly audience: string | null;
   readonly issuer: string;
   readonly claims: Readonly<Record<string, string>>;

@@ -24,7 +24,7 @@ const loadOrganization = ({ db, env, params }: Lookup<typeof inPath>) =>
   organizations.findByName(db, env, params.organization_name);
 
 const list = inOrganization.list(inPath, {
-  summary: 'List the projects of an organization that the caller sees.',
+  summary: 'List the projects of an organization that the caller can see.',
   query: {
     q: 'Part of a name, in any case.',
     'filter[names]': 'Whole names in any case, separated by commas; wins over q.',
@@ -68,7 +68,7 @@ const show = get(byId, {
 });
 
 const update = patch(byId, {
-  summary: 'Change a project; what is not given stays.',
+  summary: 'Change a project; fields left out keep their values.',
   requires: 'can-update',
   body: UpdateProject,
   load,

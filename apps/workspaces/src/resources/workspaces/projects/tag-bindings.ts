@@ -35,7 +35,7 @@ export interface Bound {
   readonly workspaceId?: string;
 }
 
-/** Whether a text can be a key of bindings. Blanks at its ends are no part of one: nothing would show them. */
+/** Whether a text can be a key of bindings. Blanks at its ends are not part of one: nothing would show them. */
 export function isBindingKey(key: string): boolean {
   return key.length <= LONGEST_KEY && KEY.test(key) && !/^hcp?:/.test(key);
 }

@@ -5,7 +5,7 @@ import { ClosedAddress, outsideCall, type Reach } from '@keystead/outside';
 const timeoutMs = 10_000;
 const mostBytes = 64 * 1024;
 
-/** What became of a request to a task: undefined where the service has taken it, else why not. */
+/** What became of a request to a task: undefined if the service has taken it, else why not. */
 export async function callTask(
   reach: Reach,
   { url, key }: { readonly url: string; readonly key: string | undefined },

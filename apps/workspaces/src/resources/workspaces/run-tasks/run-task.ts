@@ -53,7 +53,7 @@ const whole = {
 /** Where the key of a task is sealed. */
 const keyCell = (id: string) => ({ table: 'run_task', row: id, column: 'hmac_key' });
 
-/** The key that requests of a task are signed with; undefined where it has none, or is gone. */
+/** The key that requests of a task are signed with; undefined if it has none, or is gone. */
 export async function findKey(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.runTask.findUnique({ where: { id }, select: { hmacKey: true } });
   return row?.hmacKey ? keyring.open(row.hmacKey, keyCell(id)).toString('utf8') : undefined;
@@ -91,7 +91,7 @@ interface Home {
   readonly entitlements: Pick<Entitlements, 'globalRunTasks' | 'runTaskLimit'>;
 }
 
-/** What a task says of all workspaces: nothing where the plan has no global tasks, as clients expect. */
+/** What a task says of all workspaces: nothing if the plan has no global tasks, as clients expect. */
 function globalOf({ globalConfiguration: given }: TaskInput, { entitlements }: Pick<Home, 'entitlements'>) {
   if (!given || !entitlements.globalRunTasks) return {};
   return {

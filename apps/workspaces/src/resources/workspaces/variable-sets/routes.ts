@@ -69,7 +69,7 @@ async function requireParent(
   }
   const project = await projects.find(db, parent);
   if (project?.organizationId !== organization.id || !access.seesProject(project)) {
-    throw invalid('parent', 'is no project of this organization');
+    throw invalid('parent', 'is not a project of this organization');
   }
   if (!projectPolicy['can-manage-varsets'](access, project)) throw new MissingPermission('can-manage-varsets');
   return project.id;
@@ -122,7 +122,7 @@ function changesOf<B extends SentRelations & { readonly parent?: string | null }
 
 const changes = {
   summary:
-    'Change a variable set; what is not given stays. Lists of workspaces and projects that are given replace, variables without an id are added.',
+    'Change a variable set; fields left out keep their values. Lists of workspaces and projects that are given replace, variables without an id are added.',
   requires: 'can-update',
   include,
   body: UpdateVariableSet,

@@ -82,7 +82,7 @@ export async function requireVersion(
     throw invalid('infraVersion', `is not available: no enabled version is named ${text}, and no worker has it`);
   }
   const allowed = parseConstraint(text);
-  if (allowed === undefined) throw invalid('infraVersion', 'is no version and no version constraint');
+  if (allowed === undefined) throw invalid('infraVersion', 'is neither a version nor a version constraint');
   if (newest(versions, allowed) === undefined) throw invalid('infraVersion', 'matches no available version');
   return text;
 }

@@ -77,7 +77,7 @@ interface SortColumn {
   readonly nullable?: true;
   /** Its value as the key of a cursor; empty for none. */
   readonly key: Prisma.Sql;
-  /** The value that a key says; undefined where it is none. */
+  /** The value that a key says; undefined if it is none. */
   parse(key: string): Prisma.Sql | undefined;
 }
 

@@ -104,7 +104,7 @@ export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp):
   return current;
 }
 
-/** Extends the caller's lock by its heartbeat. Throws `conflict` where the caller holds none that has one. */
+/** Extends the caller's lock by its heartbeat. Throws `conflict` if the caller holds none that has one. */
 export async function heartbeat(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
   const beaten = await db.rows({
     name: 'workspace_lock_heartbeat',

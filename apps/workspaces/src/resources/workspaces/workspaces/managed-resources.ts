@@ -41,7 +41,7 @@ function providerName(text: string): string {
   return QUALIFIED.exec(text)?.[1] ?? BARE.exec(text)?.[1] ?? text;
 }
 
-/** `[0]`, `["a"]`, or nothing where there is no index. */
+/** `[0]`, `["a"]`, or nothing if there is no index. */
 function bracketed({ index, is_text: isText }: ManagedResourceRow): string {
   if (index === null) return '';
   return `[${isText ? JSON.stringify(index).replace(/([$%])\{/g, '$1$1{') : index}]`;

@@ -18,8 +18,8 @@ const isSame = (a: Linked, b: Linked): boolean =>
   a.oauthTokenId === b.oauthTokenId && a.vcsIdentifier === b.vcsIdentifier && a.vcsBranch === b.vcsBranch;
 
 /**
- * Asks the host for the repository of new settings; undefined where none is new, or no host is called. Throws `invalid`.
- * To be called outside any transaction.
+ * Asks the host for the repository of new settings; undefined if none is new, or no host is called. Throws `invalid`. To be
+ * called outside any transaction.
  */
 export async function checkLink(
   db: Database,

@@ -143,7 +143,7 @@ const update = both(
   patch,
   { [byId]: stampById, [byName]: stampByName },
   {
-    summary: 'Update a workspace; what is left out keeps its value.',
+    summary: 'Update a workspace; fields left out keep their values.',
     spec,
     requires: 'can-update',
     include,

@@ -27,7 +27,7 @@ export const CreateWorkspace = document('workspaces', {
   unserved,
 });
 
-/** Body of an update: what is left out keeps its value. Spec: Workspaces */
+/** Body of an update: fields left out keep their values. Spec: Workspaces */
 export const UpdateWorkspace = document('workspaces', {
   attributes: update,
   relationships,

@@ -39,9 +39,8 @@ async function requireRoom(db: Database, settings: SiteSettings, organization: O
 }
 
 /**
- * Creates a workspace. Throws `missing` where the caller may not fill the project, `invalid` for taken names, broken
- * rules and unknown references.
- * Spec: Workspaces
+ * Creates a workspace. Throws `missing` if the caller may not fill the project, `invalid` for taken names, broken rules and
+ * unknown references. Spec: Workspaces
  */
 export async function create(
   db: Database,
@@ -80,7 +79,7 @@ export async function create(
 }
 
 /**
- * Asks for the repository that a new workspace is to follow; undefined where it follows none, or no host is called. Throws as
+ * Asks for the repository that a new workspace is to follow; undefined if it follows none, or no host is called. Throws as
  * `create`. To be called outside any transaction.
  */
 export async function checkNew(

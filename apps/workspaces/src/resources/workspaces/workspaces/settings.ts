@@ -143,7 +143,7 @@ function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
     issues.push({ path: ['autoDestroyActivityDuration'], message: 'must not be given together with auto destroy at' });
   }
   if (inherits && (at || duration)) {
-    const message = 'must not be true where the workspace is given its own time or duration';
+    const message = 'must not be true if the workspace is given its own time or duration';
     issues.push({ path: ['inheritsProjectAutoDestroy'], message });
   }
   // One kind replaces the others.

@@ -50,7 +50,7 @@ export interface WorkspaceBase {
   readonly versions: Catalogue;
 }
 
-/** The base in the organization with a name; undefined where there is none. */
+/** The base in the organization with a name; undefined if there is none. */
 export async function findBase(db: Database, env: PlanEnvironment, name: string): Promise<WorkspaceBase | undefined> {
   const [organization, row, versions] = await Promise.all([
     findOrganization(db, env, name),

@@ -18,7 +18,7 @@ export interface Workspace extends Row {
   readonly organizationPoolId: string | null;
   readonly projectMode: ExecutionMode | null;
   readonly projectPoolId: string | null;
-  /** How long the project lets its workspaces be idle, `14d`; null where it does not say. */
+  /** How long the project lets its workspaces be idle, `14d`; null if it does not say. */
   readonly projectAutoDestroy: string | null;
   readonly tagNames: readonly string[];
   readonly variableIds: readonly string[];

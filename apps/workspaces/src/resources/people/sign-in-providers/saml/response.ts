@@ -57,10 +57,10 @@ export async function readResponse(encoded: string, expected: Expected): Promise
 }
 
 function textOf(encoded: string): string {
-  if (!/^[A-Za-z0-9+/=\s]+$/.test(encoded)) return refuse('it is no base64');
+  if (!/^[A-Za-z0-9+/=\s]+$/.test(encoded)) return refuse('it is not base64');
   const bytes = Buffer.from(encoded, 'base64');
   const xml = bytes.toString('utf8');
-  if (!Buffer.from(xml).equals(bytes) || xml.includes('\0')) return refuse('it is no UTF-8');
+  if (!Buffer.from(xml).equals(bytes) || xml.includes('\0')) return refuse('it is not UTF-8');
   return xml;
 }
 

@@ -73,7 +73,7 @@ export const samlResource: Resource = {
     patch(place, {
       ...admin,
       summary:
-        'Change how people sign in by SAML; what is left out stays. Switched off, sessions of those who came end.',
+        'Change how people sign in by SAML; fields left out keep their values. Switched off, sessions of those who came end.',
       stepUp: true,
       body: UpdateSaml,
       names: () => settings.samlId,

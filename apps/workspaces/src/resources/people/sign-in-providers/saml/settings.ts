@@ -22,7 +22,7 @@ export async function find(db: Database): Promise<SamlSettings> {
   return row ?? off;
 }
 
-/** The key that signs requests; undefined where there is none. */
+/** The key that signs requests; undefined if there is none. */
 export async function keyOf(db: Database, keyring: Keyring): Promise<string | undefined> {
   const row = await db.prisma.samlSetting.findUnique({ where: { id: samlId }, select: { privateKey: true } });
   return row?.privateKey ? keyring.open(row.privateKey, cell).toString('utf8') : undefined;

@@ -35,7 +35,7 @@ export class SamlSignIn {
     return requestUrl(db, keyring, settings, { publicUrl, state, nonce, again: begun.sessionHash !== undefined });
   }
 
-  /** The provider as accounts and teams know it. Throws `missing` where it was switched off. */
+  /** The provider as accounts and teams know it. Throws `missing` if it was switched off. */
   async provider(): Promise<SignInProvider> {
     const settings = await this.settings();
     const row = await this.parts.db.prisma.signInProvider.findUniqueOrThrow({
@@ -45,7 +45,7 @@ export class SamlSignIn {
     return { ...row, ...clientOf(settings), organizations: null };
   }
 
-  /** Whom it vouched for. Throws `denied` where it has not answered. */
+  /** Whom it vouched for. Throws `denied` if it has not answered. */
   person({ answer }: ComeBack): SamlPerson {
     if (answer === undefined) {
       throw new Refusal('denied', 'The provider has not answered. Begin again from the sign-in page.');

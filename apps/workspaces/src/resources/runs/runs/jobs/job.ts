@@ -61,7 +61,7 @@ export interface RegistryLogin {
   readonly token: string;
 }
 
-/** What a job works with. Streams are opened when asked for; undefined where there is nothing. */
+/** What a job works with. Streams are opened when asked for; undefined if there is nothing. */
 export interface JobInputs {
   /** Terraform variables after all precedence, those of the run included. */
   readonly variables: readonly JobVariable[];
@@ -211,7 +211,7 @@ export interface JobBoard {
   releaseJob(db: Database, job: RunJob, workerId: string): Promise<void>;
   /** Says that a worker is gone. */
   retireWorker(db: Database, workerId: string): Promise<void>;
-  /** Where a job logs in at the secrets service; undefined where its workspace has no role there. */
+  /** Where a job logs in at the secrets service; undefined if its workspace has no role there. */
   jobLogin(parts: LoginParts, job: RunJob): Promise<JobLogin | undefined>;
   /** The identity tokens that the variables of its workspace ask for, to be given to what runs in the job. */
   jobIdentities(parts: LoginParts, job: RunJob, workerId: string): Promise<JobIdentities>;

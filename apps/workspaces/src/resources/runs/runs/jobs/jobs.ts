@@ -19,7 +19,7 @@ export type {
 } from './job';
 export type { SecretsService } from './secrets-service';
 
-/** All that a worker process needs of this service. */
+/** Everything that a worker process needs of this service. */
 export const jobBoard: JobBoard = {
   claimJob,
   newestQueued,

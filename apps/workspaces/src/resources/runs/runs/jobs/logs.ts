@@ -86,8 +86,8 @@ interface Logged {
 export const isLogOver = (status: string): boolean => ['finished', 'errored', 'canceled'].includes(status);
 
 /**
- * A window of a log as clients read it: STX, the text, and ETX once nothing more will come. Offsets count STX. Empty
- * where there is nothing yet, or nothing new.
+ * A window of a log as clients read it: STX, the text, and ETX once nothing more will come. Offsets count STX. Empty if
+ * there is nothing yet, or nothing new.
  */
 export async function read(
   db: Database,

@@ -88,7 +88,9 @@ async function leaveStage(tx: Database, run: Run, stage: TaskStageName): Promise
   await enqueueNow(tx, { id: run.id, phaseId: kind === 'plan' ? run.planId : run.applyId }, kind);
 }
 
-/** Lets a run go on although mandatory tasks or policies did not pass. Throws `transition` where nothing waits for that. */
+/**
+ * Lets a run go on although mandatory tasks or policies did not pass. Throws `transition` if nothing waits for that.
+ */
 export async function overrideStage(
   db: Database,
   keyring: Keyring,

@@ -45,7 +45,7 @@ export function afterSpaces({ bytes, view }: JsonChunk, i: number): number {
   return i;
 }
 
-/** The first byte from `i` on that is no plain one of a string: a quote, a backslash, a control character. */
+/** The first byte from `i` on that is not a plain one of a string: a quote, a backslash, a control character. */
 export function endOfPlain({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   for (; i <= lastFour; i += 4) {
@@ -77,7 +77,7 @@ export function afterString(piece: JsonChunk, i: number): number {
   }
 }
 
-/** Behind `true`, `false` or `null`; 0 where there is none. */
+/** Behind `true`, `false` or `null`; 0 if there is none. */
 export function afterWord({ bytes }: JsonChunk, i: number): number {
   const word = words[bytes[i]!];
   if (word === undefined || i + word.length > bytes.length) return 0;
@@ -85,7 +85,7 @@ export function afterWord({ bytes }: JsonChunk, i: number): number {
   return i + word.length;
 }
 
-/** Behind a whole number without sign; 0 where there is none, or it may go on. */
+/** Behind a whole number without sign; 0 if there is none, or it may go on. */
 export function afterInteger({ bytes }: JsonChunk, i: number): number {
   const from = i;
   while (i < bytes.length && isDigit(bytes[i]!)) i++;

@@ -21,7 +21,7 @@ export class JsonNumber {
     return byte === 0x2d || isDigit(byte);
   }
 
-  /** Whether the byte belongs to it; undefined where it may not follow what came before. */
+  /** Whether the byte belongs to it; undefined if it may not follow what came before. */
   takes(byte: number): boolean | undefined {
     const digit = isDigit(byte);
     const e = (byte | 0x20) === 0x65;

@@ -94,7 +94,7 @@ export class JsonScanner {
     this.base += whole;
   }
 
-  /** No more comes. Throws NotJson where the document is not complete. */
+  /** No more comes. Throws NotJson if the document is not complete. */
   end(): void {
     if (this.tail.length > 0) throw new NotJson('not UTF-8');
     if (this.at === At.Number) this.endNumber(0, Buffer.alloc(0));

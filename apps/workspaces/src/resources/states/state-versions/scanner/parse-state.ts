@@ -17,7 +17,7 @@ export interface ParsedResource {
   readonly count: number;
   readonly module: string;
   readonly provider: string;
-  /** The index of each instance, null where it has none; left out where one instance has no index. */
+  /** The index of each instance, null if it has none; left out where one instance has no index. */
   readonly keys?: readonly InstanceKey[];
 }
 
@@ -41,7 +41,7 @@ export interface ParsedState {
   readonly managedCount: number;
 }
 
-/** The bytes are no state. */
+/** The bytes are not state. */
 export class NoState extends Error {
   override readonly name = 'NoState';
 }
@@ -56,7 +56,7 @@ export function serialIn(value: unknown): bigint | undefined {
   return serial !== undefined && serial <= highestSerial ? serial : undefined;
 }
 
-/** The serial after another. Throws `invalid` where there is none. */
+/** The serial after another. Throws `invalid` if there is none. */
 export function serialAfter(serial: bigint): bigint {
   if (serial < highestSerial) return serial + 1n;
   throw invalid('serial', `of the current state is ${serial}, and there is none above it`);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { NoState, type ParsedState } from './parse-state';
 import { StateReader } from './state-reader';
 
-/** What is known of bytes that passed; `parsed` is undefined where they are not a state. */
+/** What is known of bytes that passed; `parsed` is undefined if they are not a state. */
 export interface Digest {
   readonly md5: string;
   readonly parsed: ParsedState | undefined;

@@ -24,7 +24,7 @@ const listedInstances = 100_000;
 const namesRoom = 4 * fieldBytes;
 /** What an index costs besides its own characters. */
 const keyCost = 4;
-/** Characters of all that is listed, and of all that is counted apart. */
+/** Characters of everything that is listed, and of everything that is counted apart. */
 export const listedCharacters = 16 * 1024 * 1024;
 /** Modules and providers that are counted apart. */
 const countedApart = 10_000;
@@ -70,7 +70,7 @@ export class StateReader {
   private resource: ResourceFields | undefined;
   private readonly knownTexts = new Map<string, string>();
   private inInstances = false;
-  /** Of the instance that is read; undefined where it is not to be listed. */
+  /** Of the instance that is read; undefined if it is not to be listed. */
   private instanceKey: InstanceKey | undefined;
   private isDeposed = false;
   private outputs = new Map<string, unknown>();
@@ -79,7 +79,7 @@ export class StateReader {
   private serial: { from: number; to: number } | undefined;
   private serialFrom = 0;
 
-  /** Reads on. Throws NoState where the bytes cannot be a state any more. */
+  /** Reads on. Throws NoState if the bytes cannot be a state any more. */
   write(piece: Uint8Array): void {
     translated(() => this.scanner.write(piece));
   }
@@ -119,7 +119,7 @@ export class StateReader {
     return text;
   }
 
-  /** Where the top-level serial stands, in bytes from the start; undefined where there is none. */
+  /** Where the top-level serial stands, in bytes from the start; undefined if there is none. */
   get serialAt(): { from: number; to: number } | undefined {
     return this.serial;
   }
