@@ -162,7 +162,8 @@ function parseBody(text: string): ResponseBody | undefined {
   } catch {
     throw notOurs('the answer is not JSON');
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw notOurs('the answer is not a JSON object');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw notOurs('the answer is not a JSON object');
   return body as ResponseBody;
 }
 

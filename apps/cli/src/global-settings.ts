@@ -18,11 +18,11 @@ export const globalSettings = {
     variables: named('ADDR'),
     help: 'address of the service [http://127.0.0.1:8200]',
   },
-  token: { variables: named('TOKEN'), help: 'token to call with; wins over the file that login keeps' },
+  token: { variables: named('TOKEN'), help: 'token to use; takes precedence over the file that login writes' },
   tokenFile: {
     flag: '--token-file <file>',
     variables: ['SERVICE_TOKEN_FILE'],
-    help: 'where login keeps the token [~/.keystead/token]',
+    help: 'file in which login stores the token [~/.keystead/token]',
   },
   namespace: {
     flag: '--namespace <path>',
@@ -34,12 +34,12 @@ export const globalSettings = {
   wrapTtl: {
     flag: '--wrap-ttl <duration>',
     variables: named('WRAP_TTL'),
-    help: 'have the answer wrapped in a token that lives this long',
+    help: 'wrap the answer in a token with this lifetime',
   },
   caCert: {
     flag: '--ca-cert <file>',
     variables: named('CACERT'),
-    help: 'PEM file of the authority of its certificate',
+    help: 'PEM file of the CA that issued its certificate',
   },
   caPath: { flag: '--ca-path <folder>', variables: named('CAPATH'), help: 'folder of such files' },
   clientCert: { flag: '--client-cert <file>', variables: named('CLIENT_CERT'), help: 'PEM certificate to show to it' },
@@ -47,12 +47,12 @@ export const globalSettings = {
   tlsServerName: {
     flag: '--tls-server-name <name>',
     variables: named('TLS_SERVER_NAME'),
-    help: 'name its certificate is for, when not that of the address',
+    help: 'name in its certificate, if it differs from the address',
   },
   tlsSkipVerify: {
     flag: '--tls-skip-verify',
     variables: named('SKIP_VERIFY'),
-    help: 'trust any certificate: anyone in between reads the token',
+    help: 'trust any certificate: anyone in between can read the token',
   },
 } as const satisfies Record<string, GlobalSetting>;
 

@@ -144,7 +144,7 @@ describe('an import from a server that has less', () => {
       'foreign/old: the content of the state with serial 5 is gone there',
       'foreign, variable set some: the value of the sensitive variable SECRET must be set here',
     ]);
-    expect(said).toContain('not there, or not for this token: projects');
+    expect(said).toContain('absent, or hidden from this token: projects');
   });
 
   it('takes over settings, tags, variables and sets', async () => {

@@ -60,7 +60,7 @@ const Variables = z.object({
   SECRETS_SEAL: z
     .enum(['auto', 'shamir'])
     .default('auto')
-    .describe('auto opens the service by the seal key; shamir by key shares given to sys/unseal.'),
+    .describe('auto: the seal key unseals the service; shamir: key shares entered at sys/unseal.'),
   SECRETS_SEAL_KEY: z
     .string()
     .optional()
@@ -72,7 +72,7 @@ const Variables = z.object({
     .optional()
     .describe('Where others reach the service; the start of the issuer in its identity tokens.'),
   SECRETS_TLS_CLIENT_CERTIFICATES: onOff(true).describe(
-    'Where the service speaks TLS: ask clients for a certificate, which auth/cert logs in with; clients without one are served as well.',
+    'With TLS: request a client certificate, for auth/cert; clients without one are served as well.',
   ),
   SECRETS_CLIENT_CERTIFICATE_HEADER: z
     .string()
@@ -84,7 +84,7 @@ const Variables = z.object({
     ),
   SECRETS_AUDIT_FILE: z.string().optional().describe('File that audit lines are appended to, as device file/.'),
   SECRETS_AUDIT_STDOUT: onOff(false).describe('Write audit lines to standard output, as device stdout/.'),
-  SECRETS_AUDIT_TABLE: onOff(false).describe('Keep changes in a hash-chained table as well: sys/audit-chain.'),
+  SECRETS_AUDIT_TABLE: onOff(false).describe('Also record changes in a hash-chained table: sys/audit-chain.'),
   SECRETS_AUDIT_BY_API_DIRECTORY: z
     .string()
     .optional()
@@ -110,51 +110,51 @@ const Variables = z.object({
   SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are on the disk.'),
   SECRETS_ACME_NETWORKS: networks
     .optional()
-    .describe('Private addresses or CIDR blocks that challenges of ACME may lead to; public ones they may anyway.'),
+    .describe('Private addresses or CIDR blocks that ACME challenges may lead to, in addition to public ones.'),
   SECRETS_DEFAULT_MOUNTS: z
     .string()
     .default('auth/cloudone,scheduler,cloudtwo')
-    .describe('Mounts a new installation begins with, besides those that are always there; none for no others.'),
-  SECRETS_DEFAULT_LEASE_TTL: seconds(768 * 3600).describe('Lifetime if nothing else says one.'),
-  SECRETS_MAX_LEASE_TTL: seconds(768 * 3600).describe('Longest lifetime where no mount says another.'),
+    .describe('Mounts of a new installation in addition to the fixed ones; none for no others.'),
+  SECRETS_DEFAULT_LEASE_TTL: seconds(768 * 3600).describe('Default lifetime.'),
+  SECRETS_MAX_LEASE_TTL: seconds(768 * 3600).describe('Maximum lifetime, unless a mount sets another.'),
   SECRETS_REQUEST_TIMEOUT: seconds(90).describe('How long a request may take.'),
-  SECRETS_FAMILY_HEADERS: onOff(true).describe('Also understand X-Vault-* headers, which existing clients send.'),
+  SECRETS_FAMILY_HEADERS: onOff(true).describe('Also accept X-Vault-* headers, which existing clients send.'),
   SECRETS_UNKNOWN_PARAMETERS: z
     .enum(['warn', 'refuse'])
     .default('warn')
-    .describe('Fields that an endpoint does not know, such as mistyped ones: told in warnings, or refused with 400.'),
+    .describe('Unknown fields, such as mistyped ones: reported in warnings, or refused with 400.'),
   SECRETS_UI: onOff(true).describe('Show the console at /ui/.'),
   SECRETS_UI_IDLE_MINUTES: wholeNumber(1, 24 * 60)
     .default(30)
-    .describe('A person signed in at the console is signed out after this long without activity.'),
+    .describe('Minutes without activity after which the console signs a person out.'),
   SECRETS_UI_SESSION_HOURS: wholeNumber(1, 24 * 7)
     .default(12)
-    .describe('A person signs in at the console again after this long.'),
+    .describe('Hours after which the console asks to sign in again.'),
   SECRETS_UI_WORKSPACES_URL: webAddress
     .optional()
-    .describe('Where browsers reach the workspace service, whose console this one links to.'),
+    .describe('Where browsers reach the workspace service, for links between the consoles.'),
   SECRETS_CLUSTER_NAME: z.string().default('keystead').describe('Name shown in sys/health and sys/seal-status.'),
   SECRETS_FIRST_RUN_FILE: z
     .string()
     .optional()
-    .describe('A first start initialises the service and writes root token and keys to this file, which is new then.'),
-  SCHEDULER_ADDR: z.string().default('').describe('Scheduler address where config/access names none.'),
+    .describe('The first start initialises the service and writes root token and keys to this new file.'),
+  SCHEDULER_ADDR: z.string().default('').describe('Default scheduler address for config/access.'),
   SCHEDULER_TOKEN: z
     .string()
     .default('')
-    .describe('Scheduler management token for SCHEDULER_ADDR where config/access has none; sent to no other address.'),
-  CLOUDONE_TENANT_ID: z.string().default('').describe('Directory tenant where the config of cloudone names none.'),
-  CLOUDONE_AD_RESOURCE: z.string().default('').describe('Audience of JWTs where the config of cloudone names none.'),
-  CLOUDONE_ENVIRONMENT: z.string().default('').describe('Cloud where the config of cloudone names none.'),
-  CLOUDONE_CLIENT_ID: z.string().default('').describe('Client id where the config of cloudone has none.'),
-  CLOUDONE_CLIENT_SECRET: z.string().default('').describe('Client secret where the config of cloudone has none.'),
-  CLOUDONE_AUTHORITY_HOST: z.string().default('').describe('Directory to ask instead of the public one.'),
-  CLOUDONE_RESOURCE_MANAGER: z.string().default('').describe('Compute API to ask instead of the public one.'),
-  CLOUDONE_METADATA_HOST: z.string().default('').describe('Machine metadata service to ask instead of the usual one.'),
-  CLOUDTWO_ACCESS_KEY: z.string().default('').describe('Access key where config/root of cloudtwo has none.'),
-  CLOUDTWO_SECRET_KEY: z.string().default('').describe('Secret key where config/root of cloudtwo has none.'),
-  CLOUDTWO_REGION: z.string().default('').describe('Region where config/root of cloudtwo names none.'),
-  CLOUDTWO_DEFAULT_REGION: z.string().default('').describe('Region where CLOUDTWO_REGION is not set either.'),
+    .describe('Default management token for SCHEDULER_ADDR; sent to no other address.'),
+  CLOUDONE_TENANT_ID: z.string().default('').describe('Default tenant for the configuration of cloudone.'),
+  CLOUDONE_AD_RESOURCE: z.string().default('').describe('Default audience of JWTs for cloudone.'),
+  CLOUDONE_ENVIRONMENT: z.string().default('').describe('Default cloud for cloudone.'),
+  CLOUDONE_CLIENT_ID: z.string().default('').describe('Default client id for cloudone.'),
+  CLOUDONE_CLIENT_SECRET: z.string().default('').describe('Default client secret for cloudone.'),
+  CLOUDONE_AUTHORITY_HOST: z.string().default('').describe('Directory to use instead of the public one.'),
+  CLOUDONE_RESOURCE_MANAGER: z.string().default('').describe('Compute API to use instead of the public one.'),
+  CLOUDONE_METADATA_HOST: z.string().default('').describe('Machine metadata service to use instead of the usual one.'),
+  CLOUDTWO_ACCESS_KEY: z.string().default('').describe('Default access key for config/root of cloudtwo.'),
+  CLOUDTWO_SECRET_KEY: z.string().default('').describe('Default secret key for config/root of cloudtwo.'),
+  CLOUDTWO_REGION: z.string().default('').describe('Default region for config/root of cloudtwo.'),
+  CLOUDTWO_DEFAULT_REGION: z.string().default('').describe('Default region if CLOUDTWO_REGION is not set.'),
 });
 
 /** Variables that may instead name a file holding the value. */

@@ -45,12 +45,12 @@ const Variables = z.object({
   WORKSPACES_PREVIOUS_SEAL_KEY: z
     .string()
     .optional()
-    .describe('The key before the last change, until everything is sealed with the new one.'),
+    .describe('The previous key, until everything is encrypted with the new one.'),
   WORKSPACES_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
   WORKSPACES_PUBLIC_URL: webAddress
     .optional()
     .describe('Where clients reach the service; the start of every absolute link.'),
-  WORKSPACES_EDITION: z.enum(editions).default('self-hosted').describe('Edition to be: hosted or self-hosted.'),
+  WORKSPACES_EDITION: z.enum(editions).default('self-hosted').describe('Edition: hosted or self-hosted.'),
   WORKSPACES_CLIENT_ALIASES: onOff(true).describe(
     'Send and accept the names existing clients use, in addition to the neutral ones.',
   ),
@@ -68,20 +68,22 @@ const Variables = z.object({
     .optional()
     .describe('Addresses or CIDR blocks of the service, which /api/meta/ip-ranges shows to everyone; 404 unless set.'),
   WORKSPACES_VCS: onOff(true).describe(
-    'Talk to the Git hosts that workspaces are connected to. Off: repositories are kept and shown, no host is called.',
+    'Call the Git hosts that workspaces are connected to. Off: repositories are only stored and shown.',
   ),
   WORKSPACES_VCS_NETWORKS: addressBlocks
     .optional()
-    .describe('Private addresses or CIDR blocks in which Git hosts may be; public ones may be called anyway.'),
+    .describe('Private addresses or CIDR blocks in which Git hosts may be, in addition to public ones.'),
   WORKSPACES_VCS_POLL_SECONDS: wholeNumber(5, 86_400)
     .default(3600)
-    .describe('How often repositories are looked at without being told; low where no webhook reaches the service.'),
+    .describe('How often repositories are polled; set it low if no webhook reaches the service.'),
   WORKSPACES_NOTIFICATION_NETWORKS: addressBlocks
     .optional()
-    .describe('Private addresses or CIDR blocks that notifications may go to; public ones they may anyway.'),
+    .describe('Private addresses or CIDR blocks that notifications may go to, in addition to public ones.'),
   WORKSPACES_VERSION_WAIT_SECONDS: wholeNumber(10, 86_400)
     .default(120)
-    .describe('How long a run waits for a worker with its version of the tool while workers with others are there.'),
+    .describe(
+      'How long a run waits for a worker with its tool version while only workers with other versions are there.',
+    ),
   WORKSPACES_ASSESSMENT_HOURS: wholeNumber(0, 8760)
     .default(24)
     .describe('How often workspaces with assessments-enabled are assessed (hosted edition); 0 is never.'),
@@ -90,26 +92,26 @@ const Variables = z.object({
     .url({ protocol: /^smtps?$/ })
     .optional()
     .describe(
-      'Mail server for notifications: smtp(s)://user:password@host:port; with ?requireTLS=false the password goes without TLS, too. Also as WORKSPACES_SMTP_URL_FILE.',
+      'Mail server for notifications: smtp(s)://user:password@host:port; with ?requireTLS=false also sends the password without TLS. Also as WORKSPACES_SMTP_URL_FILE.',
     ),
   WORKSPACES_SMTP_FROM: z
     .string()
     .default('keystead@localhost')
-    .describe('Whom mails of notifications are from, as address or `Name <address>`.'),
+    .describe('Sender of notification mails, as address or `Name <address>`.'),
   WORKSPACES_AGENT_TOKEN: workerTokens
     .optional()
     .describe(
-      'Token for agents that carry out remote runs of the whole installation: at least 32 random characters; the old one after a comma while it changes. Also as WORKSPACES_AGENT_TOKEN_FILE.',
+      'Token of agents for the remote runs of the whole installation: at least 32 random characters; during a rotation, the new and the old one separated by a comma. Also as WORKSPACES_AGENT_TOKEN_FILE.',
     ),
-  WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission where the caller may see the target.'),
+  WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission if the caller may see the target.'),
   WORKSPACES_CONFIGURATION_LIMIT_MIB: wholeNumber(1, 16_384)
     .default(256)
     .describe('Largest configuration that can be uploaded, packed; unpacked it may be four times as large.'),
   WORKSPACES_CHECK_SSH_KEYS: onOff(true).describe(
-    'Refuse SSH keys that are not private keys or have a passphrase. Off takes any text.',
+    'Refuse SSH keys that are not private keys or have a passphrase. Off accepts any text.',
   ),
   WORKSPACES_CHECK_SAML_CERTIFICATES: onOff(true).describe(
-    'Refuse SAML settings with invalid certificates. Off takes any text, with which sign-in fails.',
+    'Refuse SAML settings with invalid certificates. Off accepts any text, with which sign-in fails.',
   ),
   WORKSPACES_RATE_LIMIT: wholeNumber(0, 1_000_000)
     .optional()
@@ -117,12 +119,12 @@ const Variables = z.object({
   WORKSPACES_DEFAULT_FEATURE_SET: z
     .enum(['free', 'standard', 'plus', 'business', 'trial'])
     .default('business')
-    .describe('Plan of organizations that have no subscription.'),
+    .describe('Plan of organizations without a subscription.'),
   WORKSPACES_BLOB_STORE: z
     .string()
     .default('database')
     .describe(
-      'Where sealed states and configurations lie: database, or s3://bucket/prefix?endpoint=https://…&region=…&path-style=on.',
+      'Where encrypted states and configurations are stored: database, or s3://bucket/prefix?endpoint=https://…&region=…&path-style=on.',
     ),
   WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: z
     .string()
@@ -134,12 +136,14 @@ const Variables = z.object({
     .describe('Secret of that key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
   WORKSPACES_SECRETS_ADDR: webAddress
     .optional()
-    .describe('Secrets service that workers get credentials from for workspaces with a secrets-role; off unless set.'),
+    .describe(
+      'Secrets service from which workers get credentials, for workspaces with a secrets-role; off unless set.',
+    ),
   WORKSPACES_SECRETS_LOGIN_MOUNT: z
     .string()
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, 'is a path such as jwt')
     .default('jwt')
-    .describe('Where its login with signed tokens is mounted, below auth/.'),
+    .describe('Mount path of its jwt login, below auth/.'),
   WORKSPACES_SECRETS_AUDIENCE: z
     .string()
     .min(1)
@@ -148,7 +152,7 @@ const Variables = z.object({
   WORKSPACES_FIRST_RUN_FILE: z
     .string()
     .optional()
-    .describe('File to which the first start writes name, password and token of the first site administrator.'),
+    .describe('File to which the first start writes the name, password and token of the first site administrator.'),
 });
 
 /** Variables that may instead name a file holding the value. */

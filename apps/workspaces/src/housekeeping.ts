@@ -61,12 +61,12 @@ class JobMetrics {
   constructor(registry: Registry | undefined) {
     const registers = registry === undefined ? [] : [registry];
     const by = { labelNames: ['job'] as const, registers };
-    this.runs = new Counter({ ...by, name: 'job_runs_total', help: 'Background jobs that ran to their end.' });
+    this.runs = new Counter({ ...by, name: 'job_runs_total', help: 'Background jobs that finished.' });
     this.failures = new Counter({ ...by, name: 'job_failures_total', help: 'Background jobs that failed.' });
     this.endedAt = new Gauge({
       ...by,
       name: 'job_last_run_timestamp_seconds',
-      help: 'When a background job last ran to its end, in seconds since 1970.',
+      help: 'When a background job last finished, in seconds since 1970.',
     });
     this.retention = new Counter({
       name: 'retention_items_total',

@@ -157,7 +157,7 @@ describe('kinds of token', () => {
           {
             status: '401',
             title: 'unauthorized',
-            detail: 'the organization takes no API tokens of people: use the token of a team, or sign in',
+            detail: 'the organization does not accept API tokens of people: use a team token, or sign in',
           },
         ]);
         await owners.get(at).expect(200);

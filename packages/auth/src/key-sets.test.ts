@@ -153,7 +153,10 @@ describe('the keys of an issuer', () => {
     [null, 'no JSON object'],
     [{ issuer: 'https://issuer', jwks_uri: 7 }, 'without issuer or keys'],
     [{ issuer: 7, jwks_uri: 'https://issuer/keys' }, 'without issuer or keys'],
-    [{ issuer: 'https://issuer', jwks_uri: 'https://issuer/.well-known/openid-configuration' }, 'that is not a key set'],
+    [
+      { issuer: 'https://issuer', jwks_uri: 'https://issuer/.well-known/openid-configuration' },
+      'that is not a key set',
+    ],
   ])('are not to be had by the document %j', async (document, text) => {
     const { sets } = issuer({ [discovery.url]: document });
     await expect(sets.issuer(discovery)).rejects.toThrow(text);

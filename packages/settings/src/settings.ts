@@ -89,15 +89,15 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .describe(`PostgreSQL 15 or newer. Also as ${prefix}_DATABASE_URL_FILE.`),
   DATABASE_CONNECTIONS: wholeNumber(2, 500)
     .default(standard.connections)
-    .describe('Database connections at most, for each process.'),
-  PROCESSES: processes.describe('Processes that answer at the port, as a number, or auto for one for each processor.'),
+    .describe('Maximum of database connections per process.'),
+  PROCESSES: processes.describe('Number of processes that share the port, or auto for one per processor.'),
   TRUSTED_PROXIES: proxies
     .optional()
     .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
   TRUSTED_PROXY_SECRET: proxySecrets
     .optional()
     .describe(
-      `Trusted proxies are believed only if they send this in X-Keystead-Proxy-Secret; two with a comma between while it changes. At least ${shortestProxySecret} characters. Also as ${prefix}_TRUSTED_PROXY_SECRET_FILE.`,
+      `Trusted proxies are believed only if they send this in X-Keystead-Proxy-Secret; two values separated by a comma during a change. At least ${shortestProxySecret} characters. Also as ${prefix}_TRUSTED_PROXY_SECRET_FILE.`,
     ),
   TLS_CERT_FILE: z.string().optional().describe('PEM certificate; with it the service speaks TLS.'),
   TLS_KEY_FILE: z.string().optional().describe('PEM private key of the certificate.'),
@@ -112,18 +112,18 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .max(1)
     .default(0.01)
     .describe(
-      'Share of requests that are traced, from 0 to 1, where no traceparent header decides it; below 1 at most 20 a second.',
+      'Share of requests that are traced, from 0 to 1, unless a traceparent header decides it; below 1 at most 20 per second.',
     ),
   TRACES_HEADERS: tracesHeaders(prefix),
   SLOW_REQUEST_MS: wholeNumber(1, 3_600_000)
     .optional()
-    .describe('Requests whose answer takes longer to begin are logged with what took the time; off unless set.'),
+    .describe('Requests whose answer takes longer to begin are logged with a breakdown of the time; off unless set.'),
   CLOCK_TOLERANCE: z.coerce
     .number()
     .min(0.1)
     .default(2)
     .describe(
-      'Seconds this clock may differ from the database’s; beyond that, nothing is ended here and /readyz answers 503.',
+      'Seconds that this clock may differ from the database’s; beyond that, this node lets nothing expire and /readyz answers 503.',
     ),
   STANDBY_MAX_LAG: z.coerce
     .number()
@@ -131,21 +131,23 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .max(86_400)
     .optional()
     .describe(
-      'Makes this a node that only reads, from a standby of PostgreSQL: answers may be this many seconds old; 503 where the standby is behind by more. Off unless set.',
+      'Makes this a read-only node, on a standby of PostgreSQL: answers may be this many seconds old; 503 if the standby lags more. Off unless set.',
     ),
   PRIMARY_URL: webAddress
     .optional()
     .describe('Where a read-only node redirects other requests (307), such as the address of all writing nodes.'),
   MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
   ALLOW_NEWER_SCHEMA: onOff(false).describe(
-    'Start on a database that a newer version has migrated: while an upgrade is under way.',
+    'Start on a database that a newer version has migrated, during an upgrade.',
   ),
   DRAIN_DELAY_SECONDS: z.coerce
     .number()
     .min(0)
     .max(600)
     .default(5)
-    .describe('At shutdown: how long the service still accepts while /readyz answers 503, so that balancers notice first.'),
+    .describe(
+      'At shutdown: how long the service still accepts while /readyz answers 503, so that balancers notice first.',
+    ),
   DRAIN_SECONDS: wholeNumber(0, 600).default(10).describe('At shutdown: how long requests may then take to finish.'),
 });
 

@@ -15,7 +15,7 @@ export const auditCommands: readonly CommandSpec[] = [
   {
     name: 'audit list',
     help: 'List the audit devices of the node that answers.',
-    flags: { '--detailed': 'with what they are set to' },
+    flags: { '--detailed': 'with their options' },
     examples: ['audit list', 'audit list -detailed'],
     async run({ client, output }, { detailed }: { detailed?: boolean }) {
       const { body } = await client.get('sys/audit');
@@ -31,7 +31,7 @@ export const auditCommands: readonly CommandSpec[] = [
   },
   {
     name: 'audit enable',
-    help: 'Enable an audit device, where the configuration of the service lets it be done from here.',
+    help: 'Enable an audit device, if the configuration of the service allows that by API.',
     args: { '<type>': 'file, socket, syslog or http', '[options...]': 'name=value' },
     flags: { '--path <path>': 'its name [its type]', '--description <text>': 'what it is for' },
     examples: ['audit enable file file_path=team.log', 'audit enable http uri=https://logs.example.com/in -path=siem'],
@@ -43,7 +43,7 @@ export const auditCommands: readonly CommandSpec[] = [
   },
   {
     name: 'audit disable',
-    help: 'Disable an audit device that was enabled from here.',
+    help: 'Disable an audit device that was enabled by API.',
     args: { '<path>': 'its name' },
     flags: {},
     examples: ['audit disable file'],
@@ -53,7 +53,7 @@ export const auditCommands: readonly CommandSpec[] = [
   },
   {
     name: 'audit hash',
-    help: 'Print how a text appears in the audit log, to search for it. The text is asked for.',
+    help: 'Print the hash of a text in the audit log, to search for it. Prompts for the text.',
     args: { '<device>': 'for example file' },
     flags: {},
     examples: ['audit hash file'],
@@ -68,7 +68,8 @@ export const auditCommands: readonly CommandSpec[] = [
     name: 'audit verify',
     help: 'Check every link of the audit table. Exit code 2 when something was changed or is missing, or nothing is recorded.',
     flags: {
-      '--heads <file>': 'compare with the ends kept here, and keep the new ones: a cut end shows only this way',
+      '--heads <file>':
+        'compare with the chain heads in this file, then store the new ones: only this finds a chain that was cut short',
     },
     examples: ['audit verify', 'audit verify -heads=audit-heads.json'],
     async run({ client, output, exitWith }, options: { heads?: string }) {

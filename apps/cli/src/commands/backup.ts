@@ -10,18 +10,17 @@ const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE
 export const backupCommands: readonly CommandSpec[] = [
   {
     name: 'backup create',
-    help: 'Save all rows as of one moment, while the service runs.',
+    help: 'Save a consistent copy of all rows while the service runs.',
     args: {
       '<service>': 'secrets or workspaces',
-      '<file>':
-        'must not exist yet; or a folder, here or s3://bucket/folder, where it gets a name; - for standard output',
+      '<file>': 'a new file, or a folder, here or s3://bucket/folder, in which it gets a name; - for standard output',
     },
     flags: {
       '--database-url <url>': 'its database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
       '--data <folder>': ofRunning,
       '--seal-key-file <file>': `${key}; the backup notes its fingerprint, never the key`,
       '--keep <number>':
-        'leave this many backups of the service in the folder or bucket, the new one among them; older ones are removed ' +
+        'keep this many backups of the service in the folder or bucket, including the new one; older ones are removed ' +
         'once it is whole',
     },
     examples: [
@@ -39,11 +38,11 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup verify',
-    help: 'Read a backup to its end; with the seal key prove that it is unchanged, and open some of its values.',
+    help: 'Read a whole backup; with the seal key, prove that it is unchanged and decrypt some of its values.',
     args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
     flags: {
       '--seal-key-file <file>': key,
-      '--data <folder>': 'folder of an npm start: the seal key in it',
+      '--data <folder>': 'data folder of npm start, which contains the seal key',
       ...unproven,
     },
     examples: ['backup verify secrets.backup -seal-key-file=secrets.key'],
@@ -54,11 +53,11 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup drill',
-    help: 'Restore a backup into a new database, read all of it again, open some values, and remove that database.',
+    help: 'Restore a backup into a new database, read all of it, decrypt some values, and remove that database.',
     args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
     flags: {
       '--database-url <url>':
-        'a database of the server to make the new one on; it is not touched (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, ' +
+        'a database of the server on which to create the new one; it is not changed (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, ' +
         'or these with _FILE)',
       '--data <folder>': ofRunning,
       '--seal-key-file <file>': key,
@@ -81,10 +80,10 @@ export const backupCommands: readonly CommandSpec[] = [
     args: { '<file>': 'the backup, here or s3://bucket/folder/name.backup' },
     flags: {
       '--database-url <url>':
-        'the empty database; made if it is not there (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
+        'the empty database; created if it does not exist (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
       '--data <folder>':
-        'folder for a new npm start, which does not run yet; put copies of the seal keys there as well',
-      '--seal-key-file <file>': `${key}; without it nothing proves that the backup is unchanged`,
+        'data folder for a new npm start, which is not running yet; put copies of the seal keys there as well',
+      '--seal-key-file <file>': `${key}; without it the backup is not checked for changes`,
       ...unproven,
     },
     examples: [

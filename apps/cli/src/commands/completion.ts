@@ -8,7 +8,7 @@ import { Problem } from '../problem';
 export function completionCommand(commands: () => readonly CommandSpec[], groups: Groups): CommandSpec {
   return {
     name: 'completion',
-    help: 'Print what a shell needs to complete commands and flags.',
+    help: 'Print the shell script that completes commands and flags.',
     args: { '<shell>': shells.join(', ') },
     flags: {},
     examples: ['completion bash', 'completion zsh', 'completion fish'],

@@ -26,7 +26,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'list',
-    help: 'List what lies below a path; names ending in / are folders.',
+    help: 'List the names below a path; folders end in /.',
     args: { '<path>': 'for example auth/userpass/users' },
     flags: {},
     examples: ['list cubbyhole', 'list -format=json sys/policies/acl'],
@@ -36,7 +36,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'scan',
-    help: 'List what lies below a path and its folders.',
+    help: 'List the names below a path and in its folders.',
     args: { '<path>': 'for example cubbyhole' },
     flags: {},
     examples: ['scan cubbyhole'],
@@ -84,8 +84,8 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'unwrap',
-    help: 'Take what a wrapping token holds, which ends the token.',
-    args: { '[token]': 'the wrapping token; - asks for it. The token you call with when it is left out' },
+    help: 'Unwrap the answer that a wrapping token holds; the token ends.',
+    args: { '[token]': 'the wrapping token; - prompts for it. By default the token of the call' },
     flags: field,
     examples: ['unwrap s.wrapping', 'unwrap -field=password -'],
     async run(made, options: { field?: string }, token?: string) {
@@ -96,7 +96,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'path-help',
-    help: 'Tell what a path is and takes.',
+    help: 'Show what a path is for, with its parameters.',
     args: { '<path>': 'for example sys/mounts' },
     flags: {},
     examples: ['path-help sys/policies/acl'],

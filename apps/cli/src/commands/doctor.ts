@@ -14,9 +14,9 @@ interface DoctorFlags {
 export const doctorCommands: readonly CommandSpec[] = [
   {
     name: 'doctor',
-    help: 'Tell what is wrong with this installation, the worst first, and what to do about it. Changes nothing.',
+    help: 'Find the problems of this installation, the worst first, with what to do about each. Changes nothing.',
     flags: {
-      '--data <folder>': 'folder of a running npm start: look at its two databases',
+      '--data <folder>': 'data folder of a running npm start: check its two databases',
     },
     examples: ['doctor', 'doctor -data=data', 'doctor -format=json'],
     more:

@@ -19,24 +19,24 @@ export const vaultImportCommands: readonly CommandSpec[] = [
   {
     name: 'import vault',
     also: ['import openbao'],
-    help: 'Copy namespaces, policies, auth methods, identities and kv secrets from a Vault or OpenBao that runs.',
+    help: 'Copy namespaces, policies, auth methods, identities and kv secrets from a running Vault or OpenBao.',
     flags: {
       '--from <address>': { help: 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE', required: true },
-      '--from-namespace <path>': 'the namespace there to begin with; all below it come along',
-      '--from-ca-cert <file>': 'PEM file of the authority of its certificate',
+      '--from-namespace <path>': 'the namespace there to copy, with all below it',
+      '--from-ca-cert <file>': 'PEM file of the CA that issued its certificate',
       '--dry-run': 'write nothing and read no value; show what would be written',
       '--parallel <number>': { help: 'secrets copied at a time', default: '4' },
       '--rate <number>': {
-        help: 'requests a second to the other server at most; 0: as fast as it goes',
+        help: 'maximum of requests per second to the other server; 0: no limit',
         default: '200',
       },
       '--longest-gap <number>': {
-        help: 'versions gone there that are passed over here, one write each, so that numbers stay',
+        help: 'maximum of removed versions per secret that are recreated as empty ones, so that numbers stay the same',
         default: '1000',
       },
     },
     examples: ['import vault -from=https://vault.example.com:8200 -dry-run'],
-    more: 'Run it again after an interruption, or later for what is new: what is here already stays as it is.',
+    more: 'Run it again after an interruption, or later for new items: existing ones stay as they are.',
     async run(made, flags: ImportFlags) {
       const { settings, env, interruption } = made;
       const { Report }: typeof import('../migration/report') = require('../migration/report');
@@ -86,7 +86,8 @@ export const vaultImportCommands: readonly CommandSpec[] = [
 
 function addressOf(said: string): string {
   const address = said.replace(/\/$/, '');
-  if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${said} is not an address: use https://host:port (--from)`);
+  if (!/^https?:\/\/[^/]+$/.test(address))
+    throw new Problem(`${said} is not an address: use https://host:port (--from)`);
   return address;
 }
 

@@ -4,7 +4,7 @@ import { findVersioned } from './kv-mount';
 import { printOrField, printOrSay } from './print';
 import { count, parsePairs } from './values';
 
-const mount = { '--mount <path>': 'where the engine is; otherwise it is found from the path' } as const;
+const mount = { '--mount <path>': 'mount path of the engine; by default found from the path' } as const;
 const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
 const settings = {
   '--max-versions <number>': 'how many versions to keep',
@@ -27,7 +27,7 @@ interface KvMetadataFlags {
 export const kvMetadataCommands: readonly CommandSpec[] = [
   {
     name: 'kv metadata get',
-    help: 'Show settings, remarks and versions of a secret.',
+    help: 'Show the settings, custom metadata and versions of a secret.',
     args: key,
     flags: { ...mount, '--field <name>': 'print only this field' },
     examples: ['kv metadata get kv/app/db', 'kv metadata get -field=current_version kv/app/db'],
@@ -38,7 +38,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv metadata put',
-    help: 'Set settings and remarks of a secret; remarks left out are removed.',
+    help: 'Set the settings and custom metadata of a secret; metadata left out is removed.',
     args: key,
     flags: { ...mount, ...settings },
     examples: ['kv metadata put -max-versions=5 -custom-metadata=owner=ada kv/app/db'],
@@ -50,12 +50,12 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv metadata patch',
-    help: 'Change some settings and remarks of a secret.',
+    help: 'Change some settings and custom metadata of a secret.',
     args: key,
     flags: {
       ...mount,
       ...settings,
-      '--remove-custom-metadata <name>': { help: 'a remark to remove', repeatable: true },
+      '--remove-custom-metadata <name>': { help: 'a key of the custom metadata to remove', repeatable: true },
     },
     examples: ['kv metadata patch -custom-metadata=owner=bo -remove-custom-metadata=old kv/app/db'],
     async run(made, flags: KvMetadataFlags, path: string) {

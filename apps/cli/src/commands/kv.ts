@@ -7,12 +7,12 @@ import { findKvPath, findVersioned, type KvPath } from './kv-mount';
 import { print, printField, printOrField, printOrSay, saying } from './print';
 import { count, listed, parseValues, valuesHelp } from './values';
 
-const mount = { '--mount <path>': 'where the engine is; otherwise it is found from the path' } as const;
+const mount = { '--mount <path>': 'mount path of the engine; by default found from the path' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
 const cas = { '--cas <version>': 'only if this is the newest version; 0: only if there is none' } as const;
 const versions = {
-  '--versions <numbers>': { help: 'which versions, with commas between', required: true },
+  '--versions <numbers>': { help: 'which versions, separated by commas', required: true },
 } as const;
 
 interface KvFlags {
@@ -56,7 +56,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv put',
-    help: 'Write a secret; where versions are kept, as a new one.',
+    help: 'Write a secret; in an engine with versions, as a new version.',
     args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for an object of JSON' },
     flags: { ...mount, ...field, ...cas },
     examples: ['kv put kv/app/db user=ada', 'kv put -mount=kv -cas=1 app/db user=ada'],
@@ -106,7 +106,7 @@ export const kvCommands: readonly CommandSpec[] = [
     name: 'kv delete',
     help: 'Delete a secret, or versions of it; kv undelete brings versions back.',
     args: key,
-    flags: { ...mount, '--versions <numbers>': 'these versions, with commas between [the newest]' },
+    flags: { ...mount, '--versions <numbers>': 'these versions, separated by commas [the newest]' },
     examples: ['kv delete kv/app/db', 'kv delete -versions=1,2 kv/app/db'],
     async run(made, flags: KvFlags, path: string) {
       const found = flags.versions
@@ -164,7 +164,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv scan',
-    help: 'List secrets, those in folders as well.',
+    help: 'List secrets, including those in folders.',
     args: { '[path]': 'the folder, for example kv/app; with --mount the whole engine when left out' },
     flags: mount,
     examples: ['kv scan kv', 'kv scan -mount=kv app'],
@@ -176,7 +176,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv rollback',
-    help: 'Write what an older version holds as the newest.',
+    help: 'Write an older version again, as the newest.',
     args: key,
     flags: { ...mount, '--version <number>': { help: 'the older version', required: true } },
     examples: ['kv rollback -version=1 kv/app/db'],
@@ -193,7 +193,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv enable-versioning',
-    help: 'Have an engine keep versions from now on.',
+    help: 'Enable versions for an engine.',
     args: { '<mount>': 'where the engine is' },
     flags: {},
     examples: ['kv enable-versioning kv'],
@@ -213,9 +213,9 @@ function relocation(verb: 'move' | 'copy', help: string, flags: CommandSpec['fla
     help,
     args: {
       '<from>': 'the secret or folder, for example kv/app/db or kv/app/',
-      '<to>': 'where it goes, in the same engine',
+      '<to>': 'new path, in the same engine',
     },
-    flags: { ...mount, ...flags, '--overwrite': 'replace secrets that are there' },
+    flags: { ...mount, ...flags, '--overwrite': 'replace existing secrets' },
     examples: [`kv ${verb} kv/app/db kv/app/database`, `kv ${verb} kv/app/ kv/team/app/`],
     async run(made, { mount: engine, overwrite, allVersions }: KvFlags, from: string, to: string) {
       const source = await findVersioned(made, from, engine);

@@ -36,7 +36,10 @@ export const leaseCommands: readonly CommandSpec[] = [
     args: { '<lease-id>': 'the lease id; with --prefix its beginning' },
     flags: {
       '--prefix': 'everything below this path',
-      '--force': { help: 'with --prefix: delete the leases even if the other system cannot revoke them', also: ['--f'] },
+      '--force': {
+        help: 'with --prefix: delete the leases even if the other system cannot revoke them',
+        also: ['--f'],
+      },
       '--sync': 'wait until they are ended',
     },
     examples: ['lease revoke scheduler/creds/ops/6f1c', 'lease revoke -prefix scheduler/creds'],

@@ -58,15 +58,15 @@ const known = ['token', ...Object.keys(methods), 'oidc'];
 export const loginCommands: readonly CommandSpec[] = [
   {
     name: 'login',
-    help: 'Log in and keep the token for the next commands, in a file that only you can read.',
+    help: 'Log in and store the token for the next commands, in a file that only you can read.',
     args: {
       '[values...]':
         'user name (userpass), role id (approle) or role (jwt, oidc, cert, aws), and fields of the login, name=value',
     },
     flags: {
       '--method <method>': { help: known.join(', '), default: 'token' },
-      '--path <mount>': 'where the method is mounted, when not at its own name',
-      '--print-only': { help: 'print the token and keep nothing', also: ['--token-only'] },
+      '--path <mount>': 'mount path of the method, if it is not the name of the method',
+      '--print-only': { help: 'print the token and do not store it', also: ['--token-only'] },
       '--no-store': 'keep nothing',
     },
     examples: [
@@ -100,7 +100,7 @@ export const loginCommands: readonly CommandSpec[] = [
   },
   {
     name: 'logout',
-    help: 'Revoke the kept token and forget it.',
+    help: 'Revoke the stored token and delete it.',
     flags: {},
     examples: ['logout'],
     async run({ client, settings, output }) {

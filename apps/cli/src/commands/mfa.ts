@@ -5,7 +5,7 @@ import { Problem } from '../problem';
 export const mfaCommands: readonly CommandSpec[] = [
   {
     name: 'mfa enrol',
-    help: 'Make a one-time-password secret for yourself and draw its QR code to scan.',
+    help: 'Create a TOTP secret for yourself and draw its QR code to scan.',
     args: { '<method-id>': 'id of the TOTP method; keystead list identity/mfa/method/totp' },
     flags: { '--entity <id>': 'enrol another user (administrators)' },
     examples: ['mfa enrol 3b7e9a50-0c1d-4a55-8a86-2b1f0c6b4c2e'],

@@ -37,19 +37,22 @@ interface MountFlags {
 
 const tuning = (kind: Kind) => ({
   '--description <text>': 'what it is for',
-  '--default-lease-ttl <duration>': 'lifetime of what it gives out, if nothing else is asked for',
-  '--max-lease-ttl <duration>': 'longest lifetime of what it gives out',
+  '--default-lease-ttl <duration>': 'default lifetime of what it issues',
+  '--max-lease-ttl <duration>': 'maximum lifetime of what it issues',
   '--listing-visibility <value>': 'unauth: show it without a token; hidden',
   '--audit-non-hmac-request-keys <name>': {
-    help: 'request field that the audit log shows as it is',
+    help: 'request field that the audit log shows in clear',
     repeatable: true as const,
   },
-  '--audit-non-hmac-response-keys <name>': { help: 'the same of answers', repeatable: true as const },
-  '--passthrough-request-headers <name>': { help: 'request header that it is shown', repeatable: true as const },
+  '--audit-non-hmac-response-keys <name>': {
+    help: 'response field that the audit log shows in clear',
+    repeatable: true as const,
+  },
+  '--passthrough-request-headers <name>': { help: 'request header that it may see', repeatable: true as const },
   '--allowed-response-headers <name>': { help: 'response header that it may set', repeatable: true as const },
   '--options <name=value>': { help: 'option of its type', repeatable: true as const },
   ...(kind.group === 'secrets' ? { '--version <number>': 'kv: 2 keeps versions, 1 does not' } : {}),
-  ...(kind.group === 'auth' ? { '--token-type <type>': 'kind of the tokens it gives out' } : {}),
+  ...(kind.group === 'auth' ? { '--token-type <type>': 'type of the tokens it issues' } : {}),
 });
 
 /** `secrets …` and `auth …`: what is mounted where. */
@@ -103,7 +106,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     },
     {
       name: `${group} disable`,
-      help: `Disable a ${thing}: ends what it gave out, and removes what it holds.`,
+      help: `Disable a ${thing}: revokes what it issued, and removes what it stores.`,
       args: { '<path>': 'where it is' },
       flags: {},
       examples: [`${group} disable team`],
@@ -127,8 +130,8 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     },
     {
       name: `${group} move`,
-      help: `Give a ${thing} another path; what it gave out is ended first.`,
-      args: { '<from>': 'where it is', '<to>': 'where it is to be' },
+      help: `Move a ${thing} to another path; what it issued is revoked first.`,
+      args: { '<from>': 'where it is', '<to>': 'the new path' },
       flags: {},
       examples: [`${group} move team harbour`],
       async run(made, _, from: string, to: string) {

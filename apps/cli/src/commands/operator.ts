@@ -22,14 +22,14 @@ const command = 'keystead operator generate-root';
 export const operatorCommands: readonly CommandSpec[] = [
   {
     name: 'operator generate-root',
-    help: 'Make a new root token with enough shares: begin, ask for them one by one, and show the token.',
+    help: 'Generate a root token from enough key shares: prompts for them one by one and shows the token.',
     flags: {
       '--init': 'only begin, and show the nonce and the one-time password',
-      '--nonce <nonce>': 'give shares for the attempt with this nonce; with --cancel, which one',
-      '--decode <text>': 'turn the encoded token into the token, with the one-time password of its attempt',
-      '--status': 'show how far an attempt is',
+      '--nonce <nonce>': 'the attempt that shares are for; with --cancel, the attempt to cancel',
+      '--decode <text>': 'decode an encoded token, with the one-time password of its attempt',
+      '--status': 'show the progress of an attempt',
       '--cancel': 'cancel an attempt that has no shares yet',
-      '--replace': 'begin instead of an attempt under way: asks for one of the shares first',
+      '--replace': 'replace an attempt under way: prompts for one of the shares first',
       '--pgp-key <file...>': 'encrypt the token to this public key, instead of by a one-time password',
     },
     examples: ['operator generate-root', 'operator generate-root -init', 'operator generate-root -status'],

@@ -8,7 +8,7 @@ const shown = ['name', 'email', 'created-at', 'default-execution-mode', 'externa
 export const organizationCommands: readonly CommandSpec[] = [
   {
     name: 'org list',
-    help: 'List the organizations that you see.',
+    help: 'List the organizations that you can see.',
     flags: {},
     examples: ['org list'],
     async run(made) {
@@ -30,10 +30,10 @@ export const organizationCommands: readonly CommandSpec[] = [
   },
   {
     name: 'org create',
-    help: 'Make an organization.',
+    help: 'Create an organization.',
     args: { '<name>': 'the organization' },
     flags: {
-      '--email <address>': { help: 'where its owners are reached', required: true },
+      '--email <address>': { help: 'email address of its owners', required: true },
       '--execution-mode <mode>': 'where runs of its workspaces take place: remote, local or agent',
       '--session-timeout <minutes>': 'how long sessions may idle',
     },

@@ -11,7 +11,7 @@ interface PkiFlags {
 }
 
 const flags = {
-  '--mount <path>': { help: 'where the engine pki is', also: ['--mount-point'], default: 'pki' },
+  '--mount <path>': { help: 'mount path of the pki engine', also: ['--mount-point'], default: 'pki' },
 } as const;
 const toFiles = {
   ...flags,
@@ -47,7 +47,7 @@ function keep(made: Context, { out }: PkiFlags, answer: ServiceResponse): void {
 export const pkiCommands: readonly CommandSpec[] = [
   {
     name: 'pki issue',
-    help: 'Make a key and a certificate for it by a role.',
+    help: 'Create a key and a certificate with a role.',
     args: {
       '<role>': 'the role that issues',
       '[fields...]': 'name=value: common_name, alt_names, ip_sans, ttl and so on',
@@ -68,7 +68,7 @@ export const pkiCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pki sign',
-    help: 'Have a request for a certificate signed by a role.',
+    help: 'Sign a certificate request (CSR) with a role.',
     args: {
       '<role>': 'the role that signs',
       '<file>': 'the request in PEM; - is standard input',
@@ -95,7 +95,7 @@ export const pkiCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pki list',
-    help: 'List the certificates that are kept, with their names and ends.',
+    help: 'List the stored certificates with their names and expiry.',
     flags,
     examples: ['pki list', 'pki list -mount=team/pki -format=json'],
     async run(made, given: PkiFlags) {

@@ -65,8 +65,8 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy fmt',
-    help: 'Bring the text of a policy into its usual form, in the file itself; the service is not asked.',
-    args: { '<file>': 'the file; - prints what comes from standard input' },
+    help: 'Format the text of a policy in its file; works without the service.',
+    args: { '<file>': 'the file; - formats standard input and prints it' },
     flags: {},
     examples: ['policy fmt readers.hcl'],
     async run({ output, ask }, _, file: string) {
@@ -90,12 +90,12 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy explain',
-    help: 'Tell why a token may or may not do something: which rule decides, which ones lost, what else is in the way.',
+    help: 'Explain why a token may or may not do something: the rule that decides, those that lost, and other obstacles.',
     args: { '<path>': 'the path of the request', '[values...]': 'fields that the request would send, name=value' },
     flags: {
       '--operation <name>': { help: 'what it would do: read, list, create, update, patch, delete', default: 'read' },
-      '--accessor <accessor>': 'the token with this accessor, not yours',
-      '--from <ip>': 'the request would come from this IP address, not yours',
+      '--accessor <accessor>': 'explain for the token with this accessor, not for yours',
+      '--from <ip>': 'explain for this client address, not for yours',
     },
     examples: ['policy explain kv/app/db', 'policy explain -operation=update kv/app/db user=ada'],
     more: 'Exit code 2 when it would be refused.',

@@ -25,14 +25,14 @@ export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey',
     also: ['rekey'],
-    help: 'Walk through new shares: start, collect, show the new ones, verify. Goes on where a rekey stands.',
+    help: 'Replace the key shares step by step: start, collect shares, show the new ones, verify. Continues a rekey under way.',
     flags: {
       '--init': 'only begin, and show the nonce',
       '--nonce <nonce>': 'give shares for the rekey with this nonce',
-      '--status': 'show how far a rekey is',
-      '--cancel': 'forget a rekey; the current shares stay valid',
+      '--status': 'show the progress of a rekey',
+      '--cancel': 'cancel a rekey; the current shares stay valid',
       '--shares <n>': { help: 'number of new shares', also: ['--key-shares'], default: '5' },
-      '--threshold <n>': { help: 'new shares that act together', also: ['--key-threshold'], default: '3' },
+      '--threshold <n>': { help: 'number of new shares needed together', also: ['--key-threshold'], default: '3' },
       '--no-verify': 'rotate without proof that the new shares were written down',
       '--backup': 'keep the encrypted shares in the service (with --pgp-key)',
       '--pgp-key <file...>': {
@@ -64,7 +64,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey status',
     also: ['rekey status'],
-    help: 'Show how far a rekey is.',
+    help: 'Show the progress of a rekey.',
     flags: {},
     examples: ['operator rekey status'],
     run: showStatus,
@@ -72,7 +72,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey check',
     also: ['rekey check'],
-    help: 'Ask for one share and tell whether it is still right; nothing is used up. Exit code 2 when it is not.',
+    help: 'Prompt for one share and say whether it is still valid; nothing is used up. Exit code 2 when it is not.',
     flags: {},
     examples: ['operator rekey check'],
     async run({ client, ask, output, exitWith }) {
@@ -88,7 +88,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey cancel',
     also: ['rekey cancel'],
-    help: 'Forget a rekey; the current shares stay valid.',
+    help: 'Cancel a rekey; the current shares stay valid.',
     flags: {},
     examples: ['operator rekey cancel'],
     run: cancel,

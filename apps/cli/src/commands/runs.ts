@@ -22,7 +22,7 @@ interface RunFlags extends ServiceFlags {
 }
 
 const one = { '<run>': 'its id, run-…' } as const;
-const comment = { '--comment <text>': 'what is noted with it' } as const;
+const comment = { '--comment <text>': 'a comment' } as const;
 const shown = ['status', 'status-reason', 'message', 'created-at', 'source', 'plan-only', 'is-destroy', 'auto-apply'];
 /** A run that nothing more comes of by itself. */
 const ended =
@@ -35,18 +35,18 @@ const WINDOW = 65_536;
 export const runCommands: readonly CommandSpec[] = [
   {
     name: 'run create',
-    help: 'Start a run on the newest configuration of a workspace, or on one that comes along.',
+    help: 'Start a run on the newest configuration of a workspace, or on one that you upload with it.',
     flags: {
       ...workspaceFlags,
       '--message <text>': 'why',
       '--configuration <file>': 'a gzip tar of the configuration to work on',
       '--plan-only': 'plan and change nothing',
       '--destroy': 'plan to destroy everything',
-      '--refresh-only': 'bring the state up to date and change nothing',
-      '--auto-apply': 'apply the plan without being asked',
+      '--refresh-only': 'refresh the state and change nothing else',
+      '--auto-apply': 'apply the plan without asking',
       '--target <address>': { help: 'only this resource', repeatable: true },
       '--replace-address <address>': { help: 'replace this resource', repeatable: true },
-      '--follow': 'print the logs until the run ends or waits to be confirmed',
+      '--follow': 'print the logs until the run ends or waits for confirmation',
     },
     examples: ['run create -organization=harbour -workspace=web -message=release -follow', 'run create -plan-only'],
     async run(made, flags: RunFlags) {
@@ -112,7 +112,7 @@ export const runCommands: readonly CommandSpec[] = [
     name: 'run logs',
     help: 'Print the logs of a run: of its plan, and of its apply.',
     args: one,
-    flags: { '--follow': 'go on until the run ends or waits to be confirmed; exit code 2 when it failed' },
+    flags: { '--follow': 'follow until the run ends or waits for confirmation; exit code 2 when it failed' },
     examples: ['run logs run-6fJqZ1aTn8bC2d3E', 'run logs -follow run-6fJqZ1aTn8bC2d3E'],
     async run(made, flags: RunFlags, id: string) {
       const service = findService(made);

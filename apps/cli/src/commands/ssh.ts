@@ -23,12 +23,12 @@ export const sshCommands: readonly CommandSpec[] = [
     args: { '<destination>': 'the host, or user@host', '[command...]': 'what to run there' },
     flags: {
       '--role <name>': { help: 'the role that signs', required: true },
-      '--mount <path>': { help: 'where the engine ssh is', also: ['--mount-point'], default: 'ssh' },
+      '--mount <path>': { help: 'mount path of the ssh engine', also: ['--mount-point'], default: 'ssh' },
       '--principals <names>':
-        'names that the certificate is for; otherwise the user of the destination, or that of the role',
-      '--ttl <duration>': 'how long the certificate is valid; otherwise as the role says',
+        'names that the certificate is for; by default the user of the destination, or that of the role',
+      '--ttl <duration>': 'lifetime of the certificate; by default that of the role',
       '--key <file>': {
-        help: 'sign this key, whose public half is in file.pub, in place of one that is made and removed again',
+        help: 'sign this key, whose public half is in file.pub, instead of a temporary one',
         also: ['--private-key-path'],
       },
       '--port <port>': 'port of the host',

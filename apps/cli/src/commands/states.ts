@@ -51,7 +51,7 @@ export const stateCommands: readonly CommandSpec[] = [
   {
     name: 'state show',
     help: 'Show a version of a state, without its content.',
-    args: { '[id]': 'the version [the one the workspace is at]' },
+    args: { '[id]': 'the version [the current one]' },
     flags: workspaceFlags,
     examples: ['state show -organization=harbour -workspace=web', 'state show sv-6fJqZ1aTn8bC2d3E'],
     async run(made, flags: StateFlags, id?: string) {
@@ -61,8 +61,8 @@ export const stateCommands: readonly CommandSpec[] = [
   },
   {
     name: 'state pull',
-    help: 'Print a state as it is.',
-    args: { '[id]': 'the version [the one the workspace is at]' },
+    help: 'Print a state unchanged.',
+    args: { '[id]': 'the version [the current one]' },
     flags: workspaceFlags,
     examples: ['state pull -organization=harbour -workspace=web'],
     async run(made, flags: StateFlags, id?: string) {
@@ -78,7 +78,7 @@ export const stateCommands: readonly CommandSpec[] = [
     name: 'state push',
     help: 'Write a state as a new version, under the lock of the workspace.',
     args: { '<file>': 'the state; - for standard input' },
-    flags: { ...workspaceFlags, '--force': { help: 'also if it is not newer than the one there', also: ['--f'] } },
+    flags: { ...workspaceFlags, '--force': { help: 'even if it is not newer than the current one', also: ['--f'] } },
     examples: ['state push -organization=harbour -workspace=web terraform.tfstate'],
     async run(made, flags: StateFlags, file: string) {
       const bytes = file === '-' ? Buffer.from(await made.ask.all()) : readFileSync(file);

@@ -38,11 +38,11 @@ export const systemCommands: readonly CommandSpec[] = [
   {
     name: 'operator init',
     also: ['init'],
-    help: 'Make keys, key shares and the root token of a new service; they are shown once.',
+    help: 'Initialise a new service: creates keys, key shares and the root token, which are shown once.',
     flags: {
       '--shares <n>': { help: 'number of key shares', also: ['--key-shares', '--recovery-shares'], default: '5' },
       '--threshold <n>': {
-        help: 'shares that act together',
+        help: 'number of shares needed together',
         also: ['--key-threshold', '--recovery-threshold'],
         default: '3',
       },
@@ -50,7 +50,7 @@ export const systemCommands: readonly CommandSpec[] = [
         help: 'encrypt each share to one of these public keys, in this order',
         also: ['--pgp-keys', '--recovery-pgp-keys'],
       },
-      '--status': 'only tell whether it is initialised: exit code 2 when it is not',
+      '--status': 'only check whether it is initialised: exit code 2 when it is not',
     },
     examples: ['operator init', 'operator init -key-shares=3 -key-threshold=2 -format=json'],
     async run({ client, output, exitWith }, options: InitFlags) {
@@ -83,8 +83,8 @@ export const systemCommands: readonly CommandSpec[] = [
   {
     name: 'operator unseal',
     also: ['unseal'],
-    help: 'Give key shares, one after the other, until the service is unsealed. Shares are never arguments.',
-    flags: { '--reset': 'forget the shares given so far', '--once': 'give one share only' },
+    help: 'Enter key shares, one by one, until the service is unsealed. Shares are never arguments.',
+    flags: { '--reset': 'discard the shares entered so far', '--once': 'enter only one share' },
     examples: ['operator unseal', 'operator unseal -once', 'operator unseal -reset'],
     async run(made, options: { reset?: boolean; once?: boolean }) {
       if (options.reset) {
@@ -110,7 +110,7 @@ export const systemCommands: readonly CommandSpec[] = [
   },
   {
     name: 'operator rotate',
-    help: 'Seal values under a new key from now on; stored ones are resealed in the background.',
+    help: 'Encrypt values with a new key from now on; stored ones are encrypted again in the background.',
     flags: {},
     examples: ['operator rotate'],
     async run(made) {
@@ -120,7 +120,7 @@ export const systemCommands: readonly CommandSpec[] = [
   },
   {
     name: 'operator key-status',
-    help: 'Show the key that values are sealed under.',
+    help: 'Show the key that encrypts values.',
     flags: {},
     examples: ['operator key-status'],
     async run(made) {

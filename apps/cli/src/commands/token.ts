@@ -39,12 +39,12 @@ const field = { '--field <name>': 'print only this field' } as const;
 export const tokenCommands: readonly CommandSpec[] = [
   {
     name: 'token create',
-    help: 'Make a child of your token; it can do no more than you can.',
+    help: 'Create a child of your token; it can do no more than you can.',
     flags: {
-      '--policy <name...>': 'policies of the new token; yours when not given',
+      '--policy <name...>': 'policies of the new token [yours]',
       '--ttl <duration>': 'lifetime, for example 30m',
       '--explicit-max-ttl <duration>': 'lifetime that no renewal exceeds',
-      '--period <duration>': 'renewable for ever, each time for this long',
+      '--period <duration>': 'make the token periodic: every renewal gives this lifetime',
       '--uses <n>': { help: 'how often it may be used', also: ['--use-limit'] },
       '--display-name <text>': 'name in logs and lists',
       '--metadata <name=value>': { help: 'a remark', repeatable: true },
@@ -100,7 +100,7 @@ export const tokenCommands: readonly CommandSpec[] = [
     args: which,
     flags: {
       ...accessor,
-      '--increment <duration>': { help: 'how long from now; the service may give less', also: ['--i'] },
+      '--increment <duration>': { help: 'how long from now; the service may grant less', also: ['--i'] },
     },
     examples: ['token renew -increment=1h', 'token renew -accessor 8eWqE3c0'],
     async run(made, flags: OneFlags, given?: string) {
@@ -116,12 +116,12 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token revoke',
-    help: 'End a token with everything it made.',
+    help: 'Revoke a token with everything it created.',
     args: which,
     flags: {
       ...accessor,
       '--self': 'your own token',
-      '--mode <mode>': 'orphan: leave what it made alive',
+      '--mode <mode>': 'orphan: keep its children',
     },
     examples: ['token revoke -self', 'token revoke -accessor 8eWqE3c0', 'token revoke -mode=orphan -'],
     async run(made, flags: OneFlags, given?: string) {
@@ -143,8 +143,8 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token capabilities',
-    help: 'Show what a token may do at paths.',
-    args: { '<paths...>': 'for example sys/mounts; - before them asks for another token' },
+    help: 'Show the capabilities of a token on paths.',
+    args: { '<paths...>': 'for example sys/mounts; - before them prompts for another token' },
     flags: accessor,
     examples: [
       'token capabilities kv/app/db',
@@ -172,7 +172,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'print token',
-    help: 'Print the token that commands call with.',
+    help: 'Print the token that commands use.',
     flags: {},
     examples: ['print token'],
     run({ settings, output }) {

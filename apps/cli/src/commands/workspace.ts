@@ -32,8 +32,8 @@ export const workspaceCommands: readonly CommandSpec[] = [
     help: 'List the workspaces of an organization.',
     flags: {
       ...organizationFlag,
-      '--search <text>': 'whose name contains this',
-      '--tags <names>': 'that have all these tags, with commas between',
+      '--search <text>': 'only those whose name contains this',
+      '--tags <names>': 'only those with all these tags, separated by commas',
     },
     examples: ['ws list -organization=harbour', 'ws list -search=web -tags=prod'],
     async run(made, flags: WorkspaceFlags) {
@@ -67,16 +67,16 @@ export const workspaceCommands: readonly CommandSpec[] = [
   },
   {
     name: 'ws create',
-    help: 'Make a workspace.',
+    help: 'Create a workspace.',
     args: { '<name>': 'the workspace' },
     flags: {
       ...organizationFlag,
       '--description <text>': 'what it is for',
       '--execution-mode <mode>': 'where its runs take place: remote, local or agent',
-      '--working-directory <path>': 'where in the configuration runs begin',
+      '--working-directory <path>': 'folder of the configuration in which runs work',
       '--tool-version <version>': { help: 'version of the tool that runs use', also: ['--terraform-version'] },
       '--project <id>': 'the project it belongs to',
-      '--auto-apply': 'apply plans without being asked',
+      '--auto-apply': 'apply plans without asking',
     },
     examples: ['ws create -organization=harbour -execution-mode=local web'],
     async run(made, flags: WorkspaceFlags, name: string) {
@@ -102,7 +102,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
     args: named,
     flags: {
       ...organizationFlag,
-      '--force': { help: 'also while it manages resources, which stay where they are', also: ['--f'] },
+      '--force': { help: 'even if it manages resources, which stay in place', also: ['--f'] },
     },
     examples: ['ws delete -organization=harbour web'],
     async run(made, flags: WorkspaceFlags, name: string) {
@@ -116,7 +116,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
   {
     name: 'ws lock',
     also: ['state lock'],
-    help: 'Take the lock of a workspace: no one else can write its state.',
+    help: 'Lock a workspace: no one else can write its state.',
     args: named,
     flags: { ...organizationFlag, '--reason <text>': 'shown to others' },
     examples: ['ws lock -organization=harbour -reason=maintenance web'],
@@ -130,7 +130,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
   {
     name: 'ws unlock',
     also: ['state unlock'],
-    help: 'Give the lock of a workspace back.',
+    help: 'Unlock a workspace.',
     args: named,
     flags: { ...organizationFlag, '--force': { help: "also another user's lock", also: ['--f'] } },
     examples: ['ws unlock -organization=harbour web'],

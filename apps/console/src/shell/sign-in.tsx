@@ -149,7 +149,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
               label="Role"
               value={proof.role}
               onChange={set('role')}
-              hint="Empty takes the usual one. You sign in at the provider and come back here."
+              hint="Leave empty for the default role. You sign in at the provider and come back here."
             />
           ) : (
             <>

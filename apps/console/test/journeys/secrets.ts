@@ -263,9 +263,9 @@ describe('the console of the secrets service', () => {
       await soon(async () => expect(await page.getByLabel('name', { exact: true }).inputValue()).toBe('crane'));
       await page.getByRole('link', { name: 'Leases that were issued here' }).click();
       await page.getByRole('heading', { name: 'Leases', level: 1 }).waitFor();
-      await page.getByLabel('Choose all that are shown').check();
+      await page.getByLabel('Select all shown').check();
       await button(page, 'Revoke 2 leases').waitFor();
-      await page.getByLabel('Choose all that are shown').uncheck();
+      await page.getByLabel('Select all shown').uncheck();
       await page
         .getByRole('link', { name: /^token …/ })
         .first()

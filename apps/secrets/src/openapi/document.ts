@@ -253,7 +253,7 @@ function listParameter(required: boolean): JsonSchema {
 
 const scanParameter: JsonSchema = {
   name: 'scan',
-  description: 'Return everything that lies below, however deep, if `true`',
+  description: 'Return everything below, at any depth, if `true`',
   in: 'query',
   schema: { type: 'string' },
 };

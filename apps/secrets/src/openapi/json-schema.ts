@@ -64,7 +64,7 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   MfaRequirement: {
     type: 'object',
     nullable: true,
-    description: 'What a login still needs, enforcement by enforcement.',
+    description: 'The factors that a login still needs, by enforcement.',
     properties: {
       mfa_request_id: { type: 'string' },
       mfa_constraints: { $ref: '#/components/schemas/MfaConstraints' },

@@ -16,14 +16,14 @@ const invalidType = (value: string) => `invalid 'token_type' value ${JSON.string
 
 /** What the token of a login will be, as the roles or users of every auth method say. Spec: Cloud-identity auth role (Token parameters). */
 export const tokenFields = recordFields({
-  token_ttl: [duration().describe('Initial lifetime of tokens; looked at again on renewal.'), 0],
-  token_max_ttl: [duration().describe('Longest lifetime renewals can reach; looked at again on renewal.'), 0],
-  token_explicit_max_ttl: [duration().describe('Hard cap written into the token.'), 0],
-  token_period: [duration().describe('Makes tokens periodic: every renewal gives this lifetime.'), 0],
+  token_ttl: [duration().describe('Initial lifetime of tokens; applied again at renewals.'), 0],
+  token_max_ttl: [duration().describe('Maximum lifetime including renewals; applied again at renewals.'), 0],
+  token_explicit_max_ttl: [duration().describe('Absolute maximum lifetime, stored in the token.'), 0],
+  token_period: [duration().describe('Make tokens periodic: every renewal gives this lifetime.'), 0],
   token_policies: [anyCase(commaList()).describe('Policies of the tokens.'), []],
   token_bound_cidrs: [commaList().describe('Addresses that may log in and use the token.'), []],
-  token_no_default_policy: [bool().describe('Leaves out the default policy.'), false],
-  token_num_uses: [int().describe('Uses of a token; 0 is unlimited.'), 0],
+  token_no_default_policy: [bool().describe('Leave out the default policy.'), false],
+  token_num_uses: [int().describe('Number of uses of a token; 0 is unlimited.'), 0],
   token_type: [oneOf(tokenTypes, invalidType).describe('service, batch, or default (as the mount says).'), 'default'],
   token_strictly_bind_ip: [bool().describe('Only the address that logged in may use the token.'), false],
 });

@@ -59,7 +59,7 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
   });
   new Gauge({
     name: 'secrets_hears_changes',
-    help: '1 while this node is sure to hear what others change; otherwise it answers nothing from memory.',
+    help: '1 while this node reliably receives change notices; otherwise it answers nothing from its cache.',
     registers: [registry],
     collect() {
       this.set(storage.changes.fresh ? 1 : 0);
@@ -67,7 +67,7 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
   });
   new Gauge({
     name: 'standby_lag_seconds',
-    help: 'How far the standby is behind that this node reads from; 0 where it reads from none.',
+    help: 'How far the standby that this node reads from is behind; 0 if it reads from none.',
     registers: [registry],
     collect() {
       this.set((storage.standbyLag?.ms ?? 0) / 1000);
@@ -76,7 +76,7 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
   const receivers = () => audit.devices.list().filter(({ backlog }) => backlog);
   new Gauge({
     name: 'secrets_audit_receiver_away',
-    help: '1 while the receiver of an audit device takes nothing.',
+    help: '1 while the receiver of an audit device accepts nothing.',
     labelNames: ['device'],
     registers: [registry],
     collect() {
@@ -96,7 +96,7 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
   });
   new Counter({
     name: 'secrets_audit_dropped_lines_total',
-    help: 'Lines that the receiver of an audit device will never have.',
+    help: 'Lines that the receiver of an audit device will never get.',
     labelNames: ['device'],
     registers: [registry],
     collect() {
@@ -106,7 +106,7 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
   });
   new Counter({
     name: 'secrets_audit_failures_total',
-    help: 'Lines that an audit device did not take.',
+    help: 'Lines that an audit device did not accept.',
     registers: [registry],
     collect() {
       this.reset();

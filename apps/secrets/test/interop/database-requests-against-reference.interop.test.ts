@@ -134,7 +134,8 @@ const differences: readonly Difference[] = [
   },
   {
     why: 'a connection has an address and a user, also where it is not verified',
-    fits: (ours, theirs) => theirs.status < 300 && /^connection_url (or username must|is not an address)/.test(text(ours)),
+    fits: (ours, theirs) =>
+      theirs.status < 300 && /^connection_url (or username must|is not an address)/.test(text(ours)),
   },
   {
     why: 'an empty kind of password is none',

@@ -22,7 +22,7 @@ export function openapiResource(described: readonly Resource[]): Resource {
     return document;
   };
   const show = raw('GET')('/openapi.json', {
-    summary: 'Describe this interface as an OpenAPI document.',
+    summary: 'Show the OpenAPI document of this API.',
     answers: {
       200: { description: 'The document.', type: 'application/json', schema: { type: 'object' } },
       304: { description: 'The document is still the one that If-None-Match names.' },

@@ -25,7 +25,7 @@ const alsoCalled = {
 const Variables = z.object({
   AGENT_ADDRESS: z
     .url({ protocol: /^https?$/ })
-    .describe('Where the service is, such as https://workspaces.example.com. Also as TFC_ADDRESS.'),
+    .describe('Address of the service, such as https://workspaces.example.com. Also as TFC_ADDRESS.'),
   AGENT_TOKEN: z
     .string()
     .min(1)
@@ -40,7 +40,7 @@ const Variables = z.object({
           .replace(/[^\w .:@-]/g, '-')
           .slice(0, 255) || 'agent',
     )
-    .describe('What people see it as; the name of the machine unless set. Also as TFC_AGENT_NAME.'),
+    .describe('Name shown to people; the name of the machine unless set. Also as TFC_AGENT_NAME.'),
   AGENT_SERVER_NAME: z
     .string()
     .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name')
@@ -49,9 +49,7 @@ const Variables = z.object({
   AGENT_CA_FILE: z
     .string()
     .optional()
-    .describe(
-      'PEM certificates: that of the service must be one of them or signed by one, even if others are trusted.',
-    ),
+    .describe('CA certificates (PEM) that must have issued the service’s certificate; replaces the system’s CAs.'),
   AGENT_REQUEST_FORWARDING: z
     .string()
     .default('false')

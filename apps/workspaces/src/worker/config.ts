@@ -21,18 +21,18 @@ const list = z.string().default('').transform(entriesOf);
 const mebibyte = 1024 * 1024;
 const Variables = z.object({
   WORKSPACES_WORKER_BINARY: list.describe(
-    'Binaries of the tool, with commas between; a run gets the one of its version. Unless set: terraform or tofu of PATH.',
+    'Binaries of the tool, separated by commas; a run gets the one of its version. Unless set: terraform or tofu of PATH.',
   ),
   WORKSPACES_WORKER_VERSIONS: list.describe(
-    'Versions of the tool to fetch and keep, with commas between: 1.11.4, tofu 1.10.0. Needs WORKSPACES_WORKER_RELEASE_KEYS_FILE.',
+    'Versions of the tool to download, separated by commas: 1.11.4, tofu 1.10.0. Needs WORKSPACES_WORKER_RELEASE_KEYS_FILE.',
   ),
   WORKSPACES_WORKER_OPA: list.describe(
-    'Programs of OPA that judge plans by policies, with commas between; a set gets the one of its version. Unless set: opa of PATH.',
+    'OPA binaries that evaluate policies, separated by commas; a set gets the one of its version. Unless set: opa of PATH.',
   ),
   WORKSPACES_WORKER_RELEASE_KEYS_FILE: z
     .string()
     .optional()
-    .describe('OpenPGP keys, armored: what none of them has signed is not run.'),
+    .describe('OpenPGP keys, armored: only releases signed by one of them are run.'),
   WORKSPACES_WORKER_TERRAFORM_RELEASES: webAddress
     .default('https://releases.hashicorp.com/terraform')
     .describe('Where releases of Terraform are: a folder for each version, as the vendor has them.'),
@@ -44,29 +44,25 @@ const Variables = z.object({
     .describe('Where the releases of OpenTofu are listed, to refresh the catalogue.'),
   WORKSPACES_WORKER_RELEASE_NETWORKS: addressBlocks
     .optional()
-    .describe(
-      'Private addresses or CIDR blocks in which a mirror of releases may be; public ones may be called anyway.',
-    ),
+    .describe('Private addresses or CIDR blocks in which a mirror of releases may be, in addition to public ones.'),
   WORKSPACES_WORKER_TOOLS: z
     .string()
     .default(path.join(tmpdir(), `keystead-tools-${process.getuid?.() ?? 0}`))
-    .describe('Folder in which fetched versions are kept. Workers of one machine may share it.'),
+    .describe('Folder for downloaded versions. Workers of one machine may share it.'),
   WORKSPACES_WORKER_JOBS: wholeNumber(1, 64)
     .default(Math.max(1, Math.min(4, availableParallelism())))
-    .describe('Plans and applies at a time.'),
+    .describe('Number of plans and applies at a time.'),
   WORKSPACES_WORKER_SCRATCH: z
     .string()
     .default(path.join(tmpdir(), `keystead-worker-${process.getuid?.() ?? 0}`))
-    .describe('Folder below which each run has its own while it lasts. Workers of one machine may share it.'),
+    .describe('Folder for the temporary folders of runs. Workers of one machine may share it.'),
   WORKSPACES_WORKER_FIRST_UID: wholeNumber(1000, 2_000_000_000)
     .default(70_000)
-    .describe(
-      'First of 64 user ids that runs are given, one each, when the worker is root. Use them for nothing else.',
-    ),
+    .describe('First of 64 user ids for runs, one each, when the worker is root. Use them for nothing else.'),
   WORKSPACES_WORKER_TRUST: z
     .enum(['nobody', 'same-user'])
     .default('nobody')
-    .describe('same-user: where runs cannot be kept apart they run as the worker itself, with all it can reach.'),
+    .describe('same-user: if runs cannot be isolated, they run as the worker itself, with everything it can reach.'),
   WORKSPACES_WORKER_NETWORK: z
     .enum(['host', 'none'])
     .default('host')
@@ -74,17 +70,17 @@ const Variables = z.object({
   WORKSPACES_WORKER_CLOSED: list
     .refine((places) => places.every((place) => closedPlace.test(place)), 'must be host:port or the path of a socket')
     .describe(
-      'What is closed to runs besides addresses of clouds and, of a worker, its database and the service where others do not reach it there: host:port or the path of a socket, with commas between.',
+      'Further places that are closed to runs, in addition to cloud metadata, the worker’s database and internal ports of the service: host:port or the path of a socket, separated by commas.',
     ),
   WORKSPACES_WORKER_SHOW: list.describe(
-    'Further paths that all users of the machine may read, and runs as well, separated by commas.',
+    'Further paths that runs may read, separated by commas; all users of the machine must be able to read them.',
   ),
   WORKSPACES_WORKER_TOOL_CONFIG_FILE: z
     .string()
     .optional()
     .describe('Configuration file of the tool for all runs, such as a mirror of providers.'),
   WORKSPACES_WORKER_PASS: list.describe(
-    'Names of variables of the worker that runs are given, with commas between, such as HTTPS_PROXY.',
+    'Environment variables of the worker to pass to runs, separated by commas, such as HTTPS_PROXY.',
   ),
   WORKSPACES_WORKER_LOG_LIMIT_MIB: wholeNumber(1, 1024).default(64).describe('Largest log of a plan or an apply.'),
   WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB: wholeNumber(1, 16_384)
@@ -93,10 +89,10 @@ const Variables = z.object({
   WORKSPACES_WORKER_FILE_LIMIT_MIB: wholeNumber(16, 1_048_576).default(8192).describe('Largest file a run may write.'),
   WORKSPACES_WORKER_DISK_LIMIT_MIB: wholeNumber(64, 16_777_216)
     .default(16_384)
-    .describe('What a run may have on disk. It is looked at every few seconds, so a fast one is over it for a moment.'),
+    .describe('Disk space of one run. Checked every few seconds, so a fast run may exceed it for a moment.'),
   WORKSPACES_WORKER_MEMORY_MIB: wholeNumber(128, 16_777_216)
     .default(4096)
-    .describe('Memory of one run, where the worker may make control groups; elsewhere of each of its processes.'),
+    .describe('Memory of one run if the worker may create control groups; otherwise of each of its processes.'),
   WORKSPACES_WORKER_CPUS: z.coerce
     .number()
     .min(0.1)
@@ -104,19 +100,19 @@ const Variables = z.object({
     .optional()
     .describe('Processors of one run, as in 1.5. Needs control groups. Unless set: as many as there are.'),
   WORKSPACES_WORKER_PROCESSES: wholeNumber(50, 1_000_000).default(2000).describe('Processes and threads of one run.'),
-  WORKSPACES_WORKER_OPEN_FILES: wholeNumber(64, 1_048_576).default(8192).describe('Open files of a process of a run.'),
+  WORKSPACES_WORKER_OPEN_FILES: wholeNumber(64, 1_048_576).default(8192).describe('Open files per process of a run.'),
   WORKSPACES_WORKER_FETCH_SECONDS: wholeNumber(1, 3600)
     .default(300)
     .describe('How long fetching a commit of a repository may take.'),
   WORKSPACES_WORKER_DRAIN_SECONDS: wholeNumber(0, 86_400)
     .default(20)
-    .describe('How long runs may go on when the worker is stopped; then they are interrupted.'),
+    .describe('How long runs may continue when the worker is stopped; then they are interrupted.'),
   WORKSPACES_WORKER_GRACE_SECONDS: wholeNumber(1, 3600)
     .default(20)
     .describe('How long an interrupted run may take to end by itself before it is killed.'),
   WORKSPACES_WORKER_LEASE_SECONDS: wholeNumber(5, 3600)
     .default(60)
-    .describe('After this long without a sign of life a worker is given up, and its jobs go to others.'),
+    .describe('After this long without a sign of life a worker counts as dead, and its jobs go to others.'),
 });
 
 const secretFile = /^(WORKSPACES_(?!WORKER_|TLS_CERT_).*|AGENT_TOKEN)_FILE$/;

@@ -27,7 +27,7 @@ export interface paths {
     };
   };
   "/api/v2/account/login-codes": {
-    /** Make the code that the tool exchanges for a token of the caller. */
+    /** Create the code that the tool exchanges for a token of the caller. */
     post: {
       requestBody: {
         content: {
@@ -59,7 +59,7 @@ export interface paths {
     };
   };
   "/api/v2/account/password": {
-    /** Change the own password; all other sessions end. */
+    /** Change the caller’s password; all other sessions end. */
     patch: {
       requestBody: {
         content: {
@@ -111,7 +111,7 @@ export interface paths {
         };
       };
     };
-    /** Begin a second factor: the secret for an authenticator, and recovery codes, shown this once. */
+    /** Begin to set up a second factor: returns the secret for an authenticator, and recovery codes, only once. */
     post: {
       requestBody: {
         content: {
@@ -191,7 +191,7 @@ export interface paths {
     };
   };
   "/api/v2/account/update": {
-    /** Change the own name, or ask for another address: it counts once the link that is mailed to it was opened, with the password. */
+    /** Change the caller’s name, or request another address, which is confirmed by opening the link mailed to it with the password. */
     patch: {
       requestBody: {
         content: {
@@ -347,7 +347,7 @@ export interface paths {
         };
       };
     };
-    /** Remove the data retention policy of the installation; what is above it decides again. */
+    /** Remove the data retention policy of the installation; the inherited one applies again. */
     delete: {
       responses: {
         204: {
@@ -384,7 +384,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now of the installation. Only for callers who may change them. */
+    /** Show what the policies in force would delete now from the installation. Only for callers who may change them. */
     get: {
       parameters: {
         query?: {
@@ -426,7 +426,7 @@ export interface paths {
         };
       };
     };
-    /** Change settings of the installation; what is left out keeps its value. */
+    /** Change settings of the installation; fields left out keep their values. */
     patch: {
       requestBody: {
         content: {
@@ -709,7 +709,7 @@ export interface paths {
         };
       };
     };
-    /** Change what only site administrators may change of an organization. */
+    /** Change the settings of an organization that only site administrators may change. */
     patch: {
       parameters: {
         query?: {
@@ -931,7 +931,7 @@ export interface paths {
         };
       };
     };
-    /** Change how people sign in by SAML; what is left out stays. Switched off, sessions of those who came end. */
+    /** Change how people sign in by SAML; fields left out keep their values. Switched off, sessions of those who came end. */
     patch: {
       requestBody: {
         content: {
@@ -978,7 +978,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/saml-settings/actions/revoke-old-certificate": {
-    /** Take away the certificate of the provider that was there before the present one. */
+    /** Remove the previous certificate of the provider. */
     post: {
       responses: {
         200: {
@@ -1023,7 +1023,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/scim-settings": {
-    /** Show whether a directory keeps people and groups by SCIM. */
+    /** Show whether a directory manages people and groups by SCIM. */
     get: {
       parameters: {
         query?: {
@@ -1050,7 +1050,7 @@ export interface paths {
         };
       };
     };
-    /** Let a directory keep people and groups, or make it pause; what is left out stays. */
+    /** Let a directory manage people and groups, or pause it; fields left out keep their values. */
     patch: {
       requestBody: {
         content: {
@@ -1108,7 +1108,7 @@ export interface paths {
         };
       };
     };
-    /** Make a token for a directory. Its text is in this answer only. */
+    /** Create a token for a directory. Only this answer has its text. */
     post: {
       requestBody: {
         content: {
@@ -1163,7 +1163,7 @@ export interface paths {
         };
       };
     };
-    /** End a token of a directory, at once and everywhere. */
+    /** Revoke a token of a directory, at once and everywhere. */
     delete: {
       parameters: {
         path: {
@@ -1381,7 +1381,7 @@ export interface paths {
         };
       };
     };
-    /** Take a link away, and out of the team whom it gave. */
+    /** Remove a link, and from the team the members that it added. */
     delete: {
       parameters: {
         path: {
@@ -1393,7 +1393,7 @@ export interface paths {
         };
       };
     };
-    /** Let a link rest, so that the team keeps whom it has, or go on. */
+    /** Pause a link, so that the team keeps its members, or resume it. */
     patch: {
       parameters: {
         path: {
@@ -1619,7 +1619,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/confirm_email": {
-    /** Give a person the address that they asked for, without the mail that proves it. The body names it. */
+    /** Confirm the new address of a person without the mail that proves it. The body names the address. */
     post: {
       parameters: {
         path: {
@@ -1699,7 +1699,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/reset_password": {
-    /** Make a link with which the person sets a new password. */
+    /** Create a link with which the person sets a new password. */
     post: {
       parameters: {
         path: {
@@ -1883,7 +1883,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an agent pool that nothing uses. */
+    /** Delete an agent pool; refused while something uses it. */
     delete: {
       parameters: {
         path: {
@@ -1895,7 +1895,7 @@ export interface paths {
         };
       };
     };
-    /** Update an agent pool; what is left out keeps its value. */
+    /** Update an agent pool; fields left out keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -2020,7 +2020,7 @@ export interface paths {
         };
       };
     };
-    /** Create a token for the agents of a pool. It is good for nothing else. */
+    /** Create a token for the agents of a pool. It works for nothing else. */
     post: {
       parameters: {
         path: {
@@ -2078,7 +2078,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an agent that is over. */
+    /** Delete an agent that has exited. */
     delete: {
       parameters: {
         path: {
@@ -2117,7 +2117,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/content/errored-state": {
-    /** Follow to the state that an apply left and could not save. By a link that holds its own secret. */
+    /** Redirect to the state that an apply left and could not save. By a signed link. */
     get: {
       parameters: {
         query?: {
@@ -2138,7 +2138,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/errored-state": {
-    /** Follow to the state that an apply left and could not save. */
+    /** Redirect to the state that an apply left and could not save. */
     get: {
       parameters: {
         path: {
@@ -2170,7 +2170,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/logs/{expires}/{signature}": {
-    /** Read a part of the log of one of the applies, by a link that holds its own secret. */
+    /** Read a part of the log of one of the applies, by a signed link. */
     get: {
       parameters: {
         query?: {
@@ -2216,7 +2216,7 @@ export interface paths {
         };
       };
     };
-    /** End a token of any kind, at once and everywhere. */
+    /** Revoke a token of any kind, at once and everywhere. */
     delete: {
       parameters: {
         path: {
@@ -2284,7 +2284,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}/actions/archive": {
-    /** Throw away the files of a configuration that is not current. */
+    /** Delete the files of a configuration that is not current. */
     post: {
       parameters: {
         path: {
@@ -2364,7 +2364,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}/content": {
-    /** Download the archive of a configuration, by a link that holds its own secret. */
+    /** Download the archive of a configuration, by a signed link. */
     get: {
       parameters: {
         query?: {
@@ -2407,7 +2407,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}/download": {
-    /** Follow to the archive of a configuration. */
+    /** Redirect to the archive of a configuration. */
     get: {
       parameters: {
         query?: {
@@ -2471,7 +2471,7 @@ export interface paths {
     };
   };
   "/api/v2/github-app-manifests/{manifest_id}/oauth-clients": {
-    /** End what was begun: the host gives the app for the code that the browser came back with. */
+    /** Finish creating a GitHub App: exchanges the returned code for the app. */
     post: {
       parameters: {
         path: {
@@ -2644,7 +2644,7 @@ export interface paths {
     };
   };
   "/api/v2/notification-configurations/{notification_configuration_id}/actions/enable": {
-    /** Enable it, once the address has answered well. */
+    /** Enable it, if the address answers a test. */
     post: {
       parameters: {
         path: {
@@ -2666,7 +2666,7 @@ export interface paths {
     };
   };
   "/api/v2/notification-configurations/{notification_configuration_id}/actions/verify": {
-    /** Send something now, to see whether it arrives. */
+    /** Send a test notification now. */
     post: {
       parameters: {
         path: {
@@ -2725,7 +2725,7 @@ export interface paths {
         };
       };
     };
-    /** Change a VCS connection; a new token text replaces the one it has. */
+    /** Change a VCS connection; a new token replaces the present one. */
     patch: {
       parameters: {
         query?: {
@@ -2784,7 +2784,7 @@ export interface paths {
     };
   };
   "/api/v2/oauth-clients/{oauth_client_id}/authorizations": {
-    /** Begin to connect a Git host in the browser: the address at which a person agrees to it. */
+    /** Begin to connect a Git host in the browser: returns the address at which a person approves it. */
     post: {
       parameters: {
         path: {
@@ -2834,7 +2834,7 @@ export interface paths {
         };
       };
     };
-    /** End what was begun in the browser: the code that it came back with becomes the token of the connection. */
+    /** Finish connecting in the browser: exchanges the returned code for the token of the connection. */
     post: {
       parameters: {
         path: {
@@ -2892,7 +2892,7 @@ export interface paths {
         };
       };
     };
-    /** Take a VCS connection away from projects. */
+    /** Remove a VCS connection from projects. */
     delete: {
       parameters: {
         path: {
@@ -3252,7 +3252,7 @@ export interface paths {
         };
       };
     };
-    /** Update an organization; what is left out keeps its value. */
+    /** Update an organization; fields left out keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -3466,7 +3466,7 @@ export interface paths {
         };
       };
     };
-    /** Create the organization's token; the one before ends at once. */
+    /** Create the organization's token; the previous one ends at once. */
     post: {
       parameters: {
         query?: {
@@ -3503,7 +3503,7 @@ export interface paths {
         };
       };
     };
-    /** End the organization's token. */
+    /** Revoke the organization's token. */
     delete: {
       parameters: {
         query?: {
@@ -3551,7 +3551,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/capacity": {
-    /** Show how many runs of an organization wait, and how many are being carried out. */
+    /** Show how many runs of an organization wait, and how many are in progress. */
     get: {
       parameters: {
         query?: {
@@ -3601,7 +3601,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/github-app-manifests": {
-    /** Begin to have a GitHub App made: the address of the page that leads to the host, to be opened at once. */
+    /** Begin to create a GitHub App: returns the address of the page that leads to the host, to be opened at once. */
     post: {
       parameters: {
         path: {
@@ -3680,7 +3680,7 @@ export interface paths {
         };
       };
     };
-    /** Make a VCS connection. The provider is contacted only for a GitHub App, to check its key. */
+    /** Create a VCS connection. The provider is contacted only for a GitHub App, to check its key. */
     post: {
       parameters: {
         query?: {
@@ -3744,7 +3744,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/oauth-tokens": {
-    /** List the VCS tokens of an organization, without their text. */
+    /** List the VCS tokens of an organization, without their texts. */
     get: {
       parameters: {
         query?: {
@@ -3807,7 +3807,7 @@ export interface paths {
         };
       };
     };
-    /** Invite a person by e-mail address. The answer has the link that accepts the invitation, this once; the former link of another inviter ends. */
+    /** Invite a person by email address. Only this answer has the link that accepts the invitation; the link of an earlier inviter ends. */
     post: {
       parameters: {
         query?: {
@@ -4052,7 +4052,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/projects": {
-    /** List the projects of an organization that the caller sees. */
+    /** List the projects of an organization that the caller can see. */
     get: {
       parameters: {
         query?: {
@@ -4184,7 +4184,7 @@ export interface paths {
         };
       };
     };
-    /** Create a module, whose versions will be uploaded. */
+    /** Create a module whose versions are uploaded. */
     post: {
       parameters: {
         path: {
@@ -4282,7 +4282,7 @@ export interface paths {
         };
       };
     };
-    /** Change what of its repository a module follows. */
+    /** Change the tags or branch that a module follows. */
     patch: {
       parameters: {
         path: {
@@ -4343,7 +4343,7 @@ export interface paths {
         };
       };
     };
-    /** Deprecate a version, or take that back. */
+    /** Deprecate a version, or undo that. */
     patch: {
       parameters: {
         path: {
@@ -4498,7 +4498,7 @@ export interface paths {
         };
       };
     };
-    /** Create a provider, whose versions will be uploaded. */
+    /** Create a provider whose versions are uploaded. */
     post: {
       parameters: {
         path: {
@@ -4872,7 +4872,7 @@ export interface paths {
         };
       };
     };
-    /** Remove the data retention policy of an organization; what is above it decides again. */
+    /** Remove the data retention policy of an organization; the inherited one applies again. */
     delete: {
       parameters: {
         path: {
@@ -4919,7 +4919,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/relationships/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now of an organization. Only for callers who may change them. */
+    /** Show what the policies in force would delete now from an organization. Only for callers who may change them. */
     get: {
       parameters: {
         query?: {
@@ -5038,7 +5038,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/run-counts": {
-    /** Show how many runs that the caller sees wait to be confirmed, wait for their turn, and are being carried out. */
+    /** Show how many of the runs that the caller can see wait for confirmation, wait in the queue, and are in progress. */
     get: {
       parameters: {
         query?: {
@@ -5063,7 +5063,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/runs": {
-    /** List the runs of an organization that the caller sees, newest first, without counting them. */
+    /** List the runs of an organization that the caller can see, newest first, without a total. */
     get: {
       parameters: {
         query?: {
@@ -5138,7 +5138,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/runs/stream": {
-    /** Follow what happens to the runs of an organization that the caller sees, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    /** Follow the runs of an organization that the caller can see, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
     get: {
       parameters: {
         query?: {
@@ -5252,7 +5252,7 @@ export interface paths {
         };
       };
     };
-    /** Delete tags of an organization, off every workspace. */
+    /** Delete tags of an organization, from every workspace. */
     delete: {
       parameters: {
         path: {
@@ -5309,7 +5309,7 @@ export interface paths {
         };
       };
     };
-    /** Create a run task; its address is sent a test first. */
+    /** Create a run task; sends a test to its address first. */
     post: {
       parameters: {
         path: {
@@ -5384,7 +5384,7 @@ export interface paths {
         };
       };
     };
-    /** End the tokens of teams that the document names, all or none. */
+    /** Revoke the tokens of teams that the document names, all or none. */
     delete: {
       parameters: {
         path: {
@@ -5408,7 +5408,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/teams": {
-    /** List the teams of an organization that the caller sees, by name. */
+    /** List the teams of an organization that the caller can see, by name. */
     get: {
       parameters: {
         query?: {
@@ -5498,7 +5498,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/varsets": {
-    /** List the variable sets of an organization that the caller sees. */
+    /** List the variable sets of an organization that the caller can see. */
     get: {
       parameters: {
         query?: {
@@ -5597,7 +5597,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/workspaces": {
-    /** List the workspaces of an organization that the caller sees. */
+    /** List the workspaces of an organization that the caller can see. */
     get: {
       parameters: {
         query?: {
@@ -5781,7 +5781,7 @@ export interface paths {
         };
       };
     };
-    /** Update a workspace; what is left out keeps its value. */
+    /** Update a workspace; fields left out keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -5916,7 +5916,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/workspaces/{name}/actions/heartbeat": {
-    /** Show that the holder of the caller's lock, taken with heartbeat-seconds, is alive. */
+    /** Send a heartbeat for the caller's lock, taken with heartbeat-seconds. */
     post: {
       parameters: {
         query?: {
@@ -6027,7 +6027,7 @@ export interface paths {
     };
   };
   "/api/v2/ping": {
-    /** Answer that the service is there; its headers say which version it speaks. */
+    /** Answers that the service is up; headers show the API version. */
     get: {
       responses: {
         204: {
@@ -6036,7 +6036,7 @@ export interface paths {
     };
   };
   "/api/v2/plan-exports": {
-    /** Export a plan for tools that test policies; there for an hour. For administrators of the workspace. */
+    /** Export a plan for tools that test policies; available for an hour. For administrators of the workspace. */
     post: {
       requestBody: {
         content: {
@@ -6111,7 +6111,7 @@ export interface paths {
     };
   };
   "/api/v2/plan-exports/{plan_export_id}/content": {
-    /** Download the archive of an export, a gzip tar, by a link that holds its own secret. */
+    /** Download the archive of an export, a gzip tar, by a signed link. */
     get: {
       parameters: {
         query?: {
@@ -6134,7 +6134,7 @@ export interface paths {
     };
   };
   "/api/v2/plan-exports/{plan_export_id}/download": {
-    /** Follow to the archive of an export. */
+    /** Redirect to the archive of an export. */
     get: {
       parameters: {
         query?: {
@@ -6173,7 +6173,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/content/json-output": {
-    /** Follow to a plan in JSON, sensitive values included. For administrators of the workspace. By a link that holds its own secret. */
+    /** Redirect to a plan in JSON, sensitive values included. For administrators of the workspace. By a signed link. */
     get: {
       parameters: {
         query?: {
@@ -6194,7 +6194,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/content/json-output-redacted": {
-    /** Follow to a plan in JSON without sensitive values, as the tool renders it. By a link that holds its own secret. */
+    /** Redirect to a plan in JSON without sensitive values, as the tool renders it. By a signed link. */
     get: {
       parameters: {
         query?: {
@@ -6215,7 +6215,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/content/json-schema": {
-    /** Follow to the schemas of the providers that a plan works with. By a link that holds its own secret. */
+    /** Redirect to the schemas of the providers in a plan. By a signed link. */
     get: {
       parameters: {
         query?: {
@@ -6236,7 +6236,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/json-output": {
-    /** Follow to a plan in JSON, sensitive values included. For administrators of the workspace. */
+    /** Redirect to a plan in JSON, sensitive values included. For administrators of the workspace. */
     get: {
       parameters: {
         path: {
@@ -6250,7 +6250,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/json-output-redacted": {
-    /** Follow to a plan in JSON without sensitive values, as the tool renders it. */
+    /** Redirect to a plan in JSON without sensitive values, as the tool renders it. */
     get: {
       parameters: {
         path: {
@@ -6264,7 +6264,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/json-schema": {
-    /** Follow to the schemas of the providers that a plan works with. */
+    /** Redirect to the schemas of the providers in a plan. */
     get: {
       parameters: {
         path: {
@@ -6299,7 +6299,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/logs/{expires}/{signature}": {
-    /** Read a part of the log of one of the plans, by a link that holds its own secret. */
+    /** Read a part of the log of one of the plans, by a signed link. */
     get: {
       parameters: {
         query?: {
@@ -6345,7 +6345,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a policy, also from its sets. */
+    /** Delete a policy, and remove it from its sets. */
     delete: {
       parameters: {
         path: {
@@ -6419,7 +6419,7 @@ export interface paths {
     };
   };
   "/api/v2/policies/{policy_id}/upload": {
-    /** Upload the text of a policy, in place of an earlier one. */
+    /** Upload the text of a policy, replacing an earlier one. */
     put: {
       parameters: {
         path: {
@@ -6438,7 +6438,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-evaluations/{policy_evaluation_id}/policy-set-outcomes": {
-    /** List what the policies of each set said of a plan. */
+    /** List the outcomes of each policy set for a plan. */
     get: {
       parameters: {
         query?: {
@@ -6470,7 +6470,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-set-outcomes/{policy_set_outcome_id}": {
-    /** Show what the policies of a set said of a plan. */
+    /** Show the outcome of a policy set for a plan. */
     get: {
       parameters: {
         query?: {
@@ -6580,7 +6580,7 @@ export interface paths {
         };
       };
     };
-    /** Change a policy set; lists that are given replace. */
+    /** Change a policy set; lists in the request replace the existing ones. */
     patch: {
       parameters: {
         query?: {
@@ -6830,7 +6830,7 @@ export interface paths {
         };
       };
     };
-    /** Take policies out of a policy set. */
+    /** Remove policies from a policy set. */
     delete: {
       parameters: {
         path: {
@@ -6876,7 +6876,7 @@ export interface paths {
         };
       };
     };
-    /** Take project exclusions out of a policy set. */
+    /** Remove project exclusions from a policy set. */
     delete: {
       parameters: {
         path: {
@@ -6922,7 +6922,7 @@ export interface paths {
         };
       };
     };
-    /** Take projects out of a policy set. */
+    /** Remove projects from a policy set. */
     delete: {
       parameters: {
         path: {
@@ -6968,7 +6968,7 @@ export interface paths {
         };
       };
     };
-    /** Take workspace exclusions out of a policy set. */
+    /** Remove workspace exclusions from a policy set. */
     delete: {
       parameters: {
         path: {
@@ -7014,7 +7014,7 @@ export interface paths {
         };
       };
     };
-    /** Take workspaces out of a policy set. */
+    /** Remove workspaces from a policy set. */
     delete: {
       parameters: {
         path: {
@@ -7145,7 +7145,7 @@ export interface paths {
         };
       };
     };
-    /** Change a project; what is not given stays. */
+    /** Change a project; fields left out keep their values. */
     patch: {
       parameters: {
         path: {
@@ -7544,7 +7544,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-module-versions/{module_version_id}/object/module.tar.gz": {
-    /** Download the archive of a version, by a link that holds its own secret. */
+    /** Download the archive of a version, by a signed link. */
     get: {
       parameters: {
         query?: {
@@ -7694,7 +7694,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/{registry_module_id}/actions/resync": {
-    /** Look at the repository of a module now, and try again what could not be published. */
+    /** Read the repository of a module now, and retry failed versions. */
     post: {
       parameters: {
         path: {
@@ -7993,7 +7993,7 @@ export interface paths {
     };
   };
   "/api/v2/run-events/{run_event_id}": {
-    /** Show something that happened to a run. */
+    /** Show an event of a run. */
     get: {
       parameters: {
         query?: {
@@ -8059,7 +8059,7 @@ export interface paths {
     };
   };
   "/api/v2/runs": {
-    /** Start a run: a plan, and an apply where that is wanted. */
+    /** Start a run: a plan, and an apply if requested. */
     post: {
       requestBody: {
         content: {
@@ -8254,7 +8254,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/actions/force-execute": {
-    /** Start a pending run in place of the one that waits for confirmation. */
+    /** Start a pending run instead of the one that waits for confirmation. */
     post: {
       parameters: {
         path: {
@@ -8306,7 +8306,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/apply/errored-state": {
-    /** Follow to the state that an apply left and could not save. */
+    /** Redirect to the state that an apply left and could not save. */
     get: {
       parameters: {
         path: {
@@ -8317,7 +8317,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/comments": {
-    /** List what was said about a run, oldest first. */
+    /** List the comments on a run, oldest first. */
     get: {
       parameters: {
         query?: {
@@ -8344,7 +8344,7 @@ export interface paths {
         };
       };
     };
-    /** Say something about a run. */
+    /** Comment on a run. */
     post: {
       parameters: {
         path: {
@@ -8406,7 +8406,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/configuration-version/download": {
-    /** Follow to the archive of a configuration. */
+    /** Redirect to the archive of a configuration. */
     get: {
       parameters: {
         query?: {
@@ -8445,7 +8445,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/plan/json-output": {
-    /** Follow to a plan in JSON, sensitive values included. For administrators of the workspace. */
+    /** Redirect to a plan in JSON, sensitive values included. For administrators of the workspace. */
     get: {
       parameters: {
         path: {
@@ -8459,7 +8459,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/plan/json-output-redacted": {
-    /** Follow to a plan in JSON without sensitive values, as the tool renders it. */
+    /** Redirect to a plan in JSON without sensitive values, as the tool renders it. */
     get: {
       parameters: {
         path: {
@@ -8473,7 +8473,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/plan/json-schema": {
-    /** Follow to the schemas of the providers that a plan works with. */
+    /** Redirect to the schemas of the providers in a plan. */
     get: {
       parameters: {
         path: {
@@ -8487,7 +8487,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/run-events": {
-    /** List what happened to a run, oldest first. */
+    /** List the events of a run, oldest first. */
     get: {
       parameters: {
         query?: {
@@ -8536,7 +8536,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/task-stages": {
-    /** List the stages of a run at which tasks take place. */
+    /** List the task stages of a run. */
     get: {
       parameters: {
         query?: {
@@ -8986,7 +8986,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}": {
-    /** Show what came of a task in a run. */
+    /** Show the result of a task in a run. */
     get: {
       parameters: {
         query?: {
@@ -9013,7 +9013,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}/callback": {
-    /** Say how a task is getting on, or once how it ended, with the token of its request. */
+    /** Report the progress of a task, or its final result, with the token of its request. */
     patch: {
       parameters: {
         path: {
@@ -9060,7 +9060,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}/configuration": {
-    /** Download the configuration of a run that a task is to look at, with the token of its request. */
+    /** Download the configuration of a run for a task, with the token of its request. */
     get: {
       parameters: {
         path: {
@@ -9077,7 +9077,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}/plan-json": {
-    /** Download the plan that a task is to look at, in JSON, with the token of its request. */
+    /** Download the plan for a task, in JSON, with the token of its request. */
     get: {
       parameters: {
         path: {
@@ -9094,7 +9094,7 @@ export interface paths {
     };
   };
   "/api/v2/task-stages/{task_stage_id}": {
-    /** Show a stage of a run. */
+    /** Show a task stage of a run. */
     get: {
       parameters: {
         query?: {
@@ -9121,7 +9121,7 @@ export interface paths {
     };
   };
   "/api/v2/task-stages/{task_stage_id}/actions/override": {
-    /** Let a run go on although mandatory tasks or policies did not pass. */
+    /** Let a run continue although mandatory tasks or policies did not pass. */
     post: {
       parameters: {
         path: {
@@ -9156,7 +9156,7 @@ export interface paths {
     };
   };
   "/api/v2/task-stages/{task_stage_id}/policy-evaluations": {
-    /** List how policies judge at a stage of a run. */
+    /** List the policy evaluations at a stage of a run. */
     get: {
       parameters: {
         query?: {
@@ -9223,7 +9223,7 @@ export interface paths {
         };
       };
     };
-    /** Change a run task; a new address is sent a test first. */
+    /** Change a run task; sends a test to a new address first. */
     patch: {
       parameters: {
         path: {
@@ -9381,7 +9381,7 @@ export interface paths {
         };
       };
     };
-    /** Take away a team's access to a project. */
+    /** Remove a team's access to a project. */
     delete: {
       parameters: {
         path: {
@@ -9548,7 +9548,7 @@ export interface paths {
         };
       };
     };
-    /** Take away a team's access to a workspace. */
+    /** Remove a team's access to a workspace. */
     delete: {
       parameters: {
         path: {
@@ -9638,7 +9638,7 @@ export interface paths {
         };
       };
     };
-    /** Change a team; what is not given stays. Each setting needs its own permission. */
+    /** Change a team; fields left out keep their values. Each setting needs its own permission. */
     patch: {
       parameters: {
         path: {
@@ -9719,7 +9719,7 @@ export interface paths {
         };
       };
     };
-    /** Create a token of the team: one more, with a description, or without one the one that takes the place of the last. */
+    /** Create a token of the team: an additional one with a description; without one, it replaces the existing token without a description. */
     post: {
       parameters: {
         path: {
@@ -9753,7 +9753,7 @@ export interface paths {
         };
       };
     };
-    /** End the team's token that has no description. */
+    /** Revoke the team's token that has no description. */
     delete: {
       parameters: {
         path: {
@@ -9795,7 +9795,7 @@ export interface paths {
         };
       };
     };
-    /** Create a token of the team: one more, with a description, or without one the one that takes the place of the last. */
+    /** Create a token of the team: an additional one with a description; without one, it replaces the existing token without a description. */
     post: {
       parameters: {
         path: {
@@ -9861,7 +9861,7 @@ export interface paths {
         };
       };
     };
-    /** Put members of the organization, also invited ones, into a team. */
+    /** Add members of the organization, including invited ones, to a team. */
     post: {
       parameters: {
         path: {
@@ -9883,7 +9883,7 @@ export interface paths {
         };
       };
     };
-    /** Take members of the organization out of a team. */
+    /** Remove members of the organization from a team. */
     delete: {
       parameters: {
         path: {
@@ -9907,7 +9907,7 @@ export interface paths {
     };
   };
   "/api/v2/teams/{team_id}/relationships/users": {
-    /** Put users into a team, by id or user name. */
+    /** Add users to a team, by id or user name. */
     post: {
       parameters: {
         path: {
@@ -9929,7 +9929,7 @@ export interface paths {
         };
       };
     };
-    /** Take users out of a team, by id or user name. */
+    /** Remove users from a team, by id or user name. */
     delete: {
       parameters: {
         path: {
@@ -10006,7 +10006,7 @@ export interface paths {
         };
       };
     };
-    /** Create an API token for the caller. Its text is in this answer only. */
+    /** Create an API token for the caller. Only this answer has its text. */
     post: {
       parameters: {
         path: {
@@ -10121,7 +10121,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable; what is not given stays. */
+    /** Change a variable; fields left out keep their values. */
     patch: {
       parameters: {
         path: {
@@ -10186,7 +10186,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; what is not given stays. Lists of workspaces and projects that are given replace, variables without an id are added. */
+    /** Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
     put: {
       parameters: {
         query?: {
@@ -10264,7 +10264,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; what is not given stays. Lists of workspaces and projects that are given replace, variables without an id are added. */
+    /** Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
     patch: {
       parameters: {
         query?: {
@@ -10332,7 +10332,7 @@ export interface paths {
     };
   };
   "/api/v2/varsets/{varset_id}/relationships/projects": {
-    /** Assign projects to a variable set. */
+    /** Assign a variable set to projects. */
     post: {
       parameters: {
         path: {
@@ -10354,7 +10354,7 @@ export interface paths {
         };
       };
     };
-    /** Take projects from a variable set. */
+    /** Remove a variable set from projects. */
     delete: {
       parameters: {
         path: {
@@ -10524,7 +10524,7 @@ export interface paths {
     };
   };
   "/api/v2/varsets/{varset_id}/relationships/workspaces": {
-    /** Assign workspaces to a variable set. */
+    /** Assign a variable set to workspaces. */
     post: {
       parameters: {
         path: {
@@ -10546,7 +10546,7 @@ export interface paths {
         };
       };
     };
-    /** Take workspaces from a variable set. */
+    /** Remove a variable set from workspaces. */
     delete: {
       parameters: {
         path: {
@@ -10607,7 +10607,7 @@ export interface paths {
         };
       };
     };
-    /** Update a workspace; what is left out keeps its value. */
+    /** Update a workspace; fields left out keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -10740,7 +10740,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/actions/heartbeat": {
-    /** Show that the holder of the caller's lock, taken with heartbeat-seconds, is alive. */
+    /** Send a heartbeat for the caller's lock, taken with heartbeat-seconds. */
     post: {
       parameters: {
         query?: {
@@ -10847,7 +10847,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/all-vars": {
-    /** List the variables in force in a workspace: its own, and those of variable sets that nothing stronger hides. */
+    /** List the effective variables of a workspace: its own, and those of variable sets that are not overwritten. */
     get: {
       parameters: {
         query?: {
@@ -10974,7 +10974,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/current-state-version": {
-    /** Show the state version a workspace is at. */
+    /** Show the current state version of a workspace. */
     get: {
       parameters: {
         query?: {
@@ -11001,7 +11001,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/current-state-version-outputs": {
-    /** List the outputs of the state a workspace is at; sensitive values are left out. */
+    /** List the outputs of the current state of a workspace; sensitive values are left out. */
     get: {
       parameters: {
         query?: {
@@ -11055,7 +11055,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/effective-variables": {
-    /** List what runs of a workspace are given: of each key the value that counts, where it comes from, and what it hides. */
+    /** List the variables that runs of a workspace get: the effective value of each key, its origin, and the values it overwrites. */
     get: {
       parameters: {
         query?: {
@@ -11275,7 +11275,7 @@ export interface paths {
         };
       };
     };
-    /** Remove the data retention policy of a workspace; what is above it decides again. */
+    /** Remove the data retention policy of a workspace; the inherited one applies again. */
     delete: {
       parameters: {
         path: {
@@ -11322,7 +11322,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now of a workspace. Only for callers who may change them. */
+    /** Show what the policies in force would delete now from a workspace. Only for callers who may change them. */
     get: {
       parameters: {
         query?: {
@@ -11443,7 +11443,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/ssh-key": {
-    /** Assign an SSH key to a workspace, or take it away with null. */
+    /** Assign an SSH key to a workspace, or remove it with null. */
     patch: {
       parameters: {
         path: {
@@ -11604,7 +11604,7 @@ export interface paths {
         };
       };
     };
-    /** Take tags off a workspace. */
+    /** Remove tags from a workspace. */
     delete: {
       parameters: {
         path: {
@@ -11631,7 +11631,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/vars": {
-    /** Change several variables of a workspace, all or none; what is not given stays. */
+    /** Change several variables of a workspace, all or none; fields left out keep their values. */
     patch: {
       parameters: {
         path: {
@@ -11693,7 +11693,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/run-triggers": {
-    /** List what starts runs of a workspace, or what its applies start. */
+    /** List the run triggers of a workspace, inbound or outbound. */
     get: {
       parameters: {
         query?: {
@@ -11811,7 +11811,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/runs/stream": {
-    /** Follow what happens to the runs of a workspace, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    /** Follow the runs of a workspace, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
     get: {
       parameters: {
         query?: {
@@ -12016,7 +12016,7 @@ export interface paths {
         };
       };
     };
-    /** Put a run task into the runs of a workspace. */
+    /** Add a run task to a workspace. */
     post: {
       parameters: {
         path: {
@@ -12085,7 +12085,7 @@ export interface paths {
         };
       };
     };
-    /** Take a run task out of the runs of a workspace. */
+    /** Remove a run task from a workspace. */
     delete: {
       parameters: {
         path: {
@@ -12098,7 +12098,7 @@ export interface paths {
         };
       };
     };
-    /** Change how a run task takes place in a workspace. */
+    /** Change a run task of a workspace. */
     patch: {
       parameters: {
         path: {
@@ -12136,7 +12136,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/vars": {
-    /** List the variables of a workspace, all of them. */
+    /** List all variables of a workspace. */
     get: {
       parameters: {
         query?: {
@@ -12238,7 +12238,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable; what is not given stays. */
+    /** Change a variable; fields left out keep their values. */
     patch: {
       parameters: {
         path: {
@@ -12312,7 +12312,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars": {
-    /** List the variables of a set that reaches a workspace, with what each hides there, and what hides it. */
+    /** List the variables of a set in a workspace, with the variables that they overwrite and that overwrite them. */
     get: {
       parameters: {
         query?: {
@@ -12340,7 +12340,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars/{variable_id}": {
-    /** Show a variable of a set that reaches a workspace, with what it hides there, and what hides it. */
+    /** Show a variable of a set in a workspace, with the variables that it overwrites and that overwrite it. */
     get: {
       parameters: {
         query?: {
@@ -12367,7 +12367,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/workload-identities": {
-    /** Show the identities that the runs of a workspace are given: what a trust policy elsewhere sees of them. */
+    /** Show the identities of the runs of a workspace, as a trust policy elsewhere sees them. */
     get: {
       parameters: {
         query?: {

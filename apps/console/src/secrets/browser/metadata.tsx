@@ -82,7 +82,7 @@ function EditMetadata({ mount, path, metadata, onClose }: Props & { readonly onC
         type="number"
         value={most}
         onChange={setMost}
-        hint="Older versions are destroyed. 0 is as the engine is set."
+        hint="Older versions are destroyed. 0: the setting of the engine."
       />
       <TextField label="Delete versions after" value={after} onChange={setAfter} hint="Such as 720h. 0s is never." />
       <CheckField

@@ -62,7 +62,7 @@ export function Relocate({
           </>
         }
       />
-      <CheckField label="Overwrite secrets that are there" checked={overwrite} onChange={setOverwrite} />
+      <CheckField label="Overwrite existing secrets" checked={overwrite} onChange={setOverwrite} />
       <SameBy
         api={`POST /v1/${mount.path}${verb}`}
         command={`keystead kv ${verb} ${flags}${mount.path}${from} ${mount.path}${to}`}

@@ -36,7 +36,7 @@ export function LeaseTable({
               <th>
                 <input
                   type="checkbox"
-                  aria-label="Choose all that are shown"
+                  aria-label="Select all shown"
                   checked={allChosen}
                   onChange={() => choose(ids, !allChosen)}
                 />

@@ -35,7 +35,7 @@ function RootToken() {
       at="sys/generate-root-token/attempt"
       give="sys/generate-root-token/update"
       title="Generate root token"
-      about="Enough keys together make one, for when there is no other way in. Revoke it after use."
+      about="Enough keys together create one, for emergencies. Revoke it after use."
       begin="Begin a root token"
       onBegun={(state) => {
         setEncoded(undefined);
@@ -101,7 +101,7 @@ function NewKeys({ recovery }: { readonly recovery: boolean }) {
       at={`${base}/init`}
       give={`${base}/update`}
       title={recovery ? 'New recovery keys' : 'New unseal keys'}
-      about="Enough of the keys in force together make new ones, and the old ones are worth nothing."
+      about="Enough of the current keys together create new ones; the old ones become invalid."
       begin="Begin new keys"
       body={() => ({ secret_shares: Number(shares), secret_threshold: Number(threshold) })}
       fields={

@@ -105,7 +105,7 @@ function Tokens({ pool, may }: PartProps) {
         action="Create token"
         endless
         forbidden={forbidden}
-        hint="Needed: the name of the machine."
+        hint="Required: the name of the machine."
       />
     </section>
   );

@@ -96,7 +96,7 @@ function Tokens({ team }: { readonly team: TeamResource }) {
           making={making}
           action="Create token"
           forbidden={forbidden}
-          hint="Without it the new token takes the place of the one that has none."
+          hint="Without one, the new token replaces the existing token without a description."
         />
       )}
     </section>

@@ -30,7 +30,7 @@ export function Tokens() {
     >
       <OrganizationToken
         title="Organization token"
-        about="Manages teams, members and workspaces; it starts no runs. There is one: a new one ends the last."
+        about="Manages teams, members and workspaces; it cannot start runs. There is only one: a new one replaces it."
         may={may}
         kind={undefined}
       />

@@ -68,7 +68,7 @@ export function App({ client, forbidden }: ConnectionPart) {
               label="Private key"
               action="Save key"
               attribute="private-key"
-              hint="The one before it is used no more. Delete that one at GitHub afterwards."
+              hint="The previous one is no longer used. Delete it at GitHub afterwards."
               rows={6}
               call={(api, text) =>
                 api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {

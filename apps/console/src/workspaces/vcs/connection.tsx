@@ -196,7 +196,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
               label="Token"
               action="Save token"
               attribute="oauth-token-string"
-              hint="The one before it is used no more. Its id here stays, so workspaces need no change."
+              hint="The previous one is no longer used. The id here stays the same, so workspaces need no change."
               call={(api, text) =>
                 api.PATCH('/api/v2/oauth-clients/{oauth_client_id}', {
                   params: { path: { oauth_client_id: client.id } },

@@ -193,7 +193,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
             {...field('account')}
             error={fieldError(make.error, 'account')}
             placeholder="your own"
-            hint="An organization of the host. It shows you the app before it makes it, and leads you back here."
+            hint="An organization of the host. The host shows you the app before it creates it, and sends you back here."
           />
           <div className="row">
             <Button busy={make.isPending} onClick={() => make.mutate()}>
@@ -214,13 +214,13 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
             masked
             rows={6}
             {...field('private-key')}
-            hint="As GitHub gave it to you, a .pem file. It is sealed and never shown again."
+            hint="The .pem file from GitHub. It is encrypted and never shown again."
           />
           <TextField
             label="Webhook secret"
             masked
             {...field('secret')}
-            hint="The page of the connection shows the address that goes with it. Without one, pushes are found within the hour."
+            hint="The page of the connection shows the address for the webhook. Without one, pushes are found within an hour."
           />
         </>
       ) : (
@@ -229,7 +229,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
           required={key === ''}
           masked
           {...field('oauth-token-string')}
-          hint="It is sealed and never shown again. It reads repositories, sets statuses, comments, and makes webhooks."
+          hint="It is encrypted and never shown again. It reads repositories, sets statuses, comments, and creates webhooks."
         />
       )}
       {takesTokensAlone || isApp ? null : (
@@ -237,7 +237,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
           <TextField
             label="OAuth client ID"
             {...field('key')}
-            hint="Of one that is registered at the host: then you connect in the browser, and need no token."
+            hint="Of an application registered at the host: then you connect in the browser, without a token."
           />
           {key === '' ? null : <TextField label="OAuth client secret" required masked {...field('secret')} />}
         </>

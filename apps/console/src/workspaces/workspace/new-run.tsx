@@ -76,7 +76,7 @@ function RunDialog({
           rows={3}
           value={targets}
           onChange={setTargets}
-          hint="One each line, such as aws_instance.web"
+          hint="One per line, such as aws_instance.web"
         />
       </details>
     </FormDialog>

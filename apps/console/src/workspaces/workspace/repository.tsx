@@ -210,7 +210,7 @@ function RepositoryForm({
           rows={3}
           {...field('patterns')}
           error={error('trigger-patterns')}
-          hint="One a line: * stays within a folder, ** goes through all, as in /modules/**/*.tf"
+          hint="One per line: * matches within a folder, ** across folders, as in /modules/**/*.tf"
         />
       ) : null}
       {value.starts === 'tags' ? (

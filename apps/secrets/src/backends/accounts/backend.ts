@@ -16,7 +16,7 @@ export const accounts = (client: AccountsClient): Backend => {
     type: 'kubernetes-accounts',
     outside: true,
     kind: 'secret',
-    summary: 'Makes service account tokens of a Kubernetes cluster, and accounts on demand.',
+    summary: 'Issues tokens of Kubernetes service accounts, and creates accounts on demand.',
     paths: [configPath, roleListPath, rolePath, credsPath(client)],
     secrets: { service_account_token: { revoke: remove } },
     undo: { objects: remove },

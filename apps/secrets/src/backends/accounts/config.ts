@@ -11,7 +11,10 @@ import type { Storage } from '../../sdk/storage';
 
 const fields = recordFields({
   kubernetes_host: [string().describe('Address of the cluster’s API.'), ''],
-  kubernetes_ca_cert: [string().describe('CA certificates (PEM) of the API; if empty, those of the service’s own pod.'), ''],
+  kubernetes_ca_cert: [
+    string().describe('CA certificates (PEM) of the API; if empty, those of the service’s own pod.'),
+    '',
+  ],
   service_account_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
       'Token of the account that makes accounts; by default that of the service’s own pod. Never shown.',

@@ -94,16 +94,16 @@ export async function removeObjects(
 export const credsPath = (client: AccountsClient) =>
   path('creds/:name', {
     folds: { name: 'case' },
-    summary: 'Tokens of service accounts, and accounts with them.',
+    summary: 'Tokens of service accounts, and service accounts on demand.',
     write: {
       summary:
-        'Make a token; where the role says so with an account, its binding and its role, which end with the lease.',
+        'Create a token; if the role says so, also an account, its binding and its role, which end with the lease.',
       operationId: 'generate-credentials',
       input: z.object({
-        kubernetes_namespace: string().optional().describe('The namespace; otherwise the only one of the role.'),
+        kubernetes_namespace: string().optional().describe('The namespace; by default the only one of the role.'),
         cluster_role_binding: bool().optional().describe('Bind the account in the whole cluster.'),
-        ttl: duration().optional().describe('How long the token is valid; otherwise as the role says.'),
-        audiences: commaList().optional().describe('Audiences of the token; otherwise as the role says.'),
+        ttl: duration().optional().describe('Lifetime of the token; by default that of the role.'),
+        audiences: commaList().optional().describe('Audiences of the token; by default those of the role.'),
       }),
       output: z.object({
         service_account_name: z.string(),

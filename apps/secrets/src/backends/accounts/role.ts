@@ -15,22 +15,22 @@ const fields = recordFields({
     document(string()).describe('Or labels of the namespace, as JSON or YAML: {"matchLabels": {"team": "a"}}.'),
     '',
   ],
-  token_max_ttl: [duration().describe('How long tokens are valid at most; 0: as the mount says.'), 0],
-  token_default_ttl: [duration().describe('How long they are valid, if nothing is asked; 0: as the mount says.'), 0],
-  token_default_audiences: [commaList().describe('Audiences of tokens, if none are asked for.'), []],
-  service_account_name: [string().describe('An account that is there: its tokens are made.'), ''],
-  kubernetes_role_name: [string().describe('Or a role that is there: accounts are made and bound to it.'), ''],
+  token_max_ttl: [duration().describe('Maximum lifetime of tokens; 0: that of the mount.'), 0],
+  token_default_ttl: [duration().describe('Default lifetime; 0: that of the mount.'), 0],
+  token_default_audiences: [commaList().describe('Default audiences of tokens.'), []],
+  service_account_name: [string().describe('An existing account, whose tokens are created.'), ''],
+  kubernetes_role_name: [string().describe('Or an existing role: accounts are created and bound to it.'), ''],
   generated_role_rules: [
-    document(string()).describe('Or the rules of a role, as JSON or YAML: accounts and roles are made.'),
+    document(string()).describe('Or the rules of a role, as JSON or YAML: accounts and roles are created.'),
     '',
   ],
   kubernetes_role_type: [
-    announced(string(), { enum: ['Role', 'ClusterRole'] }).describe('What the role is, or becomes.'),
+    announced(string(), { enum: ['Role', 'ClusterRole'] }).describe('Kind of the role: Role or ClusterRole.'),
     'Role',
   ],
-  name_template: [string().describe('How what is made is called, with DisplayName and RoleName.'), ''],
-  extra_labels: [keyValues().describe('Labels of what is made.'), {}],
-  extra_annotations: [keyValues().describe('Annotations of what is made.'), {}],
+  name_template: [string().describe('Template of the names of created objects, with DisplayName and RoleName.'), ''],
+  extra_labels: [keyValues().describe('Labels of created objects.'), {}],
+  extra_annotations: [keyValues().describe('Annotations of created objects.'), {}],
 });
 
 /** A role as stored. */
@@ -45,14 +45,14 @@ export const roleListPath = namesPath('roles', roles, { summary: 'The roles of t
 /** One role. */
 export const rolePath = recordPath('roles/:name', roles, {
   folds: { name: 'case' },
-  summary: 'What accounts and tokens may be asked for by one name.',
+  summary: 'A role: which accounts and tokens may be requested.',
   read: {
     summary: 'Read a role.',
     output: fields.output.extend({ name: z.string() }),
     show: (role, { params }) => ({ name: params.name, ...role }),
   },
   write: {
-    summary: 'Create a role, or change what is named.',
+    summary: 'Create a role, or change the fields sent.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input,
@@ -61,7 +61,7 @@ export const rolePath = recordPath('roles/:name', roles, {
       return empty;
     },
   },
-  delete: 'Delete a role; what was made by it ends with its leases.',
+  delete: 'Delete a role; what it created ends with its leases.',
 });
 
 /** The rules of a role that is made. Throws `invalid` for another text. */

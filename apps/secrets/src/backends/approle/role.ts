@@ -15,12 +15,12 @@ import { removeAllSecretIds } from './secret-ids';
 export const roleFields = loginFields({
   bind_secret_id: [bool().describe('A login needs a secret id as well.'), true],
   secret_id_bound_cidrs: [commaList().describe('Addresses that may log in with a secret id.'), []],
-  secret_id_num_uses: [int().describe('Logins a secret id is good for; 0 is unlimited.'), 0],
+  secret_id_num_uses: [int().describe('Number of logins with a secret id; 0 is unlimited.'), 0],
   secret_id_ttl: [duration().describe('Lifetime of secret ids; 0 is unlimited.'), 0],
   local_secret_ids: [bool().describe('Secret ids belong to this installation only; set at creation.'), false],
 });
 const RoleInput = roleFields.input.extend({
-  role_id: string().optional().describe('What logins call the role; random when left out.'),
+  role_id: string().optional().describe('The role id; random by default.'),
   bound_cidr_list: olderName(commaList(), 'secret_id_bound_cidrs'),
 });
 
@@ -102,7 +102,7 @@ export function rolePaths(): Path[] {
     namesPath('role', roles, { summary: 'The roles of this method.', list: 'List the roles.' }),
     path('role/:role_name', {
       folds: roleFolds,
-      summary: 'What the machines of a role prove, and what their tokens will be.',
+      summary: 'A role: how machines log in, and the settings of their tokens.',
       stored: roleOf,
       read: {
         summary: 'Read a role.',
@@ -113,7 +113,7 @@ export function rolePaths(): Path[] {
         },
       },
       write: {
-        summary: 'Create a role, or change what is named.',
+        summary: 'Create a role, or change the fields sent.',
         input: RoleInput,
         update: 'merge',
         defaults: roleFields.defaults,
@@ -133,7 +133,7 @@ export function rolePaths(): Path[] {
     }),
     path('role/:role_name/role-id', {
       folds: roleFolds,
-      summary: 'What logins call a role.',
+      summary: 'The role id of a role.',
       read: {
         summary: 'Read the role id.',
         output: z.object({ role_id: z.string() }),

@@ -27,7 +27,7 @@ const SecretIdOptions = z.object({
     .describe('JSON text of an object of strings; becomes metadata of the tokens.'),
   cidr_list: commaList().optional().describe('Addresses that may log in with it.'),
   token_bound_cidrs: commaList().optional().describe('Addresses that may use the tokens.'),
-  num_uses: int().optional().describe("Logins it is good for; the role's by default."),
+  num_uses: int().optional().describe('Number of logins with it; by default that of the role.'),
   ttl: duration().optional().describe("Its lifetime; the role's by default."),
 });
 type SecretIdOptions = z.output<typeof SecretIdOptions>;

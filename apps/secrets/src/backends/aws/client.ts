@@ -12,16 +12,16 @@ import { refuseFields } from './refused-fields';
 const fields = recordFields({
   access_key: [header().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'), ''],
   iam_endpoint: [string().describe('Address of the identity API, if it is not the provider’s own.'), ''],
-  sts_endpoint: [string().describe('Address of the token service; otherwise requests must be for the provider’s own.'), ''],
+  sts_endpoint: [string().describe('Address of the token service; by default the provider’s own.'), ''],
   sts_region: [string().describe('Region whose token service requests must be for; empty is the global one.'), ''],
   use_sts_region_from_client: [bool().describe('Requests may be for the token service of any region.'), false],
   iam_server_id_header_value: [
     string().describe(
-      'What X-Vault-AWS-IAM-Server-ID must be, signed with the request: so that one for another server is not taken.',
+      'Required value of X-Vault-AWS-IAM-Server-ID, signed with the request, so that a request for another server is not accepted.',
     ),
     '',
   ],
-  allowed_sts_header_values: [commaList().describe('Further headers that requests may have signed.'), []],
+  allowed_sts_header_values: [commaList().describe('Further signed headers that requests may have.'), []],
   max_retries: [
     int().describe('Retries of a failed call of the identity API; -1 leaves it to the provider library.'),
     -1,
@@ -29,8 +29,8 @@ const fields = recordFields({
   secret_key: [notRedirectable(secretString()).describe('Secret of access_key; never shown.'), ''],
 });
 const unbuilt = {
-  endpoint: string().describe('Of machines (EC2): not built, so it must be empty.'),
-  role_arn: string().describe('Identity tokens instead of a key: not built, so it must be empty.'),
+  endpoint: string().describe('For machines (EC2), which is not built: must be empty.'),
+  role_arn: string().describe('Identity tokens instead of a key, which is not built: must be empty.'),
   identity_token_audience: string().describe('Likewise.'),
 };
 /** How AWS is asked, as stored. */
@@ -48,7 +48,7 @@ export async function clientInForce(storage: Storage): Promise<AskedClient> {
 
 /** How AWS is asked, and what requests must be like. */
 export const clientPath = path('config/client', {
-  summary: 'How AWS is asked, and what signed requests must be like.',
+  summary: 'How AWS is called, and what signed requests must contain.',
   stored: ({ storage }) => client.find(storage),
   read: {
     summary: 'Read the configuration, without the secret in it.',
@@ -61,7 +61,7 @@ export const clientPath = path('config/client', {
     },
   },
   write: {
-    summary: 'Configure the method, or change what is named. Keys are not tried.',
+    summary: 'Configure the method, or change the fields sent. Keys are not tested.',
     update: 'merge',
     defaults: { ...fields.defaults, endpoint: '', role_arn: '', identity_token_audience: '' },
     input: fields.input.extend(unbuilt),
@@ -91,7 +91,7 @@ export const clientPath = path('config/client', {
     },
   },
   delete: {
-    summary: 'Go back to the provider’s own addresses, and no key.',
+    summary: 'Delete the configuration: the provider’s own addresses, and no key.',
     run({ storage }) {
       client.delete(storage);
       return empty;

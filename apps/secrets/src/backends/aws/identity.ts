@@ -13,7 +13,7 @@ const usualFacts = ['account_id', 'auth_type'];
 
 const Identity = z.object({
   iam_alias: oneOf(aliases, (given) => `invalid iam_alias of ${JSON.stringify(given)}`).describe(
-    'What names the alias: role_id puts all of a role into one entity; unique_id, canonical_arn and full_arn are of the caller.',
+    'Name of the alias: role_id gives all callers of a role one entity; unique_id, canonical_arn and full_arn are those of the caller.',
   ),
   iam_metadata: commaList().describe(`Metadata of alias and token: default, or out of ${facts.join(', ')}.`),
 });
@@ -27,23 +27,23 @@ export const identityInForce = async (storage: Storage): Promise<AwsIdentity> =>
 
 /** What names aliases, and what is said of them. */
 export const identityPath = path('config/identity', {
-  summary: 'What names the aliases of who logs in, and what is said of them.',
+  summary: 'Names and metadata of the aliases of callers.',
   stored: ({ storage }) => identityInForce(storage),
   read: {
     operationId: 'read-identity-integration-configuration',
-    summary: 'Read what names aliases.',
+    summary: 'Read how aliases are named.',
     output: z.object({ iam_alias: z.string(), iam_metadata: z.array(z.string()), ec2_alias: z.string() }),
     // The alias of machines is the only one that can be written: existing clients look for it.
     run: async ({ storage }) => data({ ...(await identityInForce(storage)), ec2_alias: 'role_id' }),
   },
   write: {
     operationId: 'configure-identity-integration',
-    summary: 'Say what names aliases; what is not named stays.',
+    summary: 'Set how aliases are named; fields left out keep their values.',
     update: 'merge',
     defaults: { ...none, ec2_alias: '', ec2_metadata: [] },
     input: Identity.extend({
-      ec2_alias: string().describe('Of machines (EC2): not built; role_id says nothing.'),
-      ec2_metadata: commaList().describe('Likewise; default says nothing.'),
+      ec2_alias: string().describe('For machines (EC2), which is not built.'),
+      ec2_metadata: commaList().describe('For machines (EC2), which is not built.'),
     }),
     run({ input, storage }) {
       const { ec2_alias: alias, ec2_metadata: metadata, ...given } = input;

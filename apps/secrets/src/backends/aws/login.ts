@@ -27,14 +27,14 @@ export const loginPath = (parts: AwsParts) =>
     summary: 'Log in with a signed request for the token service of AWS.',
     auth: 'none',
     write: {
-      summary: 'Ask the token service who signed the request, and answer a token of this service.',
+      summary: 'Ask the token service who signed the request, and issue a token.',
       input: z.object({
-        role: anyCase(string()).optional().describe('Name of the role; otherwise that of the user or role of AWS.'),
+        role: anyCase(string()).optional().describe('Name of the role; by default that of the AWS user or role.'),
         iam_http_request_method: anyCase(string()).optional().describe('POST.'),
         iam_request_url: base64Text('iam_request_url').optional().describe('Address the request is for, in base64.'),
         iam_request_body: base64Text('iam_request_body').optional().describe('Body of the request, in base64.'),
         iam_request_headers: headersField().optional().describe('Headers of the request: JSON, or JSON in base64.'),
-        identity: string().optional().describe('Of machines (EC2): not built.'),
+        identity: string().optional().describe('For machines (EC2), which is not built.'),
         pkcs7: string().optional().describe('Likewise.'),
         signature: string().optional().describe('Likewise.'),
       }),

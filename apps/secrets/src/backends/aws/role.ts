@@ -45,7 +45,10 @@ const unbuilt = {
 };
 type Unbuilt = keyof typeof unbuilt;
 const unbuiltFields = Object.fromEntries(
-  Object.entries(unbuilt).map(([name, field]) => [name, field.optional().describe('Of machines (EC2): not built.')]),
+  Object.entries(unbuilt).map(([name, field]) => [
+    name,
+    field.optional().describe('For machines (EC2), which is not built.'),
+  ]),
 ) as { [Name in Unbuilt]: z.ZodOptional<(typeof unbuilt)[Name]> };
 const Role = fields.input.extend({
   role_id: z.string(),
@@ -69,7 +72,7 @@ export const roleListPaths = ['role', 'roles'].map((pattern) =>
 export const rolePath = ({ principals }: AwsParts) =>
   recordPath('role/:role', roles, {
     folds: { role: 'case' },
-    summary: 'Which users and roles of AWS may log in under a name, and what their tokens are.',
+    summary: 'A role: which AWS users and roles may log in, and the settings of their tokens.',
     read: {
       summary: 'Read a role.',
       output: fields.output.extend({ bound_iam_principal_id: z.array(z.string()), role_id: z.string() }),
@@ -83,7 +86,7 @@ export const rolePath = ({ principals }: AwsParts) =>
       }),
     },
     write: {
-      summary: 'Create a role, or change what is named. Users and roles of AWS are looked up where they count by id.',
+      summary: 'Create a role, or change the fields sent. AWS users and roles that count by id are looked up.',
       update: 'merge',
       // It may ask AWS.
       once: true,

@@ -93,7 +93,11 @@ describe('login with a certificate', () => {
     ['a weak key', { certificate: makeRoot('weak', { kind: 'RSA-1024' }).pem }, 'number 1 of certificate has a key'],
     ['too many', { certificate: authority.pem.repeat(101) }, 'there are more than 100'],
     ['no such extension', { required_extensions: ['x'] }, 'number 1 of required_extensions'],
-    ['an extension that is not an id', { required_extensions: ['1.2.3:a', '1..2:b'] }, 'number 2 of required_extensions'],
+    [
+      'an extension that is not an id',
+      { required_extensions: ['1.2.3:a', '1..2:b'] },
+      'number 2 of required_extensions',
+    ],
     ['metadata that is not an id', { allowed_metadata_extensions: ['a.b'] }, 'number 1 of allowed_metadata_extensions'],
     ['ttl above max', { token_ttl: '2h', token_max_ttl: '1h' }, "'token_ttl' cannot be greater"],
   ])('refuses a role with %s', async (_what, fields, text) => {

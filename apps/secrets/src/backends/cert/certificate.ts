@@ -88,7 +88,9 @@ export function readCertificate(der: Buffer): Certificate {
   try {
     return read(der);
   } catch (error) {
-    throw error instanceof BadCertificate ? error : new BadCertificate('it is not an X.509 certificate', { cause: error });
+    throw error instanceof BadCertificate
+      ? error
+      : new BadCertificate('it is not an X.509 certificate', { cause: error });
   }
 }
 

@@ -7,15 +7,12 @@ import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
 const fields = recordFields({
-  disable_binding: [bool().describe('Renew without the certificate that was shown at login.'), false],
+  disable_binding: [bool().describe('Allow renewals without the certificate of the login.'), false],
   enable_identity_alias_metadata: [
     bool().describe('Keep the metadata of the certificate with the alias as well.'),
     false,
   ],
-  ocsp_cache_size: [
-    int().describe('How many OCSP answers each node remembers, each until the time that it says.'),
-    100,
-  ],
+  ocsp_cache_size: [int().describe('How many OCSP answers each node caches, each for as long as it says.'), 100],
 });
 /** What holds for the whole mount, as stored. */
 export type CertConfig = typeof fields.defaults;
@@ -33,7 +30,7 @@ const absent = 'Not supported: refused.';
 
 /** What holds for the whole mount. */
 export const configPath = path('config', {
-  summary: 'What holds for all roles of this method.',
+  summary: 'Settings for all roles of this method.',
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration.',
@@ -41,7 +38,7 @@ export const configPath = path('config', {
     run: async ({ storage }) => data({ ...fields.defaults, ...(await config.find(storage)) }),
   },
   write: {
-    summary: 'Configure the method; what is not named stays.',
+    summary: 'Configure the method; fields left out keep their values.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input.extend({

@@ -36,7 +36,7 @@ const pieceKey = (name: string, serial: string, pieces: number): string =>
 
 /** The names of the lists. */
 export const listListPath = namesPath('crls', lists, {
-  summary: 'Lists of revoked certificates.',
+  summary: 'Lists of revoked certificates (CRLs).',
   list: 'List their names.',
 });
 
@@ -44,7 +44,8 @@ export const listListPath = namesPath('crls', lists, {
 export const listPath = (source: ListSource) =>
   path('crls/:name', {
     folds: { name: 'case' },
-    summary: 'A list of revoked certificates: none that is on one of its issuer logs in, nor what it issued.',
+    summary:
+      'A list of revoked certificates (CRL). Certificates on a list of their issuer cannot log in, nor those that they issued.',
     stored: ({ params, storage }) => lists.find(storage, params.name),
     read: {
       summary: 'Read which serial numbers are on the list, and where it comes from.',
@@ -66,9 +67,9 @@ export const listPath = (source: ListSource) =>
       },
     },
     write: {
-      summary: 'Keep a list, or fetch one and go on fetching it when it is over.',
+      summary: 'Store a list, or fetch one now and again whenever it expires.',
       input: z.object({
-        crl: string().optional().describe('The list: PEM, or DER in base64. Counts until another one takes its place.'),
+        crl: string().optional().describe('The list: PEM, or DER in base64. Valid until it is replaced.'),
         url: string()
           .optional()
           .describe(
@@ -86,7 +87,7 @@ export const listPath = (source: ListSource) =>
       },
     },
     delete: {
-      summary: 'Forget a list.',
+      summary: 'Delete a list.',
       async run({ params, storage }) {
         if (!(await lists.find(storage, params.name))) throw noSuch(params.name);
         lists.delete(storage, params.name);

@@ -20,8 +20,10 @@ export const loginPath = (trust: Trust) =>
     summary: 'Log in with a client certificate.',
     auth: 'none',
     write: {
-      summary: 'Verify the certificate that was shown when the connection was made, and answer a token.',
-      input: z.object({ name: anyCase(string()).optional().describe('Name of the role; any that fits unless said.') }),
+      summary: 'Verify the certificate of the connection, and issue a token.',
+      input: z.object({
+        name: anyCase(string()).optional().describe('Name of the role; by default the first that matches.'),
+      }),
       judges: 'unguessable',
       async run(call) {
         const { input, storage, caller, mount, nowMs } = call;

@@ -18,10 +18,10 @@ const globs = 'Texts of which one must be among them; * matches any text. None a
 
 const fields = loginFields({
   certificate: [
-    string().optional().describe('Certificates (PEM) to trust: of authorities, or those of the clients themselves.'),
+    string().optional().describe('Certificates (PEM) to trust: those of CAs, or of the clients themselves.'),
     '',
   ],
-  display_name: [string().describe('Name of the tokens; the role’s unless said.'), ''],
+  display_name: [string().describe('Display name of the tokens; by default the name of the role.'), ''],
   allowed_names: [commaList().describe(`Common names, DNS names and e-mail addresses. ${globs} Older form.`), []],
   allowed_common_names: [commaList().describe(`Common names. ${globs}`), []],
   allowed_dns_sans: [commaList().describe(`DNS names. ${globs}`), []],
@@ -35,25 +35,22 @@ const fields = loginFields({
     [],
   ],
   allowed_metadata_extensions: [
-    commaList().describe('Extensions (oid) whose texts the token tells, with - for the dots.'),
+    commaList().describe('Extensions (oid) whose texts become metadata of the token, with - for the dots.'),
     [],
   ],
-  ocsp_enabled: [bool().describe('Ask the issuer at every login whether the certificate still stands.'), false],
+  ocsp_enabled: [bool().describe('Ask the issuer’s OCSP responder at every login.'), false],
   ocsp_ca_certificates: [
-    string().describe('Further certificates (PEM) whose OCSP answers count; of issuers, if no chain has them.'),
+    string().describe('Further certificates (PEM) that may sign OCSP answers, or issuers that no chain contains.'),
     '',
   ],
   ocsp_servers_override: [commaList().describe('Addresses to ask instead of those that the certificate names.'), []],
   ocsp_fail_open: [bool().describe('Accept a certificate when no responder answers.'), false],
   ocsp_query_all_servers: [
-    bool().describe('Every address must say that it stands; otherwise the first that knows is believed.'),
+    bool().describe('All addresses must say that the certificate is good; otherwise the first that knows decides.'),
     false,
   ],
-  ocsp_this_update_max_age: [duration().describe('How old an OCSP answer may be; 0 is as long as it says itself.'), 0],
-  ocsp_max_retries: [
-    int().describe('How often an address is asked again that cannot be reached, for two seconds at most.'),
-    4,
-  ],
+  ocsp_this_update_max_age: [duration().describe('Maximum age of an OCSP answer; 0: as long as it says.'), 0],
+  ocsp_max_retries: [int().describe('Retries of an address that cannot be reached, for two seconds at most.'), 4],
 });
 /** A role as stored. */
 export type CertRole = z.output<typeof fields.input>;
@@ -87,7 +84,7 @@ export const roleListPath = namesPath('certs', roles, {
 /** One role. */
 export const rolePath = recordPath('certs/:name', roles, {
   folds: { name: 'case' },
-  summary: 'Which certificates log in under a name, and what their tokens are.',
+  summary: 'A role: which certificates may log in, and the settings of their tokens.',
   read: {
     summary: 'Read a role.',
     output: fields.output,
@@ -99,7 +96,7 @@ export const rolePath = recordPath('certs/:name', roles, {
     },
   },
   write: {
-    summary: 'Create a role, or change what is named.',
+    summary: 'Create a role, or change the fields sent.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input.extend({

@@ -8,19 +8,24 @@ import type { Storage } from '../../sdk/storage';
 import { type CloudHosts, cloudNamed, cloudNames, defaultCloud } from './clouds';
 
 const fields = recordFields({
-  tenant_id: [string().describe('Tenant of the directory organization; else CLOUDONE_TENANT_ID.'), ''],
-  resource: [string().describe('Audience that tokens given to login must be for; else CLOUDONE_AD_RESOURCE.'), ''],
+  tenant_id: [string().describe('Tenant of the directory; by default CLOUDONE_TENANT_ID.'), ''],
+  resource: [string().describe('Required audience of tokens at login; by default CLOUDONE_AD_RESOURCE.'), ''],
   environment: [
     announced(string(), { enum: cloudNames, default: defaultCloud }).describe(
-      'Name of the cloud; else CLOUDONE_ENVIRONMENT, else the default.',
+      'Name of the cloud; by default CLOUDONE_ENVIRONMENT.',
     ),
     '',
   ],
   client_id: [
-    string().describe('Who asks the compute API; needs to read compute resources. Else CLOUDONE_CLIENT_ID.'),
+    string().describe(
+      'Client that calls the compute API; must be able to read compute resources. By default CLOUDONE_CLIENT_ID.',
+    ),
     '',
   ],
-  client_secret: [notRedirectable(secretString()).describe('Secret of client_id; else CLOUDONE_CLIENT_SECRET.'), ''],
+  client_secret: [
+    notRedirectable(secretString()).describe('Secret of client_id; by default CLOUDONE_CLIENT_SECRET.'),
+    '',
+  ],
 });
 type CloudOneConfig = typeof fields.defaults;
 /** How the directory is reached, and whose tokens count. */
@@ -78,7 +83,7 @@ const tenantPattern = /^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/;
 /** Spec: Cloud-identity auth method configuration. */
 export const configPath = (defaults: CloudOneDefaults) =>
   path('config', {
-    summary: 'Which directory tokens must come from, and who asks the compute API.',
+    summary: 'The directory that issues the tokens, and the client that calls the compute API.',
     spec: 'Cloud-identity auth method configuration',
     stored: ({ storage }) => config.find(storage),
     read: {
@@ -93,7 +98,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
       },
     },
     write: {
-      summary: 'Configure the method; omitted fields keep their value.',
+      summary: 'Configure the method; fields left out keep their values.',
       update: 'merge',
       defaults: fields.defaults,
       input: fields.input,
@@ -108,7 +113,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
       },
     },
     delete: {
-      summary: 'Forget the configuration; what the environment says stays in force.',
+      summary: 'Delete the configuration; the settings of the environment remain.',
       run({ storage }) {
         config.delete(storage);
         return empty;

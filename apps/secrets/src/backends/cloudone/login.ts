@@ -46,7 +46,7 @@ export const loginPath = ({ defaults, directory, resources }: CloudOneParts) =>
     spec: 'Cloud-identity auth method',
     auth: 'none',
     write: {
-      summary: 'Verify the token, check the role’s constraints, and answer a token of this service.',
+      summary: 'Verify the token, check the role’s constraints, and issue a token.',
       input: LoginInput,
       judges: 'unguessable',
       async run({ input, storage, caller, nowMs, mount }) {

@@ -15,7 +15,7 @@ const fields = loginFields({
   bound_scale_sets: [commaList().describe('Scale sets the machine must belong to.'), []],
 });
 const Role = fields.input.extend({
-  max_jwt_exp: int().optional().describe('Longest lifetime of a token given to login, in seconds; 0 means no limit.'),
+  max_jwt_exp: int().optional().describe('Maximum lifetime of a token at login, in seconds; 0 means no limit.'),
 });
 export type CloudOneRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
@@ -46,7 +46,7 @@ const truncated =
 /** One role. Spec: Cloud-identity auth role. */
 export const rolePath = recordPath('role/:name', roles, {
   folds: { name: 'case' },
-  summary: 'Who may log in under a name, and what their tokens are.',
+  summary: 'A role: who may log in, and the settings of their tokens.',
   spec: 'Cloud-identity auth role',
   read: {
     summary: 'Read a role.',
@@ -57,7 +57,7 @@ export const rolePath = recordPath('role/:name', roles, {
     },
   },
   write: {
-    summary: 'Create a role, or change what is named.',
+    summary: 'Create a role, or change the fields sent.',
     update: 'merge',
     defaults: fields.defaults,
     input: Role,

@@ -27,7 +27,7 @@ const leaseTime = (name: string) =>
 
 /** Lifetimes of user credentials. Spec: Cloud-provider engine (Lease configuration). */
 export const leasePath = path('config/lease', {
-  summary: 'Lifetimes of the user credentials this engine hands out.',
+  summary: 'Lifetimes of the user credentials that this engine issues.',
   spec: 'Cloud-provider engine',
   read: {
     summary: 'Read the lifetimes as duration texts.',

@@ -15,7 +15,7 @@ import { type CloudTwoRole, roles } from './role-fields';
 import { userName } from './user-name';
 
 const CheckInput = z.object({
-  role: string().optional().describe('Only what this role needs; otherwise what all roles need.'),
+  role: string().optional().describe('Check only the rights that this role needs; by default those of all roles.'),
 });
 const rightOutput = z.object({
   action: z.string(),
@@ -35,7 +35,7 @@ const CheckOutput = z.object({
 /** A dry run: which of the rights that roles and rotation need the root credentials have. Decision 0024. */
 export const rootCheckPath = (cloud: CloudTwo) => {
   const check = operation({
-    summary: 'Say which rights the root credentials lack. Nothing is changed at the provider.',
+    summary: 'List the rights that the root credentials lack. Changes nothing at the provider.',
     input: CheckInput,
     output: CheckOutput,
     async run({ input, storage, nowMs, warn }: Call<object, z.output<typeof CheckInput>>) {
@@ -46,7 +46,7 @@ export const rootCheckPath = (cloud: CloudTwo) => {
     },
   });
   return path('config/root/check', {
-    summary: 'Whether the root credentials may do what they have to.',
+    summary: 'Checks the rights of the root credentials.',
     read: check,
     write: check,
   });

@@ -8,13 +8,13 @@ import { checkTerms, plan, replan, rotationFields, rotationOutput, shownRotation
  * which is unknown to all after a rotation. Decision 0024.
  */
 export const rootRotationPath = path('config/root/rotation', {
-  summary: 'When the root key is replaced by itself.',
+  summary: 'The automatic rotation of the root key.',
   stored: async ({ storage }) => {
     const config = await root.find(storage);
     return config && { ...rotationFields.defaults, ...pick(config) };
   },
   read: {
-    summary: 'Read the terms of the rotation, and how it went.',
+    summary: 'Read the settings of the rotation, and its last result.',
     output: rotationOutput,
     async run({ storage }) {
       const config = await root.find(storage);
@@ -24,7 +24,7 @@ export const rootRotationPath = path('config/root/rotation', {
     },
   },
   write: {
-    summary: 'Change the terms that are named; the rest of the configuration stays.',
+    summary: 'Change the fields sent; the rest of the configuration stays.',
     update: 'merge',
     defaults: rotationFields.defaults,
     input: rotationFields.input,

@@ -30,7 +30,7 @@ const fields = recordFields({
   secret_key: [notRedirectable(secretString()).describe('Secret of access_key; never shown again.'), ''],
   credential_source: [
     oneOf(credentialSources).describe(
-      'static: access_key and secret_key as given. environment: what the service finds around it.',
+      'static: access_key and secret_key. environment: the credentials of the service’s environment.',
     ),
     'static',
   ],
@@ -43,7 +43,7 @@ const fields = recordFields({
   sts_endpoint: [string().describe('Address of the token service, if it is not the provider’s own.'), ''],
   username_template: [document(string()).describe('Template of generated names; empty takes the built-in one.'), ''],
   role_arn: [string().describe('Role to assume by identity tokens of this service instead of a key.'), ''],
-  identity_token_audience: [string().describe('Whom those tokens are for, as the provider has it on record.'), ''],
+  identity_token_audience: [string().describe('Audience of those tokens, as configured at the provider.'), ''],
   identity_token_ttl: [duration().describe('Lifetime of those tokens; 1h if it is not given.'), 3600],
 });
 const RootInput = fields.input.extend(rotationFields.input.shape);
@@ -92,7 +92,7 @@ export function connection(config: Root): Connection {
 /** The root credentials and how the provider is reached. Spec: Cloud-provider engine (Root configuration). */
 export const rootPath = (cloud: CloudTwo) =>
   path('config/root', {
-    summary: 'Root credentials and how the cloud provider is reached.',
+    summary: 'Root credentials and the connection to the cloud provider.',
     spec: 'Cloud-provider engine',
     read: {
       operationId: 'read-root-iam-credentials-configuration',
@@ -115,7 +115,7 @@ export const rootPath = (cloud: CloudTwo) =>
     },
     write: {
       operationId: 'configure-root-iam-credentials',
-      summary: 'Configure the engine; replaces everything. Credentials are not tried.',
+      summary: 'Configure the engine; replaces everything. Credentials are not tested.',
       update: 'replace',
       defaults,
       input: RootInput,

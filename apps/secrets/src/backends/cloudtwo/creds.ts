@@ -23,7 +23,7 @@ const CredsInput = z.object({
   ttl: announced(duration(), { default: `${defaultTtlSeconds}s` })
     .optional()
     .describe('Lifetime of short credentials; the role’s default comes before this one.'),
-  mfa_code: secretString().optional().describe('Code of the device that the role names; only for session_token.'),
+  mfa_code: secretString().optional().describe('Code of the MFA device in the role; only for session_token.'),
 });
 type CredsCall = Call<{ readonly name: string }, z.output<typeof CredsInput>>;
 
@@ -31,7 +31,7 @@ const Output = z.object({
   access_key: z.string(),
   secret_key: z.string(),
   security_token: z.string().nullable(),
-  session_token: z.string().optional().describe('The same under its newer name; short credentials only.'),
+  session_token: z.string().optional().describe('Newer name of the same field; only for temporary credentials.'),
   arn: z.string().optional(),
   ttl: z.number().optional(),
   key_answers: z.boolean().optional(),

@@ -25,15 +25,18 @@ export const roleFields = recordFields({
     [],
   ],
   iam_tags: [keyValues().describe('Tags of users, as key=value texts or as a map.'), {}],
-  default_sts_ttl: [duration().describe('Lifetime where a request names none; not for iam_user.'), 0],
-  max_sts_ttl: [duration().describe('Longest lifetime a request can name; not for iam_user.'), 0],
+  default_sts_ttl: [duration().describe('Default lifetime; not for iam_user.'), 0],
+  max_sts_ttl: [duration().describe('Maximum lifetime of a request; not for iam_user.'), 0],
   user_path: [announced(string(), { default: defaultUserPath }).describe('Path of users; only for iam_user.'), ''],
   permissions_boundary_arn: [string().describe('Policy that bounds the rights of users.'), ''],
   wait_for_key: [
     duration().describe('How long to wait until a new key answers, at most 30s; 0 does not wait. Only for iam_user.'),
     0,
   ],
-  external_id: [string().describe('What the trust policies of the roles ask for; only for assumed_role.'), ''],
+  external_id: [
+    string().describe('The external id that the trust policies of the roles require; only for assumed_role.'),
+    '',
+  ],
   session_tags: [keyValues().describe('Tags of sessions, as key=value texts or as a map; only for assumed_role.'), {}],
   mfa_serial_number: [
     string().describe(
@@ -43,7 +46,7 @@ export const roleFields = recordFields({
   ],
   reuse_percent_left: [
     announced(int(), reusePercent).describe(
-      'Answer a caller’s earlier credentials while at least so much of their lifetime is left; 0 always makes new ones.',
+      'Return a caller’s earlier credentials while at least this percentage of their lifetime is left; 0 always creates new ones.',
     ),
     0,
   ],

@@ -10,7 +10,7 @@ import { roleFaults } from './role-rules';
 const unrecognised = (value: string) => invalidRole([`unrecognized credential type: ${value}`]);
 
 const RoleInput = roleFields.input.extend({
-  credential_type: oneOf(credentialTypes, unrecognised).optional().describe('What kind of credentials the role gives.'),
+  credential_type: oneOf(credentialTypes, unrecognised).optional().describe('Type of the credentials.'),
   policy: document(string()).optional().describe('Older form: a policy document in JSON.'),
   arn: string().optional().describe('Older form: the ARN of a policy or of a role.'),
 });
@@ -25,7 +25,7 @@ export const roleListPath = namesPath('roles', roles, {
 
 /** One role. Spec: Cloud-provider engine (Role). */
 export const rolePath = path('roles/:name', {
-  summary: 'What credentials are handed out under a name.',
+  summary: 'A role: the credentials that it issues.',
   spec: 'Cloud-provider engine',
   params: { name: 'name-at' },
   stored: ({ params, storage }) => roles.find(storage, params.name),
@@ -37,7 +37,7 @@ export const rolePath = path('roles/:name', {
     },
   },
   write: {
-    summary: 'Create a role, or change what is named.',
+    summary: 'Create a role, or change the fields sent.',
     update: 'merge',
     defaults,
     input: RoleInput,

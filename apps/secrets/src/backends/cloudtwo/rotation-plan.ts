@@ -9,7 +9,7 @@ import type { Storage } from '../../sdk/storage';
 /** The fields of the configuration that say when the root key is replaced. */
 export const rotationFields = recordFields({
   rotation_period: [
-    duration().describe('The root key is replaced after so long; not together with rotation_schedule.'),
+    duration().describe('Interval after which the root key is replaced; not together with rotation_schedule.'),
     0,
   ],
   rotation_schedule: [string().describe('When the root key is replaced: a cron line of five fields, in UTC.'), ''],
@@ -17,10 +17,7 @@ export const rotationFields = recordFields({
     duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
     0,
   ],
-  disable_automated_rotation: [
-    bool().describe('Does not rotate the root key, and keeps the terms of its rotation.'),
-    false,
-  ],
+  disable_automated_rotation: [bool().describe('Pauses the rotation of the root key and keeps its settings.'), false],
 });
 type Terms = z.output<typeof rotationFields.input>;
 
@@ -47,7 +44,9 @@ export function checkTerms(terms: Terms, hasKey: boolean): void {
   if (window > 0 && window < shortestWindowSeconds) refuse("'rotation_window' must be at least 1h");
   if (period > 0 && period < shortestPeriodSeconds) refuse("'rotation_period' must be at least 10s");
   if (schedule && parseCron(schedule)?.next(0) === undefined) {
-    refuse(`'rotation_schedule' is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
+    refuse(
+      `'rotation_schedule' is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`,
+    );
   }
   if ((period > 0 || schedule) && !hasKey) refuse('only a root key that is stored here can be rotated');
 }

@@ -8,7 +8,7 @@ import { dataText, empty, keys, missing } from '../../sdk/reply';
 
 type CubbyholeCall = Call<{ path: string }>;
 
-const pairs = z.looseObject({}).describe('Any pairs; they replace what is stored as a whole.');
+const pairs = z.looseObject({}).describe('Any pairs; they replace everything stored at the path.');
 const listing = z.object({ keys: z.array(z.string()) });
 
 const read = operation<{ path: string }>({
@@ -37,7 +37,7 @@ const write = operation<{ path: string }>({
 });
 
 const remove = operation<{ path: string }>({
-  summary: 'Delete what is stored at a path. Deleting nothing succeeds.',
+  summary: 'Delete the pairs at a path. Deleting an absent path succeeds.',
   operationId: 'cubbyhole-delete',
   run({ storage, params, caller }: CubbyholeCall) {
     requireOwner(caller);
@@ -58,7 +58,7 @@ const list = operation<{ path: string }, typeof PageInput>({
 });
 
 const scan = operation<{ path: string }, typeof PageInput>({
-  summary: 'List all that lies below a folder, however deep.',
+  summary: 'List everything below a folder, at any depth.',
   operationId: 'cubbyhole-scan',
   input: PageInput,
   output: listing,

@@ -20,7 +20,7 @@ export const database = (parts: DatabaseParts): Backend => {
     type: 'database',
     outside: true,
     kind: 'secret',
-    summary: 'Makes users of databases, and changes the passwords of others.',
+    summary: 'Creates database users on demand, and rotates the passwords of existing ones.',
     paths: [
       configListPath,
       configPath(databases),

@@ -17,7 +17,9 @@ import { type PasswordPolicies, usualPassword } from './passwords';
 import { checkTemplate } from './user-name';
 
 const ConfigInput = configFields.input.extend(connectionFields.input.shape).extend({
-  verify_connection: notKept(bool()).optional().describe('Whether to connect before it is stored; true at first.'),
+  verify_connection: notKept(bool())
+    .optional()
+    .describe('Whether to connect before storing the configuration; true by default.'),
 });
 const defaults = { ...configFields.defaults, ...connectionFields.defaults };
 const isSecret = (field: z.ZodType): boolean => fieldMeta(field).json.format === 'password';
@@ -31,7 +33,7 @@ export const configListPath = namesPath('config', configs, {
 /** One connection. */
 export const configPath = (databases: Databases) =>
   path('config/:name', {
-    summary: 'How a database is reached, and which roles may use it.',
+    summary: 'A connection: how to reach a database, and which roles may use it.',
     params: { name: 'name-at' },
     stored: ({ params, storage }) => configs.find(storage, params.name),
     read: {
@@ -51,7 +53,7 @@ export const configPath = (databases: Databases) =>
       },
     },
     write: {
-      summary: 'Configure a connection, or change what is named; connects first.',
+      summary: 'Configure a connection, or change the fields sent; connects first.',
       operationId: 'configure-connection',
       update: 'merge',
       once: true,
@@ -84,7 +86,7 @@ export const configPath = (databases: Databases) =>
       },
     },
     delete: {
-      summary: 'Delete a connection; users that were made through it can then no longer be ended.',
+      summary: 'Delete a connection; users created through it can then no longer be dropped.',
       operationId: 'delete-connection-configuration',
       run({ params, storage, mount }) {
         configs.delete(storage, params.name);

@@ -26,10 +26,10 @@ interface UserRecord {
 /** A user made on demand. */
 export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
   path('creds/:name', {
-    summary: 'Users of a database, made from a role.',
+    summary: 'Users of a database, created from a role.',
     params: { name: 'name-at' },
     read: {
-      summary: 'Make a user; it ends with its lease.',
+      summary: 'Create a user; it ends with its lease.',
       operationId: 'generate-credentials',
       output: z.object({ username: z.string(), password: z.string() }),
       async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {
@@ -84,10 +84,10 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
 /** What a role would do: its statements as they would run, tried where the database can take them back. */
 export const rehearsalPath = (databases: Databases) =>
   path('roles/:name/dry-run', {
-    summary: 'What a role would do.',
+    summary: 'A dry run of a role.',
     params: { name: 'name-at' },
     write: {
-      summary: 'Run the creation statements of a role and take them back; nothing stays.',
+      summary: 'Run the creation statements of a role and roll them back.',
       operationId: 'dry-run-role',
       output: z.object({ username: z.string(), rehearsed: z.boolean() }),
       async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {

@@ -13,22 +13,22 @@ import { staticRoles } from './static-record';
 const credentialRows = {
   db_name: [string().describe('The connection that it uses.'), ''],
   credential_type: [string().describe('Kind of credential: password.'), 'password'],
-  credential_config: [keyValues().describe('password_policy: another one than that of the connection.'), {}],
+  credential_config: [keyValues().describe('password_policy: another policy than that of the connection.'), {}],
 } as const;
 
 const statementsField = (text: string) => stringList().describe(text);
 
 const roleFields = recordFields({
   db_name: credentialRows.db_name,
-  creation_statements: [statementsField('Statements that make a user.'), []],
-  revocation_statements: [statementsField('Statements that end a user; empty for the usual ones.'), []],
+  creation_statements: [statementsField('Statements that create a user.'), []],
+  revocation_statements: [statementsField('Statements that drop a user; empty for the default.'), []],
   rollback_statements: [
-    statementsField('Statements that remove what a failed creation left; otherwise it is ended as usual.'),
+    statementsField('Statements that clean up after a failed creation; by default the revocation statements.'),
     [],
   ],
-  renew_statements: [statementsField('Statements of a renewal; empty for the usual ones.'), []],
+  renew_statements: [statementsField('Statements of a renewal; empty for the default.'), []],
   default_ttl: [duration().describe('Lifetime of a user; 0 for that of the mount.'), 0],
-  max_ttl: [duration().describe('Longest lifetime with all renewals; 0 for that of the mount.'), 0],
+  max_ttl: [duration().describe('Maximum lifetime with all renewals; 0 for that of the mount.'), 0],
   credential_type: credentialRows.credential_type,
   credential_config: credentialRows.credential_config,
 });
@@ -56,11 +56,11 @@ export const roleListPath = namesPath('roles', roles, {
 
 /** One role. */
 export const rolePath = recordPath('roles/:name', roles, {
-  summary: 'How users are made under a name.',
+  summary: 'A role: how users are created.',
   params: { name: 'name-at' },
   read: { summary: 'Read a role.', output: roleFields.output, show: (role) => role },
   write: {
-    summary: 'Create a role, or change what is named.',
+    summary: 'Create a role, or change the fields sent.',
     update: 'merge',
     defaults: roleFields.defaults,
     input: roleFields.input,

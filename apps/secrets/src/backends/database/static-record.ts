@@ -9,18 +9,18 @@ import type { Storage } from '../../sdk/storage';
 /** What is said of a user whose password this service keeps. */
 export const staticFields = recordFields({
   db_name: [string().describe('The connection that it uses.'), ''],
-  username: [string().describe('The user; it is there already, and cannot be changed later.'), ''],
+  username: [string().describe('The existing user; cannot be changed later.'), ''],
   second_username: [
     string().describe(
       'A second user with the same rights: each change gives the other one a new password, so that the one in use stays valid until the change after.',
     ),
     '',
   ],
-  rotation_period: [duration().describe('The password is changed after so long; at least 5s.'), 0],
-  rotation_schedule: [string().describe('Instead: when it is changed, a cron line of five fields, in UTC.'), ''],
-  rotation_statements: [stringList().describe('Statements that change the password; empty for the usual one.'), []],
+  rotation_period: [duration().describe('Interval after which the password is changed; at least 5s.'), 0],
+  rotation_schedule: [string().describe('Instead of a period: a cron line of five fields, in UTC.'), ''],
+  rotation_statements: [stringList().describe('Statements that change the password; empty for the default.'), []],
   credential_type: [string().describe('Kind of credential: password.'), 'password'],
-  credential_config: [keyValues().describe('password_policy: another one than that of the connection.'), {}],
+  credential_config: [keyValues().describe('password_policy: another policy than that of the connection.'), {}],
 });
 
 const Stored = staticFields.input.extend({
@@ -39,7 +39,7 @@ const Stored = staticFields.input.extend({
 });
 export type StaticRole = z.output<typeof Stored>;
 type StaticTerms = z.output<typeof staticFields.input>;
-/** The users whose passwords this mount keeps. */
+/** The users whose passwords this mount manages. */
 export const staticRoles = collection('static/', Stored);
 
 const due = dueIndex('due/');

@@ -15,14 +15,14 @@ const shortestPeriodSeconds = 5;
 
 /** The names of the static roles. */
 export const staticRoleListPath = namesPath('static-roles', staticRoles, {
-  summary: 'The users whose passwords this mount keeps.',
+  summary: 'The users whose passwords this mount manages.',
   list: 'List the names of the static roles.',
 });
 
 /** One user whose password this service keeps. */
 export const staticRolePath = (parts: RotationParts) =>
   path('static-roles/:name', {
-    summary: 'A user whose password this service keeps, and when it is changed.',
+    summary: 'A static role: a user whose password this service manages, with its rotation.',
     params: { name: 'name-at' },
     stored: ({ params, storage }) => staticRoles.find(storage, params.name),
     read: {
@@ -49,7 +49,7 @@ export const staticRolePath = (parts: RotationParts) =>
       },
     },
     write: {
-      summary: 'Take over a user and change its password at once, or change what is named.',
+      summary: 'Take over a user and change its password at once, or change the fields sent.',
       operationId: 'write-static-role',
       update: 'merge',
       once: true,
@@ -81,7 +81,7 @@ export const staticRolePath = (parts: RotationParts) =>
       },
     },
     delete: {
-      summary: 'Let go of a user; it stays, with the password it has.',
+      summary: 'Stop managing a user; it keeps its present password.',
       operationId: 'delete-static-role',
       async run({ params, storage }) {
         await changeStatic(storage, params.name, () => null);
@@ -92,7 +92,7 @@ export const staticRolePath = (parts: RotationParts) =>
 
 /** The password of a static role. */
 export const staticCredsPath = path('static-creds/:name', {
-  summary: 'The password of a user that this service keeps.',
+  summary: 'The password of a static role.',
   params: { name: 'name-at' },
   read: {
     summary: 'Read user and password; there is no lease.',
@@ -153,7 +153,9 @@ function check(input: z.output<typeof staticFields.input>, stored: StaticRole | 
   if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
   if (schedule) {
     if (parseCron(schedule)?.next(0) === undefined) {
-      refuse(`rotation_schedule is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`);
+      refuse(
+        `rotation_schedule is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`,
+      );
     }
   } else if (period === 0) refuse('rotation_period is required to create static accounts');
   else if (period < shortestPeriodSeconds) refuse('rotation_period must be 5 seconds or more');

@@ -12,10 +12,7 @@ import type { Organizations } from './organizations';
 const fields = loginFields({
   organization: [string().describe('Organization whose members may log in.'), ''],
   organization_id: [int().describe('Its id; 0 asks GitHub for it, once.'), 0],
-  base_url: [
-    string().describe('Address of the API, if it is not GitHub’s own: https://github.example/api/v3/.'),
-    '',
-  ],
+  base_url: [string().describe('Address of the API, if it is not GitHub’s own: https://github.example/api/v3/.'), ''],
 });
 /** Who is let in, as stored. */
 export type GithubConfig = z.output<typeof fields.input>;
@@ -28,7 +25,7 @@ export const requireConfig = (storage: Storage): Promise<GithubConfig> =>
 /** Whose members may log in. */
 export const configPath = (organizations: Organizations) =>
   path('config', {
-    summary: 'Which organization’s members may log in, and what their tokens are.',
+    summary: 'The organization whose members may log in, and the settings of their tokens.',
     stored: ({ storage }) => config.find(storage),
     read: {
       summary: 'Read the configuration.',
@@ -41,7 +38,7 @@ export const configPath = (organizations: Organizations) =>
       },
     },
     write: {
-      summary: 'Configure the method, or change what is named. GitHub is asked for the id if none is given.',
+      summary: 'Configure the method, or change the fields sent. Without an id, GitHub is asked for it.',
       update: 'merge',
       // It may ask GitHub.
       once: true,

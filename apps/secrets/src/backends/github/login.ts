@@ -17,7 +17,7 @@ export const loginPath = (organizations: Organizations) =>
     summary: 'Log in with a token of GitHub.',
     auth: 'none',
     write: {
-      summary: 'Ask GitHub who the token is of, and answer a token of this service for members of the organization.',
+      summary: 'Ask GitHub for the token’s person, and issue a token to members of the organization.',
       input: z.object({
         token: secretString().optional().describe('Token of a person at GitHub, with the scope read:org.'),
       }),

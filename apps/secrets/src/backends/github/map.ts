@@ -46,7 +46,7 @@ function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
         show: ({ value }, { params }) => ({ key: params.key, value: value.join(',') }),
       },
       write: {
-        summary: `Say which policies a ${what} has.`,
+        summary: `Set the policies of a ${what}.`,
         update: 'replace',
         defaults: { value: [] },
         input: Mapping,

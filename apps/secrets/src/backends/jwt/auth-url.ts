@@ -15,9 +15,7 @@ import type { JwtRole } from './role';
 const Input = z.object({
   role: anyCase(string()).optional().describe('Name of the role; otherwise default_role of the configuration.'),
   redirect_uri: string().optional().describe('Where the provider sends people back to; not needed for devices.'),
-  client_nonce: secretString()
-    .optional()
-    .describe('Chosen by the client, and asked for at the end; needed where it polls.'),
+  client_nonce: secretString().optional().describe('Chosen by the client and required at the end; needed for polling.'),
 });
 
 const usualPollSeconds = 5;
@@ -30,7 +28,7 @@ export const authUrlPath = (provider: OidcProvider) =>
     auth: 'none',
     write: {
       operationId: 'oidc-request-authorization-url',
-      summary: 'Begin a login by browser or device, and answer the address that the person opens.',
+      summary: 'Begin a login by browser or device; returns the address to open.',
       judges: 'nothing',
       input: Input,
       output: z.object({

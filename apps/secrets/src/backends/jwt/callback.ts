@@ -22,18 +22,16 @@ const longestCode = 4096;
 const asPage = { media: ['application/json', 'text/html'], refusalMedia: 'text/html' } as const;
 
 const Input = z.object({
-  state: string().optional().describe('As the address to sign in at had it.'),
-  code: secretString().optional().describe('What the provider sent the browser back with.'),
-  client_nonce: secretString().optional().describe('As it was when the login began.'),
-  iss: string().optional().describe('The issuer, where the provider says who answers.'),
+  state: string().optional().describe('The state of the sign-in address.'),
+  code: secretString().optional().describe('The code from the provider.'),
+  client_nonce: secretString().optional().describe('The nonce of the beginning of the login.'),
+  iss: string().optional().describe('The issuer, if the provider sends it.'),
   error: string().optional().describe('Why the provider refused.'),
-  error_description: string().optional().describe('The same in its own words; not repeated.'),
-  error_uri: string().optional().describe('Where it says more; not followed.'),
+  error_description: string().optional().describe('The provider’s description of the error; not shown.'),
+  error_uri: string().optional().describe('The provider’s page about the error; not followed.'),
   confirmation: secretString()
     .optional()
-    .describe(
-      'The person says that it was they who began the login; with code=no_code, what the page of the form holds.',
-    ),
+    .describe('Confirms that this person began the login; with code=no_code, the value from the page of the form.'),
 });
 type CallbackInput = z.output<typeof Input>;
 
@@ -57,7 +55,7 @@ export const callbackPath = (provider: OidcProvider) =>
     auth: 'none',
     read: {
       operationId: 'oidc-callback',
-      summary: 'Finish a login with the code that the provider sent the browser back with.',
+      summary: 'Finish a login with the code from the provider.',
       judges: 'unguessable',
       ...asPage,
       input: Input,
@@ -65,7 +63,7 @@ export const callbackPath = (provider: OidcProvider) =>
     },
     write: {
       operationId: 'oidc-callback-form-post',
-      summary: 'Take the code that the provider sent by form; a call with code=no_code finishes the login.',
+      summary: 'Accept the code that the provider sent by form; a call with code=no_code finishes the login.',
       judges: 'unguessable',
       ...asPage,
       input: Input,

@@ -13,7 +13,7 @@ import type { IssuerKeys } from './keys';
 /** Whose tokens are accepted. Decision 0041. */
 export const configPath = (keys: IssuerKeys) =>
   path('config', {
-    summary: 'Whose tokens are accepted, and how they are verified.',
+    summary: 'Which issuer’s tokens are accepted, and how they are verified.',
     stored: ({ storage }) => config.find(storage),
     read: {
       summary: 'Read the configuration, without the secret in it.',
@@ -26,13 +26,11 @@ export const configPath = (keys: IssuerKeys) =>
       },
     },
     write: {
-      summary: 'Configure the method; replaces everything. The keys are fetched once, to see that they can be.',
+      summary: 'Configure the method; replaces everything. The keys are fetched once as a test.',
       update: 'replace',
       defaults: { ...configFields.defaults, skip_jwks_validation: false },
       input: configFields.input.extend({
-        skip_jwks_validation: notKept(bool()).describe(
-          'Store the configuration even while its keys cannot be fetched.',
-        ),
+        skip_jwks_validation: notKept(bool()).describe('Store the configuration even if its keys cannot be fetched.'),
       }),
       async run({ input, fields, stored, storage, warn }) {
         const { skip_jwks_validation: unchecked, ...given } = input;
@@ -57,7 +55,7 @@ export const configPath = (keys: IssuerKeys) =>
       },
     },
     delete: {
-      summary: 'Forget the configuration: logins stop. Tokens made before stay.',
+      summary: 'Delete the configuration: logins stop. Existing tokens stay valid.',
       run({ storage }) {
         config.delete(storage);
         return empty;

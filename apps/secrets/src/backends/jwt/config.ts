@@ -14,29 +14,24 @@ export const configFields = recordFields({
     string().describe('Certificates to trust for oidc_discovery_url; empty trusts the usual ones.'),
     '',
   ],
-  oidc_client_id: [string().describe('What the provider knows this service by; for sign-in by browser.'), ''],
+  oidc_client_id: [string().describe('Client id of this service at the provider; for sign-in by browser.'), ''],
   oidc_client_secret: [
-    sentTo(secretString(), 'oidc_discovery_url', 'oidc_discovery_ca_pem').describe(
-      'The secret that goes with it; never shown.',
-    ),
+    sentTo(secretString(), 'oidc_discovery_url', 'oidc_discovery_ca_pem').describe('Client secret; never shown.'),
     '',
   ],
   oidc_response_mode: [
     oneOf(modes, (given) => `invalid response_mode: ${JSON.stringify(given)}`).describe(
-      'How the provider sends people back: query, or form_post.',
+      'How the provider sends its answer: query, or form_post.',
     ),
     '',
   ],
-  oidc_response_types: [commaList().describe('What the provider is asked for: code.'), []],
-  provider_config: [object().describe('Ways of single providers: none is built, so it must be empty.'), {}],
+  oidc_response_types: [commaList().describe('Response type at the provider: code.'), []],
+  provider_config: [object().describe('Provider-specific settings, which are not built: must be empty.'), {}],
   jwks_url: [string().describe('Address of a key set.'), ''],
   jwks_ca_pem: [string().describe('Certificates to trust for jwks_url; empty trusts the usual ones.'), ''],
   jwt_validation_pubkeys: [commaList().describe('Public keys (PEM) that sign the tokens.'), []],
-  bound_issuer: [
-    string().describe('What iss must be; with oidc_discovery_url its issuer, unless another is named here.'),
-    '',
-  ],
-  default_role: [anyCase(string()).describe('Role of logins that name none.'), ''],
+  bound_issuer: [string().describe('Required iss; with oidc_discovery_url by default its issuer.'), ''],
+  default_role: [anyCase(string()).describe('Default role.'), ''],
   jwt_supported_algs: [
     commaList().describe('Signature algorithms to accept; empty accepts all that have a public key.'),
     [],

@@ -27,7 +27,7 @@ export const loginPath = (keys: IssuerKeys) =>
     summary: 'Log in with a signed token.',
     auth: 'none',
     write: {
-      summary: 'Verify the token, check the role’s constraints, and answer a token of this service.',
+      summary: 'Verify the token, check the role’s constraints, and issue a token.',
       input: LoginInput,
       judges: 'unguessable',
       async run({ input, storage, caller, nowMs, mount }) {

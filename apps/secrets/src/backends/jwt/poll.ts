@@ -13,7 +13,7 @@ const waiting = new Set(['authorization_pending', 'slow_down']);
 /** `oidc/poll`: returns the result of a login by device, or of one that the browser finishes here, to its beginner. */
 export const pollPath = (provider: OidcProvider) =>
   path('oidc/poll', {
-    summary: 'What came of a login that is finished elsewhere.',
+    summary: 'The result of a login that is finished elsewhere.',
     auth: 'none',
     write: {
       operationId: 'oidc-poll',
@@ -21,8 +21,8 @@ export const pollPath = (provider: OidcProvider) =>
         'Ask for the token of a login by device or direct callback; 400 authorization_pending until it is there.',
       judges: 'unguessable',
       input: z.object({
-        state: string().optional().describe('As the answer had it that the login began with.'),
-        client_nonce: secretString().optional().describe('As it was when the login began.'),
+        state: string().optional().describe('The value from the answer that began the login.'),
+        client_nonce: secretString().optional().describe('The nonce of the beginning of the login.'),
       }),
       async run(call) {
         const { input, storage, nowMs } = call;

@@ -27,18 +27,15 @@ const fields = loginFields({
     '',
   ],
   bound_audiences: [commaList().describe('The token must be for one of these.'), []],
-  bound_subject: [string().describe('What sub must be.'), ''],
-  bound_claims: [
-    exactObject().describe('Claims the token must have, each with a value or a list of which one must fit.'),
-    {},
-  ],
+  bound_subject: [string().describe('Required sub.'), ''],
+  bound_claims: [exactObject().describe('Required claims, each with a value or a list of which one must match.'), {}],
   bound_claims_type: [
     oneOf(['string', 'glob'], (given) => `invalid 'bound_claims_type': ${given}`).describe(
       'string compares bound_claims exactly; in glob every * matches any text.',
     ),
     'string',
   ],
-  user_claim: [string().describe('The claim that says who logs in; it names the alias.'), ''],
+  user_claim: [string().describe('The claim that identifies the caller; it becomes the alias.'), ''],
   user_claim_json_pointer: [bool().describe('user_claim is a JSON pointer.'), false],
   groups_claim: [
     string().describe('The claim that lists groups, for external groups; a JSON pointer where it begins with /.'),
@@ -46,16 +43,21 @@ const fields = loginFields({
   ],
   groups_claim_optional: [
     bool().describe(
-      'Who brings no groups_claim is in no group. Otherwise they are refused, as a provider that stopped sending it would not be noticed.',
+      'Accept tokens without groups_claim, as without groups. By default they are refused, so that a provider that stops sending it is noticed.',
     ),
     false,
   ],
   claim_mappings: [keyValues().describe('Claims that become metadata, as claim=key.'), {}],
-  expiration_leeway: [signedDuration().describe('Lifetime of tokens without exp; 0 is 150 seconds, -1 none.'), 0],
-  not_before_leeway: [signedDuration().describe('How far before exp a token without iat and nbf begins; as above.'), 0],
-  clock_skew_leeway: [signedDuration().describe('How far clocks may be apart; 0 is 60 seconds, -1 none.'), 0],
+  expiration_leeway: [signedDuration().describe('Lifetime of tokens without exp; 0: 150 seconds, -1: none.'), 0],
+  not_before_leeway: [
+    signedDuration().describe(
+      'How long before exp a token without iat and nbf becomes valid; 0: 150 seconds, -1: none.',
+    ),
+    0,
+  ],
+  clock_skew_leeway: [signedDuration().describe('Tolerated clock difference; 0: 60 seconds, -1: none.'), 0],
   allowed_redirect_uris: [
-    commaList().describe('oidc: where people may be sent back to; the port of http addresses on loopback is free.'),
+    commaList().describe('oidc: allowed redirect addresses; the port of http addresses on loopback is free.'),
     [],
   ],
   oidc_scopes: [
@@ -64,17 +66,14 @@ const fields = loginFields({
     ),
     [],
   ],
-  max_age: [
-    duration().describe('oidc: how long ago people may have proven themselves to the provider; 0 does not ask.'),
-    0,
-  ],
+  max_age: [duration().describe('oidc: maximum age of the sign-in at the provider; 0: no maximum.'), 0],
   callback_mode: [
     oneOf(['client', 'direct', 'device'], (given) => `invalid 'callback_mode': ${given}`).describe(
       'oidc: the browser comes back to the client, or directly to this service (the client polls); or login by device.',
     ),
     'client',
   ],
-  poll_interval: [int().describe('oidc: seconds between polls; 0 is as the provider says, or 5.'), 0],
+  poll_interval: [int().describe('oidc: seconds between polls; 0: as the provider says, or 5.'), 0],
   verbose_oidc_logging: [bool().describe('oidc: write the claims of logins to the log at its level debug.'), false],
 });
 /** A role as stored. */
@@ -110,7 +109,7 @@ export const rolePath = recordPath(
   { find: findRole, delete: roles.delete },
   {
     folds: { name: 'case' },
-    summary: 'Which tokens may log in under a name, and what their own tokens are.',
+    summary: 'A role: which tokens may log in, and the settings of the issued tokens.',
     read: {
       summary: 'Read a role.',
       output: Output,
@@ -118,7 +117,7 @@ export const rolePath = recordPath(
       show: shown,
     },
     write: {
-      summary: 'Create a role, or change what is named.',
+      summary: 'Create a role, or change the fields sent.',
       update: 'merge',
       defaults: fields.defaults,
       input: fields.input,

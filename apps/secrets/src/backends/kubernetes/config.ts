@@ -11,10 +11,13 @@ import { data, empty, missing } from '../../sdk/reply';
 
 const fields = recordFields({
   kubernetes_host: [string().optional().describe('Address of the cluster’s API.'), ''],
-  kubernetes_ca_cert: [string().describe('Certificates (PEM) to trust for it; empty trusts those of the own pod.'), ''],
+  kubernetes_ca_cert: [
+    string().describe('CA certificates (PEM) of the API; if empty, those of the service’s own pod.'),
+    '',
+  ],
   token_reviewer_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token of who may ask for token reviews; otherwise that of the own pod, else that which logs in. Never shown.',
+      'Token for token reviews; by default that of the service’s own pod, or the one that logs in. Never shown.',
     ),
     '',
   ],
@@ -22,9 +25,9 @@ const fields = recordFields({
     commaList().describe('Public keys (PEM) that must have signed the tokens; empty leaves that to the cluster.'),
     [],
   ],
-  issuer: [string().describe('What iss must be, where disable_iss_validation is false.'), ''],
-  disable_iss_validation: [bool().describe('Do not look at iss: the cluster vouches for its tokens.'), true],
-  disable_local_ca_jwt: [bool().describe('Use neither certificates nor token of the own pod.'), false],
+  issuer: [string().describe('Required iss, if disable_iss_validation is false.'), ''],
+  disable_iss_validation: [bool().describe('Do not check iss: the cluster vouches for its tokens.'), true],
+  disable_local_ca_jwt: [bool().describe('Do not use the certificates and token of the service’s own pod.'), false],
 });
 /** How the cluster is asked, as stored. */
 export type KubernetesConfig = z.output<typeof fields.input>;
@@ -33,7 +36,7 @@ export const config = single('config', fields.input);
 
 /** Which cluster vouches for the tokens. */
 export const configPath = path('config', {
-  summary: 'Which cluster vouches for the tokens, and how it is asked.',
+  summary: 'The cluster that reviews the tokens, and how to call it.',
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration, without the token in it.',

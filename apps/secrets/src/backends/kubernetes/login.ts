@@ -19,8 +19,7 @@ export const loginPath = (cluster: Cluster) =>
     summary: 'Log in with the token of a service account.',
     auth: 'none',
     write: {
-      summary:
-        'Have the cluster vouch for the token, check the role’s constraints, and answer a token of this service.',
+      summary: 'Have the cluster review the token, check the role’s constraints, and issue a token.',
       input: z.object({
         role: anyCase(string()).optional().describe('Name of the role.'),
         jwt: secretString().optional().describe('Token of the service account.'),

@@ -20,7 +20,7 @@ const fields = loginFields({
   audience: [string().describe('The audience that the token must have; empty accepts any.'), ''],
   alias_name_source: [
     oneOf(sources, (given) => `unrecognized alias_name_source ${given}`).describe(
-      'What names the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',
+      'Name of the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',
     ),
     'serviceaccount_uid',
   ],
@@ -43,7 +43,7 @@ export const roleListPath = namesPath('role', roles, {
 /** One role. */
 export const rolePath = recordPath('role/:name', roles, {
   folds: { name: 'case' },
-  summary: 'Which service accounts may log in under a name, and what their tokens are.',
+  summary: 'A role: which service accounts may log in, and the settings of their tokens.',
   read: {
     summary: 'Read a role.',
     output: fields.output.extend({ audience: z.string().optional() }),
@@ -57,7 +57,7 @@ export const rolePath = recordPath('role/:name', roles, {
     }),
   },
   write: {
-    summary: 'Create a role, or change what is named.',
+    summary: 'Create a role, or change the fields sent.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input,

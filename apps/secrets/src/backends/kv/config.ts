@@ -10,12 +10,9 @@ import type { Storage } from '../../sdk/storage';
 import type { KvConfig } from './key-metadata';
 
 const fields = recordFields({
-  max_versions: [int().describe('Versions kept of a secret; 0 keeps ten.'), 0],
-  cas_required: [bool().describe('Writes must name the version they follow.'), false],
-  delete_version_after: [
-    signedDuration().describe('Versions are deleted this long after they were written; 0 is never.'),
-    0,
-  ],
+  max_versions: [int().describe('Number of versions per secret; 0: ten.'), 0],
+  cas_required: [bool().describe('Writes must name the current version.'), false],
+  delete_version_after: [signedDuration().describe('Time after which versions are deleted; 0: never.'), 0],
 });
 const config = single('config', fields.input);
 
@@ -23,7 +20,7 @@ const config = single('config', fields.input);
 export const configOf = async (storage: Storage): Promise<KvConfig> => (await config.find(storage)) ?? fields.defaults;
 
 export const configPath = path('config', {
-  summary: 'What holds for all secrets of the mount.',
+  summary: 'Settings for all secrets of the mount.',
   stored: ({ storage }) => config.find(storage),
   read: {
     summary: 'Read the configuration of the mount.',

@@ -36,7 +36,7 @@ const WriteInput = z.object({
   data: anything().optional().describe('The pairs of the new version.'),
   options: nested('options', z.object({ cas: version.optional() }))
     .optional()
-    .describe('`cas`: the version this one must follow; 0 where there must be none.'),
+    .describe('`cas`: the required current version; 0: the secret must not exist.'),
 });
 const ReadInput = z.object({ version: int().optional().describe('The version to read; the newest when left out.') });
 
@@ -70,7 +70,7 @@ export const dataPath = path('data/:path*', {
     run: (call) => writeVersion(call, (given) => given),
   },
   patch: {
-    summary: 'Write a new version that differs from the newest in the pairs given.',
+    summary: 'Write a new version with changes to the newest one.',
     operationId: 'patch',
     responses: { 404: 'There is no such secret; for a deleted newest version the body holds its metadata.' },
     input: WriteInput,

@@ -24,9 +24,9 @@ import {
 } from './key-metadata';
 
 const Metadata = z.object({
-  max_versions: int().optional().describe('Versions kept of this secret; 0: as the mount says.'),
-  cas_required: bool().optional().describe('Writes must name the version they follow.'),
-  delete_version_after: signedDuration().optional().describe('Versions are deleted this long after they were written.'),
+  max_versions: int().optional().describe('Number of versions of this secret; 0: as the mount says.'),
+  cas_required: bool().optional().describe('Writes must name the current version.'),
+  delete_version_after: signedDuration().optional().describe('Time after which versions are deleted.'),
   custom_metadata: object().optional().describe('Pairs of text shown with every read; null removes one on patch.'),
 });
 type Metadata = z.output<typeof Metadata>;
@@ -55,7 +55,7 @@ export const metadataPath = path('metadata/:path*', {
     run: async ({ storage, params, input }) => keys(await listKeys(storage, params.path, pageOf(input))),
   },
   scan: {
-    summary: 'List all secrets below a folder, however deep.',
+    summary: 'List all secrets below a folder, at any depth.',
     operationId: 'scan',
     output: z.object({ keys: z.array(z.string()) }),
     input: PageInput,
@@ -76,7 +76,7 @@ export const metadataPath = path('metadata/:path*', {
     },
   },
   patch: {
-    summary: 'Change what is named of the metadata of a secret.',
+    summary: 'Change some metadata of a secret.',
     operationId: 'patch-metadata',
     input: Metadata,
     async run({ storage, params, input, nowMs, fields }) {
@@ -113,7 +113,7 @@ const DetailedKeys = z.object({
 
 /** Lists of secrets with what is known of each. */
 export const detailedMetadataPath = path('detailed-metadata/:path*', {
-  summary: 'The secrets below a folder, with what is known of each.',
+  summary: 'The secrets below a folder, with their metadata.',
   paramDocs: { path: 'The folder.' },
   list: {
     summary: 'List the secrets below a folder with their metadata; folders end in / and have none.',
@@ -124,7 +124,7 @@ export const detailedMetadataPath = path('detailed-metadata/:path*', {
       detailed(storage, params.path, await listKeys(storage, params.path, pageOf(input))),
   },
   scan: {
-    summary: 'List all secrets below a folder with their metadata, however deep.',
+    summary: 'List all secrets below a folder with their metadata, at any depth.',
     operationId: 'scan-detailed-metadata',
     output: DetailedKeys,
     input: PageInput,

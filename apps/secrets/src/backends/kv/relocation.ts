@@ -27,14 +27,14 @@ import {
 const most = { secrets: 200, versions: 2000, bytes: 32 * 1024 * 1024 };
 
 const MoveInput = z.object({
-  from: string().optional().describe('The secret; or, with a slash at its end, the folder with everything that is below it.'),
-  to: string().optional().describe('Where it goes. Of a folder, this ends with a slash, too; / is the whole engine.'),
-  overwrite: bool().optional().describe('Replaces secrets that are there; otherwise the request is refused.'),
+  from: string().optional().describe('The secret; or, with a slash at its end, the folder with everything below it.'),
+  to: string().optional().describe('The new path. For a folder, it also ends with a slash; / is the whole engine.'),
+  overwrite: bool().optional().describe('Replace existing secrets; by default the request is refused.'),
 });
 const CopyInput = MoveInput.extend({
   all_versions: bool()
     .optional()
-    .describe('Copies versions and metadata as well; otherwise the newest value becomes a new version.'),
+    .describe('Copy versions and metadata as well; by default only the newest value, as a new version.'),
 });
 const output = z.object({ secrets: z.array(z.object({ from: z.string(), to: z.string() })) });
 const auditClear = ['from', 'to', 'overwrite', 'all_versions', 'secrets'];

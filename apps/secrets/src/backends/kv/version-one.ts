@@ -36,7 +36,7 @@ export const kvOne = backend({
         run: async ({ storage, params, input }) => keys(await storage.list(params.path, pageOf(input))),
       },
       scan: {
-        summary: 'List everything that lies below a folder, however deep.',
+        summary: 'List everything below a folder, at any depth.',
         output: z.object({ keys: z.array(z.string()) }),
         operationId: 'scan',
         input: PageInput,
@@ -54,7 +54,7 @@ export const kvOne = backend({
         },
       },
       delete: {
-        summary: 'Delete what is stored at a path. Deleting nothing succeeds.',
+        summary: 'Delete the pairs at a path. Deleting an absent path succeeds.',
         operationId: 'delete',
         run({ storage, params }) {
           requirePath(params.path);

@@ -4,8 +4,8 @@ import { anyCase, commaList } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { empty } from '../../sdk/reply';
 
-const policies = anyCase(commaList()).describe('Policies of who has this name, or is in it.');
-const groups = commaList().describe('Further groups, besides those of the directory.');
+const policies = anyCase(commaList()).describe('Policies of the user, or of the members of the group.');
+const groups = commaList().describe('Groups in addition to those of the directory.');
 
 const User = z.object({ groups, policies });
 const Group = z.object({ policies });
@@ -16,18 +16,18 @@ const groupsHere = collection('group/', Group.extend({ name: z.string() }));
 
 /** People by name, which is compared without case in paths. */
 export const userPaths = [
-  namesPath('users', users, { summary: 'People of whom something is said here.', list: 'List the names.' }),
+  namesPath('users', users, { summary: 'People with groups or policies here.', list: 'List the names.' }),
   recordPath('users/:name', users, {
     folds: { name: 'case' },
     params: { name: 'segment' },
-    summary: 'Groups and policies that a user has besides those of the directory.',
+    summary: 'Groups and policies of a user in addition to those of the directory.',
     read: {
-      summary: 'Read what is said of a person.',
+      summary: 'Read the groups and policies of a user.',
       output: z.object({ groups: z.string(), policies: z.array(z.string()) }),
       show: (user) => ({ groups: user.groups.join(','), policies: user.policies }),
     },
     write: {
-      summary: 'Say which groups and policies a person has; replaces both.',
+      summary: 'Set the groups and policies of a user; replaces both.',
       update: 'replace',
       defaults: { groups: [], policies: [] },
       input: User,
@@ -36,7 +36,7 @@ export const userPaths = [
         return empty;
       },
     },
-    delete: 'Forget what is said of a person. They can go on logging in.',
+    delete: 'Delete the groups and policies of a user, who can still log in.',
   }),
 ];
 
@@ -53,7 +53,7 @@ export const groupPaths = [
       show: (group) => ({ policies: group.policies }),
     },
     write: {
-      summary: 'Say which policies a group has.',
+      summary: 'Set the policies of a group.',
       update: 'replace',
       defaults: { policies: [] },
       input: Group,

@@ -23,7 +23,7 @@ export const pki = (validations: Validations) =>
   backend({
     type: 'pki',
     kind: 'secret',
-    summary: 'Issues and revokes certificates, with authorities whose keys stay here.',
+    summary: 'Issues and revokes certificates, with CAs whose keys stay here.',
     paths: [
       ...rootPaths,
       ...intermediatePaths,

@@ -9,27 +9,27 @@ import { keptDuration, secondsOf } from './kept-duration';
 /** How lists of revoked certificates and answers of the responder are made. Times are shown as they were sent. */
 export const crlFields = recordFields({
   expiry: [keptDuration('given expiry could not be decoded').describe('How long a list is valid.'), '72h'],
-  disable: [bool().describe('Lists are empty.'), false],
-  ocsp_disable: [bool().describe('The responder answers nothing.'), false],
+  disable: [bool().describe('Serve empty lists.'), false],
+  ocsp_disable: [bool().describe('Disable the OCSP responder.'), false],
   ocsp_expiry: [
     keptDuration('given ocsp_expiry could not be decoded').describe(
-      'How long an answer of the responder is valid; 0 for that moment.',
+      'How long an OCSP answer is valid; 0: only for the moment.',
     ),
     '12h',
   ],
-  auto_rebuild: [bool().describe('Lists are made by the clock, and not with every revocation.'), false],
+  auto_rebuild: [bool().describe('Rebuild lists on a schedule, not with every revocation.'), false],
   auto_rebuild_grace_period: [
     keptDuration('given auto_rebuild_grace_period could not be decoded').describe(
-      'How long before the end of a list the next is made.',
+      'How long before the end of a list the next one is built.',
     ),
     '12h',
   ],
-  enable_delta: [bool().describe('Between complete lists, short ones tell what was added.'), false],
+  enable_delta: [bool().describe('Build delta lists between complete ones.'), false],
   delta_rebuild_interval: [
-    keptDuration('given delta_rebuild_interval could not be decoded').describe('How often a short list is made.'),
+    keptDuration('given delta_rebuild_interval could not be decoded').describe('How often a delta list is built.'),
     '15m',
   ],
-  allow_expired_cert_revocation: [bool().describe('Certificates can be revoked that have expired.'), false],
+  allow_expired_cert_revocation: [bool().describe('Allow revocation of expired certificates.'), false],
 });
 
 /** The settings, as they are stored. */

@@ -113,26 +113,26 @@ export const crlPaths = [
     },
   }),
   path('crl/rotate', {
-    summary: 'Makes lists of revoked certificates.',
+    summary: 'Builds the lists of revoked certificates.',
     read: { ...rotating('complete'), operationId: 'rotate-crl' },
     write: { ...rotating('complete'), operationId: 'rotate-crl-by-write' },
   }),
   path('crl/rotate-delta', {
-    summary: 'Makes lists of what was added.',
+    summary: 'Builds the delta lists.',
     read: { ...rotating('delta'), operationId: 'rotate-delta-crl' },
     write: { ...rotating('delta'), operationId: 'rotate-delta-crl-by-write' },
   }),
   path('config/crl', {
-    summary: 'How lists of revoked certificates are made.',
+    summary: 'Settings of the lists of revoked certificates.',
     stored: ({ storage }) => crlConfig.find(storage),
     read: {
-      summary: 'Read how lists of revoked certificates are made.',
+      summary: 'Read the settings of the lists of revoked certificates.',
       operationId: 'read-crl-configuration',
       output: crlFields.output,
       run: async ({ storage }) => data(await findCrlConfig(storage)),
     },
     write: {
-      summary: 'Set how lists of revoked certificates are made.',
+      summary: 'Set the settings of the lists of revoked certificates.',
       operationId: 'configure-crl',
       update: 'merge',
       once: true,

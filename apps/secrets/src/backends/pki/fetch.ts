@@ -174,7 +174,7 @@ export const fetchPaths = [
     ...open,
     params: { serial: 'segment' },
     read: {
-      summary: 'Read a certificate that is kept, and whether it is revoked.',
+      summary: 'Read a stored certificate, and whether it is revoked.',
       operationId: 'read-cert',
       judges: 'nothing',
       output: certificateOutput,
@@ -239,9 +239,9 @@ export const fetchPaths = [
     },
   }),
   path('certs', {
-    summary: 'The certificates that are kept.',
+    summary: 'The stored certificates.',
     list: {
-      summary: 'List the serial numbers of the certificates that are kept.',
+      summary: 'List the serial numbers of the stored certificates.',
       operationId: 'list-certs',
       input: PageInput,
       output: z.object({ keys: z.array(z.string()) }),
@@ -249,9 +249,9 @@ export const fetchPaths = [
     },
   }),
   path('certs/detailed', {
-    summary: 'The certificates that are kept, and what they say.',
+    summary: 'The stored certificates, with their contents.',
     list: {
-      summary: 'List certificates with what they say; without a limit, no more than 1,000.',
+      summary: 'List certificates with their contents; at most 1,000 without a limit.',
       operationId: 'list-certs-detailed',
       input: PageInput,
       output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),

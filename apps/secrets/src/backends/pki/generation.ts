@@ -24,15 +24,15 @@ export const subjectFields = {
 
 /** How RSA issuers sign, in requests. */
 export const signatureFields = {
-  signature_bits: int().optional().describe('Size of the hash that RSA keys sign; 0: usual for the key.'),
+  signature_bits: int().optional().describe('Size of the hash for RSA signatures; 0: the default of the key.'),
   use_pss: bool().optional().describe('RSA keys sign with PSS.'),
-  not_before_duration: duration().optional().describe('How much earlier than now it is valid; 30 seconds by default.'),
+  not_before_duration: duration().optional().describe('How long before now it becomes valid; 30 seconds by default.'),
 };
 
 /** What authorities below one may be. */
 export const authorityFields = {
-  max_path_length: int().optional().describe('How many authorities may be below it; -1 for any number.'),
-  permitted_dns_domains: commaList().optional().describe('Domains that certificates below it must be of.'),
+  max_path_length: int().optional().describe('Maximum number of CAs below it; -1: no limit.'),
+  permitted_dns_domains: commaList().optional().describe('Domains that certificates below it may have.'),
 };
 
 /** What a request for a new authority may say. */
@@ -45,13 +45,13 @@ export const generationFields = {
   key_type: announced(string(), { default: 'rsa', enum: ['rsa', 'ec', 'ed25519'] })
     .optional()
     .describe('Type of the key.'),
-  key_bits: int().optional().describe('Size of the key; 0: usual for the type.'),
-  key_name: string().optional().describe('Name of the key that is made.'),
-  key_ref: string().optional().describe('The key to use, for the kind existing; default by default.'),
+  key_bits: int().optional().describe('Size of the key; 0: the default of the type.'),
+  key_name: string().optional().describe('Name of the new key.'),
+  key_ref: string().optional().describe('The key to use with the kind existing; the default key unless set.'),
 };
 
 /** A name for the issuer that is made. */
-export const issuerNameField = { issuer_name: string().optional().describe('Name of the issuer that is made.') };
+export const issuerNameField = { issuer_name: string().optional().describe('Name of the new issuer.') };
 
 const anything = ['*'];
 

@@ -68,7 +68,7 @@ const passedOver = ['CRL', 'X509 CRL', 'EC PARAMS', 'EC PARAMETERS'];
 
 const importing = (keysAllowed: boolean) =>
   operation<Readonly<Record<never, string>>, typeof BundleInput>({
-    summary: 'Import certificates of authorities, and keys where the path takes them.',
+    summary: 'Import CA certificates, and keys if the path accepts them.',
     stepUp: true,
     input: BundleInput,
     output: importOutput,
@@ -155,29 +155,29 @@ function withBestDefault(before: Ca, ca: Ca, imported: readonly string[]): Ca {
 /** Authorities and keys that were made elsewhere. */
 export const importPaths = [
   path('issuers/import/cert', {
-    summary: 'Imports certificates of authorities.',
+    summary: 'Imports CA certificates.',
     write: { ...importing(false), operationId: 'issuers-import-cert' },
   }),
   path('issuers/import/bundle', {
-    summary: 'Imports certificates of authorities, and keys.',
+    summary: 'Imports CA certificates and keys.',
     write: { ...importing(true), operationId: 'issuers-import-bundle' },
   }),
   path('config/ca', {
-    summary: 'Imports certificates of authorities, and keys.',
+    summary: 'Imports CA certificates and keys.',
     write: { ...importing(true), operationId: 'configure-ca' },
   }),
   path('intermediate/set-signed', {
-    summary: 'Imports what another authority has signed.',
+    summary: 'Imports certificates signed by another CA.',
     write: {
       ...importing(false),
-      summary: 'Import what another authority has signed, and its chain.',
+      summary: 'Import a certificate signed by another CA, with its chain.',
       operationId: 'set-signed-intermediate',
     },
   }),
   path('keys/import', {
     summary: 'Imports a key.',
     write: {
-      summary: 'Import a private key; issuers that wait for it have it from now on.',
+      summary: 'Import a private key; issuers that lack it use it from now on.',
       operationId: 'import-key',
       stepUp: true,
       input: z.object({ pem_bundle: bundle, key_name: string().optional().describe('Its name.') }),

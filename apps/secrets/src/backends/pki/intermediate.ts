@@ -45,11 +45,11 @@ import { validityFor } from './validity';
 
 const GenerateInput = z.object({
   ...generationFields,
-  add_basic_constraints: bool().optional().describe('The request says that it is of an authority.'),
+  add_basic_constraints: bool().optional().describe('Add the CA extension to the request.'),
 });
 
 const generating = operation<{ readonly exported: string }, typeof GenerateInput>({
-  summary: 'Make a key, and a request for the certificate of an authority.',
+  summary: 'Create a key and a certificate request (CSR) for an intermediate CA.',
   stepUp: true,
   input: GenerateInput,
   output: z.object({
@@ -93,15 +93,15 @@ const generating = operation<{ readonly exported: string }, typeof GenerateInput
 });
 
 const SignInput = z.object({
-  csr: string().optional().describe('The request for a certificate, in PEM.'),
+  csr: string().optional().describe('The certificate request (CSR), in PEM.'),
   ...nameFields,
   ...subjectFields,
   ...signatureFields,
   ...authorityFields,
   ...formatFields,
-  use_csr_values: bool().optional().describe('Subject, names and extensions are those of the request.'),
+  use_csr_values: bool().optional().describe('Use the subject, names and extensions of the request.'),
   key_usage: commaList().optional().describe('What the key may be used for; CertSign and CRLSign by default.'),
-  skid: string().optional().describe('Hexadecimal name of its key, to sign the certificate of an authority once more.'),
+  skid: string().optional().describe('Subject key id in hexadecimal, to reissue the certificate of a CA.'),
 });
 
 function askedKeyId(text: string | undefined): Buffer | undefined {
@@ -142,7 +142,7 @@ function signedNames(
 }
 
 const signing = operation<{ readonly ref?: string }, typeof SignInput>({
-  summary: 'Sign a request for the certificate of an authority.',
+  summary: 'Sign the certificate request (CSR) of an intermediate CA.',
   stepUp: true,
   input: SignInput,
   output: z.object({
@@ -216,12 +216,12 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
 });
 
 const SelfIssuedInput = z.object({
-  certificate: string().optional().describe('The certificate of an authority that it issued itself, in PEM.'),
-  require_matching_certificate_algorithms: bool().optional().describe('Refuse where the keys are of different types.'),
+  certificate: string().optional().describe('A self-issued CA certificate, in PEM.'),
+  require_matching_certificate_algorithms: bool().optional().describe('Refuse keys of different types.'),
 });
 
 const signingSelfIssued = operation<{ readonly ref?: string }, typeof SelfIssuedInput>({
-  summary: 'Sign the certificate of another authority once more, to replace it.',
+  summary: 'Sign a self-issued certificate of another CA, to replace it.',
   stepUp: true,
   input: SelfIssuedInput,
   output: z.object({ certificate: z.string(), issuing_ca: z.string() }),
@@ -267,37 +267,37 @@ function requireSameType(given: ReadCertificate, { certificate }: ReadyIssuer): 
 /** Authorities below others. */
 export const intermediatePaths = [
   path('intermediate/generate/:exported', {
-    summary: 'Makes the request for an intermediate authority.',
+    summary: 'Creates the certificate request of an intermediate CA.',
     write: { ...generating, operationId: 'generate-intermediate' },
   }),
   path('issuers/generate/intermediate/:exported', {
-    summary: 'Makes the request for an intermediate authority.',
+    summary: 'Creates the certificate request of an intermediate CA.',
     write: { ...generating, operationId: 'issuers-generate-intermediate' },
   }),
   path('intermediate/cross-sign', {
-    summary: 'Makes a request for another certificate of a key that is here.',
+    summary: 'Creates a certificate request with an existing key.',
     write: {
       ...generating,
-      summary: 'Make a request for another certificate of a key that is here.',
+      summary: 'Create a certificate request (CSR) with an existing key.',
       operationId: 'cross-sign-intermediate',
       run: (call) => generating.run({ ...call, warn: (text) => call.warn(text), params: { exported: 'existing' } }),
     },
   }),
   path('root/sign-intermediate', {
-    summary: 'Signs intermediate authorities.',
+    summary: 'Signs intermediate CAs.',
     write: { ...signing, operationId: 'root-sign-intermediate' },
   }),
   path('issuer/:ref/sign-intermediate', {
-    summary: 'Signs intermediate authorities with one issuer.',
+    summary: 'Signs intermediate CAs with one issuer.',
     write: { ...signing, operationId: 'issuer-sign-intermediate' },
   }),
   path('root/sign-self-issued', {
-    summary: 'Signs what other authorities issued themselves.',
+    summary: 'Signs self-issued certificates of other CAs.',
     sudo: true,
     write: { ...signingSelfIssued, operationId: 'root-sign-self-issued' },
   }),
   path('issuer/:ref/sign-self-issued', {
-    summary: 'Signs what other authorities issued themselves, with one issuer.',
+    summary: 'Signs self-issued certificates of other CAs with one issuer.',
     sudo: true,
     write: { ...signingSelfIssued, operationId: 'issuer-sign-self-issued' },
   }),

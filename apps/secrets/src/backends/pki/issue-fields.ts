@@ -14,7 +14,7 @@ export const formatFields = {
 export const keyFormatFields = {
   private_key_format: announced(string(), { default: 'der', enum: ['', 'der', 'pem', 'pkcs8'] })
     .optional()
-    .describe('pkcs8, or the usual form of the type of the key.'),
+    .describe('pkcs8, or the usual form for the type of the key.'),
 };
 
 /** The form that was asked for. Throws `invalid` for others. */
@@ -32,22 +32,22 @@ export const nameFields = {
   uri_sans: commaList().optional().describe('URIs.'),
   other_sans: commaList().optional().describe('Other names: OID;UTF8:TEXT.'),
   serial_number: string().optional().describe('Serial number in the subject, not that of the certificate.'),
-  exclude_cn_from_sans: bool().optional().describe('The common name is not an alternative name.'),
+  exclude_cn_from_sans: bool().optional().describe('Do not add the common name to the alternative names.'),
   ttl: duration().optional().describe('How long it is valid.'),
-  not_after: string().optional().describe('Until when it is valid, in RFC 3339, in place of ttl.'),
-  not_before: string().optional().describe('From when it is valid, in RFC 3339.'),
+  not_after: string().optional().describe('End of its validity, in RFC 3339, instead of ttl.'),
+  not_before: string().optional().describe('Start of its validity, in RFC 3339.'),
 };
 
 /** What a request for a leaf may say besides. */
 export const leafFields = {
   user_ids: commaList().optional().describe('User ids in the subject.'),
-  remove_roots_from_chain: bool().optional().describe('The chain leaves roots out.'),
+  remove_roots_from_chain: bool().optional().describe('Leave root certificates out of the chain.'),
 };
 
 /** The key that is to be made, where the role leaves it open. */
 export const openKeyFields = {
   key_type: announced(string(), { enum: ['rsa', 'ec', 'ed25519'] })
     .optional()
-    .describe('Type of the key, for roles of any.'),
-  key_bits: int().optional().describe('Size of the key, for roles of any.'),
+    .describe('Type of the key, for roles with the type any.'),
+  key_bits: int().optional().describe('Size of the key, for roles with the type any.'),
 };

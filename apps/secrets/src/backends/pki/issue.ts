@@ -29,13 +29,13 @@ import { type ReadyIssuer, readyIssuer } from './signing';
 export const leaseKind = 'pki';
 
 const IssueInput = z.object({ ...nameFields, ...leafFields, ...openKeyFields, ...formatFields, ...keyFormatFields });
-const csrField = { csr: string().optional().describe('The request for a certificate, in PEM.') };
+const csrField = { csr: string().optional().describe('The certificate request (CSR), in PEM.') };
 const SignInput = z.object({ ...csrField, ...nameFields, ...leafFields, ...formatFields });
 const VerbatimInput = SignInput.extend({
   key_usage: commaList().optional().describe('What the key may be used for.'),
   ext_key_usage: commaList().optional().describe('Purposes.'),
   ext_key_usage_oids: commaList().optional().describe('Purposes, by object identifier.'),
-  signature_bits: int().optional().describe('Size of the hash that RSA issuers sign.'),
+  signature_bits: int().optional().describe('Size of the hash for signatures of RSA issuers.'),
   use_pss: bool().optional().describe('RSA issuers sign with PSS.'),
 });
 
@@ -99,7 +99,7 @@ export function withKey<T extends { readonly certificate: string }>(
 type RoleParams = { readonly role: string; readonly ref?: string };
 
 const issuing = operation<RoleParams, typeof IssueInput>({
-  summary: 'Make a key and a certificate for it.',
+  summary: 'Create a key and a certificate.',
   input: IssueInput,
   output: issuedOutput,
   async run(call) {
@@ -220,35 +220,35 @@ const signingVerbatim = operation<{ readonly role?: string; readonly ref?: strin
 /** Certificates for keys that are made here, and for those of requests. */
 export const issuePaths = [
   path('issue/:role', {
-    summary: 'Certificates with keys, by a role.',
+    summary: 'Issues certificates with keys, by a role.',
     write: { ...issuing, operationId: 'issue-with-role' },
   }),
   path('issuer/:ref/issue/:role', {
-    summary: 'Certificates with keys, by a role and of one issuer.',
+    summary: 'Issues certificates with keys, by a role and one issuer.',
     write: { ...issuing, operationId: 'issuer-issue-with-role' },
   }),
   path('sign/:role', {
-    summary: 'Certificates for requests, by a role.',
+    summary: 'Signs certificate requests, by a role.',
     write: { ...signing, operationId: 'sign-with-role' },
   }),
   path('issuer/:ref/sign/:role', {
-    summary: 'Certificates for requests, by a role and of one issuer.',
+    summary: 'Signs certificate requests, by a role and one issuer.',
     write: { ...signing, operationId: 'issuer-sign-with-role' },
   }),
   path('sign-verbatim', {
-    summary: 'Certificates for requests as they are.',
+    summary: 'Signs certificate requests as they are.',
     write: { ...signingVerbatim, operationId: 'sign-verbatim' },
   }),
   path('sign-verbatim/:role', {
-    summary: 'Certificates for requests as they are, for as long as a role says.',
+    summary: 'Signs certificate requests as they are, with the lifetimes of a role.',
     write: { ...signingVerbatim, operationId: 'sign-verbatim-with-role' },
   }),
   path('issuer/:ref/sign-verbatim', {
-    summary: 'Certificates of one issuer for requests as they are.',
+    summary: 'Signs certificate requests as they are, with one issuer.',
     write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim' },
   }),
   path('issuer/:ref/sign-verbatim/:role', {
-    summary: 'Certificates of one issuer for requests as they are, for as long as a role says.',
+    summary: 'Signs certificate requests as they are, with one issuer and the lifetimes of a role.',
     write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim-with-role' },
   }),
 ];

@@ -71,17 +71,21 @@ const urlField = (name: keyof typeof urlRows) => urlRows[name][0].optional();
 
 const IssuerInput = z.object({
   issuer_name: string().optional().describe('Its name.'),
-  manual_chain: commaList().optional().describe('References of its chain, beginning with itself; none: it is found.'),
+  manual_chain: commaList()
+    .optional()
+    .describe('References of its chain, beginning with itself; if empty, the chain is found.'),
   leaf_not_after_behavior: announced(string(), { default: 'err', enum: behaviors })
     .optional()
-    .describe('What becomes of certificates that would outlive it: refused, shortened, or made.'),
+    .describe('Certificates that would outlive it: refused (err), shortened (truncate), or issued (permit).'),
   usage: commaList().optional().describe('What it may be used for.'),
-  revocation_signature_algorithm: string().optional().describe('How it signs lists; usual for its key by default.'),
+  revocation_signature_algorithm: string()
+    .optional()
+    .describe('Signature algorithm of its lists; by default that of its key.'),
   issuing_certificates: urlField('issuing_certificates'),
   crl_distribution_points: urlField('crl_distribution_points'),
   delta_crl_distribution_points: urlField('delta_crl_distribution_points'),
   ocsp_servers: urlField('ocsp_servers'),
-  enable_aia_url_templating: bool().optional().describe('Fill names in braces into its addresses.'),
+  enable_aia_url_templating: bool().optional().describe('Fill in templates in its addresses.'),
 });
 type IssuerInput = z.output<typeof IssuerInput>;
 
@@ -193,7 +197,7 @@ export const issuerPaths = [
   path('issuer/:ref', {
     summary: 'An issuer, by its id or name, or the default one.',
     read: {
-      summary: 'Read what is known of an issuer.',
+      summary: 'Read an issuer.',
       operationId: 'read-issuer',
       output: issuerOutput,
       async run({ params, storage }) {
@@ -255,7 +259,7 @@ export const issuerPaths = [
       operationId: 'configure-issuers',
       input: z.object({
         default: string().optional().describe('Reference of the issuer.'),
-        default_follows_latest_issuer: bool().optional().describe('Each new issuer with a key becomes the default.'),
+        default_follows_latest_issuer: bool().optional().describe('Make each new issuer with a key the default.'),
       }),
       output: z.object({ default: z.string(), default_follows_latest_issuer: z.boolean() }),
       run: ({ input, storage }) => setDefault(storage, input.default, input.default_follows_latest_issuer),
@@ -266,7 +270,7 @@ export const issuerPaths = [
     write: {
       summary: 'Make another issuer the default.',
       operationId: 'replace-root',
-      input: z.object({ default: string().optional().describe('Reference of the issuer; next by default.') }),
+      input: z.object({ default: string().optional().describe('Reference of the issuer; by default next.') }),
       output: z.object({ default: z.string(), default_follows_latest_issuer: z.boolean() }),
       run: ({ input, storage }) => setDefault(storage, input.default ?? 'next', undefined),
     },

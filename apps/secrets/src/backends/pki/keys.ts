@@ -29,9 +29,9 @@ export const keyPaths = [
     },
   }),
   path('keys/generate/:kind', {
-    summary: 'Makes a key.',
+    summary: 'Creates a key.',
     write: {
-      summary: 'Make a key for an issuer; internal ones never leave the service.',
+      summary: 'Create a key for an issuer; internal keys never leave the service.',
       operationId: 'generate-key',
       stepUp: true,
       input: z.object({
@@ -39,7 +39,7 @@ export const keyPaths = [
         key_type: announced(string(), { default: 'rsa', enum: ['rsa', 'ec', 'ed25519'] })
           .optional()
           .describe('Its type.'),
-        key_bits: int().optional().describe('Its size; 0: usual for the type.'),
+        key_bits: int().optional().describe('Its size; 0: the default of the type.'),
       }),
       output: keyOutput.extend({ private_key: z.string().optional() }),
       async run({ input, params, storage }) {
@@ -64,7 +64,7 @@ export const keyPaths = [
   path('key/:ref', {
     summary: 'A key, by its id or name, or the default one.',
     read: {
-      summary: 'Read what is known of a key, without its private half.',
+      summary: 'Read a key, without its private half.',
       operationId: 'read-key',
       output: keyOutput.extend({ subject_key_id: z.string() }),
       async run({ params, storage }) {
@@ -76,7 +76,7 @@ export const keyPaths = [
       },
     },
     write: {
-      summary: 'Name a key.',
+      summary: 'Rename a key.',
       operationId: 'write-key',
       input: z.object({ key_name: string().optional().describe('Its name.') }),
       output: keyOutput,
@@ -95,7 +95,7 @@ export const keyPaths = [
       },
     },
     delete: {
-      summary: 'Delete a key for good; no issuer may use it.',
+      summary: 'Delete a key for good; refused while an issuer uses it.',
       operationId: 'delete-key',
       stepUp: true,
       async run({ params, storage, warn }) {

@@ -85,11 +85,11 @@ const reply = async (call: { storage: Storage; nowMs: number }, base64: string):
 /** The responder of the mount. */
 export const ocspPaths = [
   path('ocsp', {
-    summary: 'Says whether certificates are revoked.',
+    summary: 'Checks whether certificates are revoked (OCSP).',
     auth: 'none',
     responseFormat: 'raw',
     write: {
-      summary: 'Ask whether certificates are revoked, in a body that is an OCSP request.',
+      summary: 'Check certificates with an OCSP request in the body.',
       operationId: 'query-ocsp',
       judges: 'nothing',
       wholeBody: { field: 'request', media: 'application/ocsp-request' },
@@ -99,12 +99,12 @@ export const ocspPaths = [
     },
   }),
   path('ocsp/:request*', {
-    summary: 'Says whether certificates are revoked.',
+    summary: 'Checks whether certificates are revoked (OCSP).',
     auth: 'none',
     responseFormat: 'raw',
     params: { request: 'base64' },
     read: {
-      summary: 'Ask whether certificates are revoked, with an OCSP request in base64.',
+      summary: 'Check certificates with an OCSP request in base64.',
       operationId: 'query-ocsp-with-get-req',
       ...answered,
       judges: 'nothing',

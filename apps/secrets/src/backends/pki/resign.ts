@@ -22,7 +22,9 @@ import { requireTime } from './time';
 
 const listFields = {
   crl_number: int().optional().describe('Number of the list.'),
-  delta_crl_base_number: int().optional().describe('Number of the list that it adds to; -1, the default, for none.'),
+  delta_crl_base_number: int()
+    .optional()
+    .describe('Number of the complete list of a delta list; -1, the default: this is a complete list.'),
   next_update: keptDuration('invalid value for next_update')
     .optional()
     .describe('How long it is valid; 72h by default.'),
@@ -113,9 +115,9 @@ const output = z.object({ crl: z.string() });
 /** Lists that are signed as they are asked for; nothing of them is kept. */
 export const resignPaths = [
   path('issuer/:ref/resign-crls', {
-    summary: 'Puts lists of an issuer together.',
+    summary: 'Combines lists of an issuer.',
     write: {
-      summary: 'Sign one list of what several lists of an issuer say.',
+      summary: 'Combine several lists of an issuer into one, and sign it.',
       operationId: 'issuer-resign-crls',
       input: z.object({ ...listFields, crls: stringList().optional().describe('The lists, in PEM.') }),
       output,
@@ -134,7 +136,7 @@ export const resignPaths = [
     },
   }),
   path('issuer/:ref/sign-revocation-list', {
-    summary: 'Signs lists with what is asked for.',
+    summary: 'Signs lists with the requested certificates.',
     sudo: true,
     write: {
       summary: 'Sign a list of these certificates.',

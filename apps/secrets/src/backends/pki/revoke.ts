@@ -156,7 +156,7 @@ export async function revokeLeased(internal: Readonly<Record<string, unknown>>, 
 }
 
 const which = {
-  serial_number: string().optional().describe('The serial number of a certificate that is kept.'),
+  serial_number: string().optional().describe('The serial number of a stored certificate.'),
   certificate: string().optional().describe('A certificate in PEM that an issuer of this mount has signed.'),
 };
 const revokedOutput = z
@@ -168,7 +168,7 @@ export const revokePaths = [
   path('revoke', {
     summary: 'Revokes certificates.',
     write: {
-      summary: 'Revoke a certificate, by its serial number or itself.',
+      summary: 'Revoke a certificate, by its serial number or its text.',
       operationId: 'revoke',
       input: z.object(which),
       output: revokedOutput,
@@ -176,9 +176,9 @@ export const revokePaths = [
     },
   }),
   path('revoke-with-key', {
-    summary: 'Revokes certificates for who has their key.',
+    summary: 'Revokes certificates, with proof of their private key.',
     write: {
-      summary: 'Revoke a certificate, whose private key is shown.',
+      summary: 'Revoke a certificate with its private key.',
       operationId: 'revoke-with-key',
       input: z.object({ ...which, private_key: secretString().optional().describe('Its private key in PEM.') }),
       output: revokedOutput,
@@ -188,7 +188,7 @@ export const revokePaths = [
   path('issuer/:ref/revoke', {
     summary: 'Revokes an issuer.',
     write: {
-      summary: 'Revoke an issuer: it issues no more, and is in the lists of who has signed it.',
+      summary: 'Revoke an issuer: it can no longer issue, and is on the lists of its own issuer.',
       operationId: 'revoke-issuer',
       stepUp: true,
       output: issuerOutput,

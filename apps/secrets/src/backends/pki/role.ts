@@ -16,11 +16,8 @@ const none: string[] = [];
 
 /** What a role allows and says of its certificates. */
 export const roleFields = recordFields({
-  ttl: [
-    duration().describe('How long certificates are valid, if nothing is asked; 0: the default of the mount.'),
-    0,
-  ],
-  max_ttl: [duration().describe('How long they are valid at most; 0: the maximum of the mount.'), 0],
+  ttl: [duration().describe('Default lifetime of certificates; 0: that of the mount.'), 0],
+  max_ttl: [duration().describe('Maximum lifetime of certificates; 0: that of the mount.'), 0],
   allow_localhost: [flag('Allow localhost and localdomain.'), true],
   allowed_domains: [list('Domains that the other rules speak of.'), none],
   allowed_domains_template: [flag('In allowed_domains, {{identity.…}} is filled in from the caller.'), false],
@@ -43,8 +40,8 @@ export const roleFields = recordFields({
   code_signing_flag: [flag('For signing code.'), false],
   email_protection_flag: [flag('For protecting mail.'), false],
   key_type: [announced(string(), { enum: ['rsa', 'ec', 'ed25519', 'any'] }).describe('Type of the keys.'), 'rsa'],
-  key_bits: [int().describe('Size of the keys, of requests the least one; 0: usual for the type.'), 0],
-  signature_bits: [int().describe('Size of the hash that RSA issuers sign; 0: usual for the type.'), 0],
+  key_bits: [int().describe('Size of the keys, for requests the minimum; 0: the default of the type.'), 0],
+  signature_bits: [int().describe('Size of the hash for signatures of RSA issuers; 0: the default.'), 0],
   use_pss: [flag('RSA issuers sign with PSS.'), false],
   key_usage: [list('What keys may be used for.'), ['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']],
   ext_key_usage: [list('Further purposes.'), none],
@@ -61,15 +58,15 @@ export const roleFields = recordFields({
   ],
   policy_identifiers: [list('Policies: object identifiers.'), none],
   basic_constraints_valid_for_non_ca: [flag('Say that certificates are of no authority.'), false],
-  not_before: [string().describe('From when certificates are valid.'), ''],
-  not_before_bound: [string().describe('May not_before be asked for: permit, forbid, duration.'), 'permit'],
-  not_after: [string().describe('Until when certificates are valid.'), ''],
+  not_before: [string().describe('Start of the validity of certificates.'), ''],
+  not_before_bound: [string().describe('Whether requests may set not_before: permit, forbid, duration.'), 'permit'],
+  not_after: [string().describe('End of the validity of certificates.'), ''],
   not_after_bound: [
-    string().describe('May not_after be asked for: permit, forbid, ttl-limited, or until when.'),
+    string().describe('Whether requests may set not_after: permit, forbid, ttl-limited, or a latest time.'),
     'permit',
   ],
-  not_before_duration: [duration().describe('How much earlier than now certificates are valid.'), 30],
-  issuer_ref: [string().describe('Who issues: an id, a name, or default.'), 'default'],
+  not_before_duration: [duration().describe('How long before now certificates become valid.'), 30],
+  issuer_ref: [string().describe('The issuer: an id, a name, or default.'), 'default'],
 });
 
 /** A role, as it is stored. */

@@ -32,7 +32,7 @@ async function keepRole(call: Pick<Call, 'storage'> & { warn(text: string): void
 export const rolePaths = [
   namesPath('roles', roles, { summary: 'The roles of this mount.', list: 'List the names of the roles.' }),
   path('roles/:name', {
-    summary: 'What may be asked for by one name.',
+    summary: 'A role: what may be requested.',
     stored: ({ params, storage }) => roles.find(storage, params.name),
     read: {
       summary: 'Read a role.',

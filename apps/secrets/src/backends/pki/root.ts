@@ -111,7 +111,7 @@ async function generateRoot(call: RootCall, usualName: string) {
 }
 
 const generating = operation<{ readonly exported: string }, typeof RootInput>({
-  summary: 'Make a root: a key and a certificate that it signs itself.',
+  summary: 'Create a root CA: a key and a self-signed certificate.',
   stepUp: true,
   input: RootInput,
   output: rootOutput,
@@ -121,18 +121,18 @@ const generating = operation<{ readonly exported: string }, typeof RootInput>({
 /** Roots of this mount. */
 export const rootPaths = [
   path('root/generate/:exported', {
-    summary: 'Makes a root.',
+    summary: 'Creates a root CA.',
     write: { ...generating, operationId: 'generate-root' },
   }),
   path('issuers/generate/root/:exported', {
-    summary: 'Makes a root.',
+    summary: 'Creates a root CA.',
     write: { ...generating, operationId: 'issuers-generate-root' },
   }),
   path('root/rotate/:exported', {
-    summary: 'Makes a root that is to follow the present one.',
+    summary: 'Creates the successor of the present root CA.',
     write: {
       ...generating,
-      summary: 'Make a root with the name next, if that is free.',
+      summary: 'Create a root CA with the name next, if that is free.',
       operationId: 'rotate-root',
       run: (call) => generateRoot(call, 'next'),
     },

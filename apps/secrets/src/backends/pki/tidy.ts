@@ -48,7 +48,7 @@ export const tidyPaths = [
   path('tidy', {
     summary: 'Removes certificates that have expired.',
     write: {
-      summary: 'Begin to remove what has expired.',
+      summary: 'Start removing expired certificates.',
       operationId: 'tidy',
       status: 202,
       input: tidyFields.input.partial(),
@@ -64,18 +64,18 @@ export const tidyPaths = [
     },
   }),
   path('tidy-status', {
-    summary: 'How far removing has come.',
+    summary: 'The progress of removal.',
     read: {
-      summary: 'Read how far removing has come.',
+      summary: 'Read the progress of removal.',
       operationId: 'tidy-status',
       output: statusOutput,
       run: async ({ storage, mount }) => data(show(await findTidy(storage), mount.uuid)),
     },
   }),
   path('tidy-cancel', {
-    summary: 'Ends removing.',
+    summary: 'Cancels the removal.',
     write: {
-      summary: 'End removing after the present page.',
+      summary: 'Cancel the removal after the current page.',
       operationId: 'tidy-cancel',
       output: statusOutput,
       async run({ storage, mount, warn }) {
@@ -88,16 +88,16 @@ export const tidyPaths = [
     },
   }),
   path('config/auto-tidy', {
-    summary: 'What is removed by the clock.',
+    summary: 'The settings of automatic removal.',
     stored: ({ storage }) => autoTidy.find(storage),
     read: {
-      summary: 'Read what is removed by the clock.',
+      summary: 'Read the settings of automatic removal.',
       operationId: 'read-auto-tidy-configuration',
       output: autoTidyFields.output,
       run: async ({ storage }) => data((await autoTidy.find(storage)) ?? autoTidyFields.defaults),
     },
     write: {
-      summary: 'Set what is removed by the clock.',
+      summary: 'Set the settings of automatic removal.',
       operationId: 'configure-auto-tidy',
       update: 'merge',
       defaults: autoTidyFields.defaults,

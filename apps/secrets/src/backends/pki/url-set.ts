@@ -11,9 +11,9 @@ export interface UrlSet {
 
 /** The fields of it, in requests and answers. */
 export const urlRows = {
-  issuing_certificates: [commaList().describe('Where the certificate of the issuer is found.'), [] as string[]],
-  crl_distribution_points: [commaList().describe('Where its list of revoked certificates is found.'), [] as string[]],
-  delta_crl_distribution_points: [commaList().describe('Where what was added to that list is found.'), [] as string[]],
+  issuing_certificates: [commaList().describe('Addresses of the issuer’s certificate.'), [] as string[]],
+  crl_distribution_points: [commaList().describe('Addresses of its list of revoked certificates.'), [] as string[]],
+  delta_crl_distribution_points: [commaList().describe('Addresses of its delta list.'), [] as string[]],
   ocsp_servers: [commaList().describe('Its OCSP responders.'), [] as string[]],
 } as const;
 

@@ -10,7 +10,7 @@ import { checkUrls, noUrls, type UrlSet, urlNames, urlRows } from './url-set';
 
 const urlFields = recordFields({
   ...urlRows,
-  enable_templating: [bool().describe('Fill {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}} in.'), false],
+  enable_templating: [bool().describe('Fill in {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}}.'), false],
 });
 const mountUrls = single('config/urls', urlFields.input);
 

@@ -13,20 +13,20 @@ const fields = recordFields({
   address: [string().describe('Address of the scheduler, as protocol://host:port.'), ''],
   token: [
     sentTo(secretHeader(), 'address', 'ca_cert').describe(
-      'Management token of the scheduler; else SCHEDULER_TOKEN, where the address is that of SCHEDULER_ADDR.',
+      'Management token of the scheduler; by default SCHEDULER_TOKEN, if the address is that of SCHEDULER_ADDR.',
     ),
     '',
   ],
   max_token_name_length: [int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'), 0],
-  ca_cert: [string().describe('PEM certificate of the authority that signed the scheduler certificate.'), ''],
-  client_cert: [string().describe('PEM certificate we show to the scheduler; needs client_key.'), ''],
+  ca_cert: [string().describe('CA certificate (PEM) of the scheduler.'), ''],
+  client_cert: [string().describe('Client certificate (PEM) for the scheduler; needs client_key.'), ''],
   client_key: [notRedirectable(secretString()).describe('PEM key of client_cert.'), ''],
 });
 const AccessInput = fields.input.extend({
   verify: notKept(bool()).optional().describe('Check address, TLS and token against the scheduler before storing.'),
   bootstrap: notKept(bool())
     .optional()
-    .describe('Make the first management token of a scheduler that has none, and keep it.'),
+    .describe('Create and store the first management token of a scheduler that has none.'),
 });
 const access = configuration('config/access', fields.input);
 
@@ -62,7 +62,7 @@ const isSame = (one: string, other: string): boolean =>
 /** How the scheduler is reached. Spec: Job-scheduler engine (Access configuration). */
 export const accessPath = (scheduler: Scheduler) =>
   path('config/access', {
-    summary: 'How the scheduler is reached and which management token is used there.',
+    summary: 'The connection to the scheduler and its management token.',
     spec: 'Job-scheduler engine',
     stored: ({ storage }) => access.find(storage),
     read: {
@@ -75,7 +75,7 @@ export const accessPath = (scheduler: Scheduler) =>
       },
     },
     write: {
-      summary: 'Configure the access; omitted fields keep their value.',
+      summary: 'Configure the access; fields left out keep their values.',
       update: 'merge',
       once: true,
       defaults: fields.defaults,
@@ -100,7 +100,7 @@ export const accessPath = (scheduler: Scheduler) =>
       },
     },
     delete: {
-      summary: 'Forget the access configuration.',
+      summary: 'Delete the access configuration.',
       run({ storage }) {
         access.delete(storage);
         return empty;

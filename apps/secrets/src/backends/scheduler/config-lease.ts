@@ -19,7 +19,7 @@ export async function leaseTimes(storage: Storage): Promise<z.output<typeof Leas
 
 /** Lifetimes of the credentials. Spec: Job-scheduler engine (Lease configuration). */
 export const leasePath = path('config/lease', {
-  summary: 'Lifetimes of the credentials this engine hands out.',
+  summary: 'Lifetimes of the credentials that this engine issues.',
   spec: 'Job-scheduler engine',
   read: {
     summary: 'Read the lifetimes, in seconds.',
@@ -43,7 +43,7 @@ export const leasePath = path('config/lease', {
     },
   },
   delete: {
-    summary: 'Return to the lifetimes of the mount.',
+    summary: 'Reset to the lifetimes of the mount.',
     run({ storage }) {
       lease.delete(storage);
       return empty;

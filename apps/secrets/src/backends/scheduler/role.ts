@@ -12,7 +12,7 @@ const fields = recordFields({
   global: [bool().describe('Replicate the token to every region of the scheduler.'), false],
   type: [
     oneOf(['client', 'management'], () => 'type must be "client" or "management"').describe(
-      'Kind of scheduler token; every write that leaves it out sets it back to client.',
+      'Type of scheduler token; every write without it resets it to client.',
     ),
     'client',
   ],
@@ -30,7 +30,7 @@ export const roleListPath = namesPath('role', roles, {
 
 /** One role. Spec: Job-scheduler engine (Role). */
 export const rolePath = recordPath('role/:name', roles, {
-  summary: 'The shape of the scheduler tokens handed out under a name.',
+  summary: 'A role: the scheduler tokens that it issues.',
   spec: 'Job-scheduler engine',
   read: {
     summary: 'Read a role.',
@@ -46,7 +46,7 @@ export const rolePath = recordPath('role/:name', roles, {
     },
   },
   write: {
-    summary: 'Create a role, or change what is named.',
+    summary: 'Create a role, or change the fields sent.',
     update: 'merge',
     defaults: fields.defaults,
     resets: ['type'],

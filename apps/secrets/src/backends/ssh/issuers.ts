@@ -20,13 +20,15 @@ import { lineOf, publicLine, readPublicKey } from './public-key';
 import { countReferences } from './role';
 
 const NewIssuer = z.object({
-  generate_signing_key: bool().optional().describe('Make the key here; the default if none is given.'),
+  generate_signing_key: bool().optional().describe('Generate the key here; the default if none is sent.'),
   key_type: string()
     .optional()
-    .describe('Type of a key that is made: ssh-rsa (or rsa), ec, ecdsa-sha2-nistp256, -384 or -521, ssh-ed25519.'),
-  key_bits: int().optional().describe('Its size, of rsa 4096 by default, of ec 256.'),
-  private_key: notRedirectable(secretString()).optional().describe('A given key, in PEM or as OpenSSH writes it.'),
-  public_key: string().optional().describe('Its public half, as OpenSSH writes it.'),
+    .describe('Type of a generated key: ssh-rsa (or rsa), ec, ecdsa-sha2-nistp256, -384 or -521, ssh-ed25519.'),
+  key_bits: int().optional().describe('Its size; by default 4096 for rsa, 256 for ec.'),
+  private_key: notRedirectable(secretString())
+    .optional()
+    .describe('A private key to import, in PEM or OpenSSH format.'),
+  public_key: string().optional().describe('Its public key in OpenSSH format.'),
 });
 const FurtherIssuer = NewIssuer.extend({
   set_default: bool().optional().describe('Make it the default issuer.'),
@@ -90,7 +92,7 @@ export const issuerPaths = [
       run: async ({ storage }) => data({ ...requireIssuer(await findCa(storage), 'default') }),
     },
     write: {
-      summary: 'Make or import an issuer, which becomes the default; the one before stays and is called by its id.',
+      summary: 'Create or import an issuer, which becomes the default; the previous one remains under its id.',
       operationId: 'configure-default-ca',
       stepUp: true,
       input: NewIssuer,
@@ -116,7 +118,7 @@ export const issuerPaths = [
   path('issuers/import', {
     summary: 'Further issuers.',
     write: {
-      summary: 'Make or import an issuer next to those that are there.',
+      summary: 'Create or import an additional issuer.',
       operationId: 'submit-issuer',
       stepUp: true,
       input: FurtherIssuer.extend({ issuer_name: string().optional().describe('Its name.') }),
@@ -127,7 +129,7 @@ export const issuerPaths = [
   path('issuers/import/:issuer_name', {
     summary: 'A further issuer with a name.',
     write: {
-      summary: 'Make or import an issuer with this name next to those that are there.',
+      summary: 'Create or import an additional issuer with this name.',
       operationId: 'submit-named-issuer',
       stepUp: true,
       input: FurtherIssuer,
@@ -162,7 +164,7 @@ export const issuerPaths = [
       run: async ({ params, storage }) => data({ ...requireIssuer(await findCa(storage), folded(params.issuer_ref)) }),
     },
     write: {
-      summary: 'Give an issuer another name, or none.',
+      summary: 'Rename an issuer, or remove its name.',
       operationId: 'update-issuer',
       input: z.object({ issuer_name: string().optional().describe('Its name; empty if it is left out.') }),
       output: issuerOutput,
@@ -268,11 +270,11 @@ export const issuerPaths = [
     },
   }),
   path('public_keys', {
-    summary: 'The public keys of all issuers, for hosts: while issuers change, those of both are trusted.',
+    summary: 'The public keys of all issuers, for hosts, which should trust old and new ones during a change.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the public keys of all issuers, one a line, that of the default issuer first.',
+      summary: 'Read the public keys of all issuers, one per line, the default issuer first.',
       operationId: 'read-public-keys',
       ...plain,
       judges: 'nothing',

@@ -58,11 +58,11 @@ export const otpPaths = [
     params: { role: 'name-at' },
     paramDocs: { role: 'Name of the role.' },
     write: {
-      summary: 'Make a one-time password for a host; it ends with its lease, or when it is used.',
+      summary: 'Create a one-time password for a host; it ends with its lease, or when it is used.',
       operationId: 'generate-credentials',
       input: z.object({
         ip: string().optional().describe('Address of the host.'),
-        username: string().optional().describe('User there; otherwise that of the role.'),
+        username: string().optional().describe('User on the host; by default that of the role.'),
       }),
       output: z.object({ ip: z.string(), key: z.string(), key_type: z.string(), port: z.int(), username: z.string() }),
       async run({ input, params, storage }) {
@@ -87,10 +87,10 @@ export const otpPaths = [
     },
   }),
   path('verify', {
-    summary: 'Whether a one-time password is right, for the helper on a host.',
+    summary: 'Verifies one-time passwords, for the helper on a host.',
     auth: 'none',
     write: {
-      summary: 'Use up a one-time password, and say what it is good for.',
+      summary: 'Use up a one-time password, and return its user and address.',
       operationId: 'verify-otp',
       judges: 'unguessable',
       input: z.object({

@@ -29,7 +29,7 @@ export const rolePaths = [
     },
   }),
   path('roles/:role', {
-    summary: 'What may be asked for by one name.',
+    summary: 'A role: what may be requested.',
     params: { role: 'name-at' },
     read: {
       summary: 'Read a role.',

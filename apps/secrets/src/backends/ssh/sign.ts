@@ -15,14 +15,14 @@ import { lineOf, publicLine, readPublicKey, type SshPublicKey } from './public-k
 import { roles, type SshRole } from './role';
 
 const Asked = z.object({
-  ttl: duration().optional().describe('How long the certificate is valid; otherwise as the role or the mount says.'),
+  ttl: duration().optional().describe('Lifetime of the certificate; by default that of the role or the mount.'),
   valid_principals: string().optional().describe('Names of users or hosts that it is for, separated by commas.'),
   cert_type: announced(string(), { enum: ['user', 'host'], default: 'user' })
     .optional()
     .describe('Whether it is for a user or a host.'),
-  key_id: string().optional().describe('Its id, which servers write to their logs; where the role allows it.'),
-  critical_options: keyValues().optional().describe('Critical options, in place of those of the role.'),
-  extensions: keyValues().optional().describe('Extensions, in place of those of the role.'),
+  key_id: string().optional().describe('Its key id, which servers log; only if the role allows it.'),
+  critical_options: keyValues().optional().describe('Critical options, instead of those of the role.'),
+  extensions: keyValues().optional().describe('Extensions, instead of those of the role.'),
 });
 const certificateOutput = z.object({ issuer_id: z.string(), serial_number: z.string(), signed_key: z.string() });
 
@@ -102,7 +102,7 @@ const roleParameter = { params: { role: 'name-at' }, paramDocs: { role: 'Name of
 /** Certificates: of a key that is sent, or of one that is made. */
 export const signPaths = [
   path('sign/:role', {
-    summary: 'Certificates of keys.',
+    summary: 'Signs public keys.',
     ...roleParameter,
     write: {
       summary: 'Sign a public key.',
@@ -120,16 +120,16 @@ export const signPaths = [
     },
   }),
   path('issue/:role', {
-    summary: 'Keys with their certificates.',
+    summary: 'Issues keys with certificates.',
     ...roleParameter,
     write: {
-      summary: 'Make a key and sign it. The private key is shown once.',
+      summary: 'Create a key and sign it. The private key is shown once.',
       operationId: 'issue-certificate',
       input: Asked.extend({
         key_type: announced(string(), { enum: ['rsa', 'ed25519', 'ec'], default: 'rsa' })
           .optional()
           .describe('Type of the key.'),
-        key_bits: int().optional().describe('Its size, of rsa 4096 by default, of ec 256.'),
+        key_bits: int().optional().describe('Its size; by default 4096 for rsa, 256 for ec.'),
       }),
       output: certificateOutput.extend({ private_key: z.string(), private_key_type: z.string() }),
       async run(call) {

@@ -10,7 +10,7 @@ import { roles } from './role';
 const fields = z.object({
   roles: commaList()
     .optional()
-    .describe('Roles whose one-time passwords are for any host, also outside their networks.'),
+    .describe('Roles whose one-time passwords are for any host, even outside their networks.'),
 });
 const entry = 'config/zeroaddress';
 const kept = single(entry, fields);
@@ -57,7 +57,7 @@ export const zeroAddressPath = path(entry, {
     },
   },
   delete: {
-    summary: 'Let no role be for any host.',
+    summary: 'Remove all roles from this list.',
     operationId: 'delete-zero-address-configuration',
     run({ storage }) {
       kept.delete(storage);

@@ -7,8 +7,8 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import { requestedKey, keyFields } from './requested-key';
 import { deleteKey, findKey, listKeys, putKey, requireKey, schemeOf, spendCode } from './key';
+import { keyFields, requestedKey } from './requested-key';
 
 const keyListPath = path('keys', {
   summary: 'The keys of this mount.',
@@ -22,10 +22,10 @@ const keyListPath = path('keys', {
 });
 
 const keyPath = path('keys/:name', {
-  summary: 'A key that codes are made from.',
+  summary: 'A TOTP key.',
   params: { name: 'name-at' },
   read: {
-    summary: 'Read what is known of a key, without the key.',
+    summary: 'Read the settings of a key, without the key.',
     operationId: 'read-key',
     output: keyFields.output.pick({ account_name: true, algorithm: true, digits: true, issuer: true, period: true }),
     async run({ params, storage }) {
@@ -36,7 +36,7 @@ const keyPath = path('keys/:name', {
     },
   },
   write: {
-    summary: 'Make a key here, or keep one that is given; replaces the one before.',
+    summary: 'Generate or store a key; replaces an existing one.',
     operationId: 'create-key',
     stepUp: true,
     update: 'replace',
@@ -69,7 +69,7 @@ const codePath = path('code/:name', {
   summary: 'Codes of a key.',
   params: { name: 'name-at' },
   read: {
-    summary: 'Make the code that is valid now, as an authenticator does.',
+    summary: 'Generate the current code, as an authenticator does.',
     operationId: 'generate-code',
     output: z.object({ code: z.string(), generated: z.int(), expire_time: z.int(), period: z.string() }),
     async run({ params, storage, nowMs }) {
@@ -84,9 +84,8 @@ const codePath = path('code/:name', {
     },
   },
   write: {
-    summary: 'Say whether a code is right. A right one counts once.',
-    description:
-      'After five wrong codes in a row no code of the key is right for a while: sys/locked-users lists the name.',
+    summary: 'Check a code. A valid code counts only once.',
+    description: 'Five wrong codes in a row lock the key for a while: sys/locked-users lists its name.',
     operationId: 'validate-code',
     judges: 'password',
     input: z.object({ code: secretString().optional().describe('The code.') }),
@@ -107,6 +106,6 @@ const codePath = path('code/:name', {
 export const totp = backend({
   type: 'totp',
   kind: 'secret',
-  summary: 'Makes one-time codes from keys, and judges those of authenticators.',
+  summary: 'Generates one-time codes from keys, and checks those of authenticators.',
   paths: [keyListPath, keyPath, codePath],
 });

@@ -15,15 +15,21 @@ const mostKeyBytes = 1024;
 export const keyFields = recordFields({
   generate: [bool().describe('Generate the key here, for an authenticator elsewhere; otherwise send it.'), false],
   exported: [bool().describe('Show the URL and the QR code of a generated key, once.'), true],
-  key_size: [announced(int(), { minimum: 1, maximum: mostKeyBytes }).describe('Length of a generated key in bytes.'), 20],
+  key_size: [
+    announced(int(), { minimum: 1, maximum: mostKeyBytes }).describe('Length of a generated key in bytes.'),
+    20,
+  ],
   key: [notRedirectable(secretString()).describe('The key, in base32.'), ''],
   url: [secretString().describe('The key and its settings as an otpauth URL, instead of the other fields.'), ''],
   issuer: [string().describe('Issuer of the key; required for a generated one.'), ''],
   account_name: [string().describe('Account of the key; required for a generated one.'), ''],
   period: [duration().describe('How long a code is valid.'), 30],
-  algorithm: [announced(string(), { enum: algorithms }).describe('The hash that codes are made with.'), 'SHA1'],
-  digits: [announced(int(), { enum: [6, 8] }).describe('Digits of a code.'), 6],
-  skew: [announced(int(), { enum: [0, 1] }).describe('Number of periods before and after now whose codes are also valid.'), 1],
+  algorithm: [announced(string(), { enum: algorithms }).describe('The hash algorithm of codes.'), 'SHA1'],
+  digits: [announced(int(), { enum: [6, 8] }).describe('Number of digits of a code.'), 6],
+  skew: [
+    announced(int(), { enum: [0, 1] }).describe('Number of periods before and after now whose codes are also valid.'),
+    1,
+  ],
   qr_size: [
     announced(int(), { minimum: 0, maximum: edges.most }).describe('Width of the QR code in pixels; 0: none.'),
     200,

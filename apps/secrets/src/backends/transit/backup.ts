@@ -30,7 +30,7 @@ export const backupPath = path('backup/:name', {
 });
 
 const RestoreInput = z.object({
-  backup: secretString().optional().describe('What a backup answered.'),
+  backup: secretString().optional().describe('The answer of a backup.'),
   force: announced(bool(), { default: false }).optional().describe('Replace a key of this name.'),
 });
 

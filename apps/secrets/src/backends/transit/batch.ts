@@ -34,7 +34,7 @@ export const batch = () =>
     { several: true },
   )
     .optional()
-    .describe('Items to work on at once; the fields of single requests are then ignored.');
+    .describe('Items of a batch; the fields of single requests are then ignored.');
 
 const unread = 'failed to parse batch input: ';
 const longestProblems = 10;
@@ -68,7 +68,7 @@ function goKind(value: unknown): string {
 /** What clients may have a batch answered with in which some items failed. */
 export const partialFailureCode = int()
   .optional()
-  .describe('Status of the answer where some items of a batch fail and others succeed; 400 by default.');
+  .describe('Status of the answer if some items of a batch fail and others succeed; 400 by default.');
 
 /** Statuses of answers about batches. */
 export const partialFailureResponses = {

@@ -42,7 +42,9 @@ export const keyConfigPath = path('config/keys', {
 const leastCached = 10;
 const cacheFields = recordFields({
   size: [
-    int().describe('Stored and shown for clients that set it, without effect: each node limits its own cache. 0 means no limit.'),
+    int().describe(
+      'Stored and shown for clients that set it, without effect: each node limits its own cache. 0 means no limit.',
+    ),
     0,
   ],
 });

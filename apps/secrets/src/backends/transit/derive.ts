@@ -14,15 +14,15 @@ const algorithm = 'ecdh';
 
 /** A key that two parties agree on, of which each sends only a public key. */
 export const deriveKeyPath = path('derive-key/:name', {
-  summary: 'Makes keys that two parties agree on.',
+  summary: 'Derives keys that two parties share.',
   write: {
-    summary: 'Make a key from a key pair of this service and the public key of another party (ECDH).',
+    summary: 'Derive a key from a key pair of this service and the public key of another party (ECDH).',
     operationId: 'derive-key',
     stepUp: true,
     input: z.object({
       key_derivation_algorithm: announced(string(), { default: algorithm, enum: [algorithm] })
         .optional()
-        .describe('How the key is agreed on.'),
+        .describe('The key agreement algorithm.'),
       peer_public_key: string().optional().describe('PEM of the public key of the other party.'),
       base_key_name: string().optional().describe('The key pair of this service: of type ecdsa.'),
       base_key_version: announced(int(), { default: 0 }).optional().describe('Its version; the newest by default.'),

@@ -23,8 +23,10 @@ import { isKeyType, kindOf } from './key-type';
 import { createKey, plainKey } from './make-key';
 
 const notFound = 'encryption key not found';
-const context = string().optional().describe('Base64: what the key is derived with; needed for derived keys.');
-const associated = string().optional().describe('Base64: authenticated with the text, and needed again to decrypt it.');
+const context = string().optional().describe('Base64: context of a derived key; required for derived keys.');
+const associated = string()
+  .optional()
+  .describe('Base64: associated data, authenticated with the text and required again to decrypt it.');
 const version = announced(int(), { default: 0 }).optional().describe('Version of the key; the newest by default.');
 const ciphertextOutput = z.object({
   ciphertext: z.string().optional(),
@@ -33,16 +35,16 @@ const ciphertextOutput = z.object({
 });
 
 const EncryptInput = z.object({
-  plaintext: secretString().optional().describe('Base64 of what is to be encrypted.'),
+  plaintext: secretString().optional().describe('Base64 of the text to encrypt.'),
   context,
   associated_data: associated,
   key_version: version,
   type: announced(string(), { default: 'aes256-gcm96' })
     .optional()
-    .describe('Type of the key that is made if there is none of this name.'),
+    .describe('Type of the key that is created if it does not exist.'),
   convergent_encryption: announced(bool(), { default: false })
     .optional()
-    .describe('The key that is made encrypts the same text with the same context to the same ciphertext.'),
+    .describe('Create a convergent key: the same text with the same context gives the same ciphertext.'),
   batch_input: batch(),
   partial_failure_response_code: partialFailureCode,
 });
@@ -52,7 +54,7 @@ export const encryptPath = path('encrypt/:name', {
   summary: 'Encrypts with a key of this service.',
   exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,
   write: {
-    summary: 'Encrypt a text or a batch of texts; the key is made if there is none.',
+    summary: 'Encrypt a text or a batch of texts; creates the key if it does not exist.',
     operationId: 'encrypt',
     responses: partialFailureResponses,
     largeBody: true,
@@ -104,7 +106,7 @@ async function keyToEncrypt(
 }
 
 const DecryptInput = z.object({
-  ciphertext: string().optional().describe('What encrypting answered.'),
+  ciphertext: string().optional().describe('The ciphertext.'),
   context,
   associated_data: associated,
   batch_input: batch(),
@@ -142,7 +144,7 @@ export const decryptPath = path('decrypt/:name', {
 });
 
 const RewrapInput = z.object({
-  ciphertext: string().optional().describe('What encrypting answered.'),
+  ciphertext: string().optional().describe('The ciphertext.'),
   context,
   associated_data: associated,
   key_version: version,
@@ -191,7 +193,7 @@ const DatakeyInput = z.object({
 /** New keys for use elsewhere, encrypted with a key of this service. */
 export const datakeyPaths = (['plaintext', 'wrapped'] as const).map((form) =>
   path(`datakey/${form}/:name`, {
-    summary: 'Makes keys that are used elsewhere and kept encrypted.',
+    summary: 'Creates data keys, for use elsewhere.',
     write: {
       summary:
         form === 'plaintext'

@@ -19,7 +19,7 @@ const includes = <T extends string>(all: readonly T[], text: string): text is T 
 const ExportInput = z.object({
   format: announced(string(), { default: '', enum: [...formats] })
     .optional()
-    .describe('der and pem give key pairs as PKCS#8; nothing gives the usual form of the type.'),
+    .describe('der and pem: key pairs as PKCS#8; by default the usual form of the type.'),
 });
 
 type ExportParams = { readonly kind: string; readonly name: string; readonly version?: string };

@@ -13,7 +13,7 @@ import { inputBytes } from './sign';
 const algorithm = announced(string(), { default: 'sha2-256', enum: [...hashes.keys()] })
   .optional()
   .describe('The hash function.');
-const input = string().optional().describe('Base64 of what is hashed.');
+const input = string().optional().describe('Base64 of the input.');
 
 const HmacInput = z.object({
   input,
@@ -81,7 +81,7 @@ const RandomInput = z.object({
     .describe('Form of the answer.'),
   source: announced(string(), { default: 'platform', enum: sources })
     .optional()
-    .describe('Kept for clients that send it: all sources are the random generator of the platform.'),
+    .describe('Accepted for clients that send it: all sources are the random generator of the platform.'),
 });
 
 const randomOperation = operation<{ readonly source?: string; readonly urlbytes?: string }, typeof RandomInput>({
@@ -120,7 +120,7 @@ export const hashPaths = [
   }),
   path('random', { summary: 'Makes random bytes.', write: { ...randomOperation, operationId: 'generate-random' } }),
   path('random/:urlbytes', {
-    summary: 'Makes as many random bytes as the path says.',
+    summary: 'Makes the number of random bytes in the path.',
     params: { urlbytes: number },
     write: { ...randomOperation, operationId: 'generate-random-with-bytes' },
   }),

@@ -32,7 +32,7 @@ const sizeOf = ({ key }: KeyVersion): number => Buffer.from(key!, 'base64').leng
 
 /** The public key that keys are wrapped with. */
 export const wrappingKeyPath = path('wrapping_key', {
-  summary: 'The public key that wraps keys on their way here.',
+  summary: 'The public key that wraps keys for import.',
   read: {
     summary: 'Read the public key that wraps keys; it stays the same.',
     operationId: 'read-wrapping-key',
@@ -50,13 +50,13 @@ const broughtFields = {
     .describe(
       'Base64: an AES key, encrypted with the wrapping key by RSA-OAEP, and the key, wrapped with that AES key.',
     ),
-  public_key: string().optional().describe('PEM of a public key, where this service is to verify or encrypt only.'),
+  public_key: string().optional().describe('PEM of a public key, for keys that only verify or encrypt.'),
   hash_function: hashFunction,
 };
 
 /** A key that was made elsewhere. */
 export const importPath = path('keys/:name/import', {
-  summary: 'Takes in keys that were made elsewhere.',
+  summary: 'Imports keys from elsewhere.',
   write: {
     summary: 'Import a key under a new name.',
     operationId: 'import-key',
@@ -66,13 +66,11 @@ export const importPath = path('keys/:name/import', {
       type: announced(string(), { default: 'aes256-gcm96' })
         .optional()
         .describe('What the key is for and how it works.'),
-      allow_rotation: bool().optional().describe('This service may make new versions of the key.'),
-      derived: bool().optional().describe('Every use derives a key from a context that it names.'),
+      allow_rotation: bool().optional().describe('This service may add versions to the key.'),
+      derived: bool().optional().describe('Derive a key from the context of each request.'),
       convergent_encryption: bool().optional().describe('Refused: imported keys cannot be convergent.'),
-      exportable: bool().optional().describe('The key may be exported; cannot be taken back.'),
-      allow_plaintext_backup: bool()
-        .optional()
-        .describe('The key may be backed up in the clear; cannot be taken back.'),
+      exportable: bool().optional().describe('The key may be exported; cannot be undone.'),
+      allow_plaintext_backup: bool().optional().describe('The key may be backed up in clear; cannot be undone.'),
       auto_rotate_period: duration().optional().describe('Time after which the key is rotated; 0 for never.'),
     }),
     async run({ input, params, storage, nowMs }) {
@@ -112,7 +110,7 @@ async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs:
 
 /** Another version of such a key, or the private part of one. */
 export const importVersionPath = path('keys/:name/import_version', {
-  summary: 'Takes in new versions of imported keys.',
+  summary: 'Imports new versions of imported keys.',
   write: {
     summary: 'Import a version of an imported key, or the private part of one.',
     operationId: 'import-key-version',

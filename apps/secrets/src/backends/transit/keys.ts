@@ -40,13 +40,13 @@ const createFields = recordFields({
     announced(string(), { enum: Object.keys(keyTypes) }).describe('What the key is for and how it works.'),
     'aes256-gcm96',
   ],
-  derived: [bool().describe('Every use derives a key from a context that it names.'), false],
+  derived: [bool().describe('Derive a key from the context of each request.'), false],
   convergent_encryption: [
     bool().describe('The same text with the same context encrypts to the same ciphertext; needs derived.'),
     false,
   ],
-  exportable: [bool().describe('The key may be exported; cannot be taken back.'), false],
-  allow_plaintext_backup: [bool().describe('The key may be backed up in the clear; cannot be taken back.'), false],
+  exportable: [bool().describe('The key may be exported; cannot be undone.'), false],
+  allow_plaintext_backup: [bool().describe('The key may be backed up in clear; cannot be undone.'), false],
   auto_rotate_period: [duration().describe('Time after which the key is rotated; 0 for never.'), 0],
   key_size: [int().describe('Bytes of a key of type hmac.'), 0],
 });
@@ -55,10 +55,12 @@ const createFields = recordFields({
 export const keyPath = path('keys/:name', {
   summary: 'A key, its versions and its rules.',
   read: {
-    summary: 'Read what is known of a key, without its secrets.',
+    summary: 'Read a key, without its secrets.',
     operationId: 'read-key',
     input: z.object({
-      context: string().optional().describe('Base64: of a derived key of type ed25519, whose public key is shown.'),
+      context: string()
+        .optional()
+        .describe('Base64: context whose public key is shown, for derived keys of type ed25519.'),
     }),
     output: keyOutput,
     async run({ input, params, storage }) {
@@ -69,7 +71,7 @@ export const keyPath = path('keys/:name', {
     },
   },
   write: {
-    summary: 'Make a key; one that exists is left as it is.',
+    summary: 'Create a key; an existing one is not changed.',
     operationId: 'create-key',
     update: 'replace',
     defaults: createFields.defaults,
@@ -88,7 +90,7 @@ export const keyPath = path('keys/:name', {
     },
   },
   delete: {
-    summary: 'Delete a key for good, with everything that it encrypted; its settings must allow it.',
+    summary: 'Delete a key for good; what it encrypted is lost. Its settings must allow it.',
     operationId: 'delete-key',
     stepUp: true,
     async run({ params, storage }) {
@@ -106,8 +108,8 @@ const ConfigInput = z.object({
   min_decryption_version: int().optional().describe('The oldest version that still decrypts and verifies.'),
   min_encryption_version: int().optional().describe('The oldest version that may encrypt; 0: the newest by default.'),
   deletion_allowed: bool().optional().describe('The key may be deleted.'),
-  exportable: bool().optional().describe('The key may be exported; cannot be taken back.'),
-  allow_plaintext_backup: bool().optional().describe('The key may be backed up in the clear; cannot be taken back.'),
+  exportable: bool().optional().describe('The key may be exported; cannot be undone.'),
+  allow_plaintext_backup: bool().optional().describe('The key may be backed up in clear; cannot be undone.'),
   auto_rotate_period: duration().optional().describe('Time after which the key is rotated; 0 for never.'),
 });
 
@@ -169,7 +171,7 @@ function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): Transi
 export const rotatePath = path('keys/:name/rotate', {
   summary: 'New versions of a key.',
   write: {
-    summary: 'Add a version to a key; from now on it is the one that encrypts and signs.',
+    summary: 'Add a version to a key, which encrypts and signs from now on.',
     operationId: 'rotate-key',
     output: keyOutput,
     async run({ params, storage, nowMs }) {
@@ -227,18 +229,18 @@ export const trimPath = path('keys/:name/trim', {
 /** Keys that are out of use but not lost. */
 export const softDeletePaths = [
   path('keys/:name/soft-delete', {
-    summary: 'Takes a key out of use.',
+    summary: 'Disables a key.',
     delete: {
-      summary: 'Take a key out of use until it is restored.',
+      summary: 'Disable a key until it is restored.',
       operationId: 'soft-delete-key',
       output: keyOutput,
       run: (call) => softDelete(call, true),
     },
   }),
   path('keys/:name/soft-delete-restore', {
-    summary: 'Takes a key back into use.',
+    summary: 'Restores a disabled key.',
     write: {
-      summary: 'Take a key back into use.',
+      summary: 'Restore a disabled key.',
       operationId: 'restore-soft-deleted-key',
       output: keyOutput,
       run: (call) => softDelete(call, false),

@@ -15,11 +15,11 @@ import { checkUnhashed, parseScheme, signInput, verifyInput } from './signature'
 const hashNames = [...hashes.keys(), 'none'];
 
 const schemeFields = {
-  input: string().optional().describe('Base64 of what is signed.'),
-  context: string().optional().describe('Base64: what the key is derived with; needed for derived keys.'),
+  input: string().optional().describe('Base64 of the input.'),
+  context: string().optional().describe('Base64: context of a derived key; required for derived keys.'),
   hash_algorithm: announced(string(), { default: 'sha2-256', enum: hashNames })
     .optional()
-    .describe('Hash of what is signed; keys of type ed25519 have their own.'),
+    .describe('Hash algorithm; keys of type ed25519 have their own.'),
   algorithm: olderName(string(), 'hash_algorithm'),
   prehashed: announced(bool(), { default: false }).optional().describe('The input is a digest already.'),
   signature_algorithm: announced(string(), { default: 'pss', enum: ['pss', 'pkcs1v15'] })
@@ -39,8 +39,8 @@ const SignInput = z.object({
 });
 const VerifyInput = z.object({
   ...schemeFields,
-  signature: string().optional().describe('What signing answered.'),
-  hmac: string().optional().describe('What hashing with the key answered.'),
+  signature: string().optional().describe('The signature.'),
+  hmac: string().optional().describe('The HMAC.'),
   batch_input: batch(),
 });
 

@@ -35,7 +35,7 @@ export function userPaths(passwords: Passwords): Path[] {
   return [
     namesPath('users', users, { summary: 'The users of this method.', list: 'List the users.' }),
     path('users/:username', {
-      summary: 'A user, and what the tokens of their logins will be.',
+      summary: 'A user, and the settings of their tokens.',
       ...usernameParam,
       stored: (call) => users.find(call.storage, call.params.username),
       read: {
@@ -47,7 +47,7 @@ export function userPaths(passwords: Passwords): Path[] {
         },
       },
       write: {
-        summary: 'Create a user, or change what is named.',
+        summary: 'Create a user, or change the fields sent.',
         stepUp: true,
         input: UserInput,
         update: 'merge',
@@ -76,7 +76,7 @@ export function userPaths(passwords: Passwords): Path[] {
       ...usernameParam,
       write: {
         operationId: 'reset-password',
-        summary: 'Change the password of a user; a lock after wrong ones ends.',
+        summary: 'Change the password of a user; ends a lock after wrong passwords.',
         stepUp: true,
         input: z.object({ password: secretString().optional().describe('The new password.') }),
         async run(call) {

@@ -7,7 +7,7 @@ export interface RateLimit {
   readonly blockSeconds: number;
 }
 
-/** How many leases there may be at a time, over all nodes. */
+/** A lease count quota: the maximum number of leases, over all nodes. */
 export interface LeaseCount {
   readonly kind: 'lease-count';
   readonly maxLeases: number;

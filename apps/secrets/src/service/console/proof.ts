@@ -19,7 +19,7 @@ const signIn = z.discriminatedUnion('method', [
     method: z.literal('oidc'),
     mount: name.default('oidc/'),
     namespace: text.optional(),
-    /** What the provider sent the browser back with. */
+    /** The code from the provider. */
     state: text.optional(),
     authorization: text.optional(),
     iss: text.optional(),

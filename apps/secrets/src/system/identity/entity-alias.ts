@@ -11,9 +11,9 @@ import { mountFields, mountOf, shownEntityAlias } from './shown';
 
 const AliasInput = z.object({
   id: id().optional().describe('The alias to change.'),
-  name: string().optional().describe('What the auth mount calls the entity.'),
+  name: string().optional().describe('Name of the entity at the auth mount.'),
   mount_accessor: string().optional().describe('The auth mount.'),
-  canonical_id: id().optional().describe('The entity; a new one is made when left out.'),
+  canonical_id: id().optional().describe('The entity; by default a new one is created.'),
   entity_id: olderName(id(), 'canonical_id'),
   custom_metadata: keyValues().optional().describe('Pairs for templates in policies.'),
 });
@@ -32,7 +32,7 @@ export function entityAliasPaths({ entityAliases }: Identity, mounts: Mounts): P
   };
   return [
     path('entity-alias', {
-      summary: 'Makes and changes entity aliases.',
+      summary: 'Creates and changes entity aliases.',
       write: {
         summary: 'Create an alias, or change the one with the id or with the same mount and name.',
         input: AliasInput,

@@ -12,9 +12,9 @@ import { mountFields, mountOf, shownGroupAlias } from './shown';
 
 const AliasInput = z.object({
   id: id().optional().describe('The alias to change.'),
-  name: string().optional().describe('What the auth mount calls the group; entity-<UUID> when left out.'),
+  name: string().optional().describe('Name of the group at the auth mount; entity-<UUID> by default.'),
   mount_accessor: string().optional().describe('The auth mount; without one no login can match the alias.'),
-  canonical_id: id().optional().describe('The group; a new external one is made when left out.'),
+  canonical_id: id().optional().describe('The group; by default a new external one is created.'),
 });
 type AliasInput = z.output<typeof AliasInput>;
 
@@ -33,7 +33,7 @@ export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Pat
   };
   return [
     path('group-alias', {
-      summary: 'Makes and changes group aliases.',
+      summary: 'Creates and changes group aliases.',
       spec: 'Group alias',
       write: {
         summary: 'Create a group alias, or change the one with the id.',

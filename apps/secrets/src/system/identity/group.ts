@@ -52,7 +52,7 @@ export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
     });
   return [
     path('group', {
-      summary: 'Makes and changes groups.',
+      summary: 'Creates and changes groups.',
       write: {
         summary: 'Create a group, or change the one with the id or name.',
         output: groupResult,

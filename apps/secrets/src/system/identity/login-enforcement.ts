@@ -8,11 +8,11 @@ import { data, empty, keys, missing } from '../../sdk/reply';
 import { enforcementOutput, listOutput } from './outputs';
 
 const EnforcementInput = z.object({
-  mfa_method_ids: idList().optional().describe('Methods, any one of which is enough; required for a new one.'),
-  auth_method_accessors: commaList().optional().describe('Auth mounts whose logins it is for.'),
-  auth_method_types: commaList().optional().describe('Types of auth mounts whose logins it is for.'),
-  identity_group_ids: idList().optional().describe('Groups whose members it is for.'),
-  identity_entity_ids: idList().optional().describe('Entities it is for.'),
+  mfa_method_ids: idList().optional().describe('Methods, any one of which is enough; required for a new enforcement.'),
+  auth_method_accessors: commaList().optional().describe('Auth mounts whose logins it applies to.'),
+  auth_method_types: commaList().optional().describe('Types of auth mounts whose logins it applies to.'),
+  identity_group_ids: idList().optional().describe('Groups whose members it applies to.'),
+  identity_entity_ids: idList().optional().describe('Entities that it applies to.'),
 });
 
 /** Which logins need which second factors. Spec: TOTP MFA method. */
@@ -47,7 +47,7 @@ export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespa
       },
     }),
     path('mfa/login-enforcement/:name', {
-      summary: 'Which logins need which second factors.',
+      summary: 'A login enforcement: which logins need which second factors.',
       read: {
         summary: 'Read a login enforcement.',
         output: enforcementOutput,
@@ -57,7 +57,7 @@ export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespa
         },
       },
       write: {
-        summary: 'Create a login enforcement, or change what is named.',
+        summary: 'Create a login enforcement, or change the fields sent.',
         input: EnforcementInput,
         async run({ input, namespace, params }) {
           await enforcements.write(namespace.uuid, params.name, {

@@ -22,7 +22,7 @@ const jwk = z.object({
 /** What outside systems need to verify the identity tokens of this service: its discovery document and its keys. */
 export const pluginIssuerPaths = (issuer: IssuerAddress) => [
   path('oidc/plugins/.well-known/openid-configuration', {
-    summary: 'Who signs the identity tokens of this namespace’s mounts.',
+    summary: 'The issuer of the identity tokens of this namespace’s mounts.',
     auth: 'none',
     responseFormat: 'raw',
     read: {

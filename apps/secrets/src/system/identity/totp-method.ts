@@ -19,23 +19,25 @@ const MethodInput = z.object({
     .describe("Name of the key's issuing organisation; required for a new method."),
   period: announced(duration(), { default: String(methodRules.periodSeconds.default) })
     .optional()
-    .describe(`Seconds a code holds, at most ${methodRules.periodSeconds.maximum}.`),
+    .describe(`How many seconds a code is valid, at most ${methodRules.periodSeconds.maximum}.`),
   key_size: announced(int(), methodRules.keySizeBytes).optional().describe('Bytes of a generated key.'),
-  qr_size: announced(int(), methodRules.qrSizePixels).optional().describe('Edge of the QR code in pixels; 0 for none.'),
-  algorithm: announced(string(), methodRules.algorithm).optional().describe('What codes are made with.'),
-  digits: announced(int(), methodRules.digits).optional().describe('Digits of a code.'),
+  qr_size: announced(int(), methodRules.qrSizePixels)
+    .optional()
+    .describe('Width of the QR code in pixels; 0 for none.'),
+  algorithm: announced(string(), methodRules.algorithm).optional().describe('Hash algorithm of codes.'),
+  digits: announced(int(), methodRules.digits).optional().describe('Number of digits of a code.'),
   skew: announced(int(), methodRules.skew)
     .optional()
-    .describe('Periods before and after the present one whose codes count.'),
+    .describe('Number of periods before and after the present one whose codes are valid.'),
   max_validation_attempts: announced(int(), methodRules.maxValidationAttempts)
     .optional()
     .describe('Wrong codes in a row before a lock; 0 for the default.'),
   enable_self_enrollment: announced(bool(), methodRules.selfEnrolment)
     .optional()
-    .describe('Let people make their secret during a login that asks for it.'),
+    .describe('Let people create their secret during a login that requires it.'),
   recovery_codes: announced(int(), methodRules.recoveryCodes)
     .optional()
-    .describe('Single-use codes handed out with a new secret.'),
+    .describe('Number of single-use codes issued with a new secret.'),
 });
 type MethodInput = z.output<typeof MethodInput>;
 const CreateInput = MethodInput.extend({
@@ -102,7 +104,7 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
         run: ({ namespace, params }) => read(namespace.uuid, params.method_id),
       },
       write: {
-        summary: 'Change a method; what is left out keeps its value. Secrets that exist do not change.',
+        summary: 'Change a method; fields left out keep their values. Existing secrets do not change.',
         input: MethodInput,
         async run({ input, namespace, params }) {
           const done = await methods.update(namespace.uuid, params.method_id, input.method_name, fieldsOf(input));
@@ -118,11 +120,11 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
       },
     }),
     path('mfa/method/:type/:method_id', {
-      summary: 'A method under a type that this service does not have.',
+      summary: 'A method of a type that this service does not have.',
       params: { type: /^(duo|okta|pingid)$/, method_id: 'uuid' },
       read: {
         operationId: 'mfa-read-method-of-other-type',
-        summary: 'Say that there is no such method.',
+        summary: 'Answers that there is no such method.',
         run({ params }) {
           throw new Refusal('invalid', `failed to find the method ID under MFA type ${params.type}.`);
         },

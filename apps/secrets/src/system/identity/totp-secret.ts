@@ -14,7 +14,7 @@ const OwnInput = z.object({ method_id: methodId });
 const AdminInput = z.object({ method_id: methodId, entity_id: entityId });
 const EnrolInput = z.object({
   mfa_method_id: id().optional().describe('The method.'),
-  mfa_request_id: id().optional().describe('The login that asks for the factor.'),
+  mfa_request_id: id().optional().describe('The login that requires the factor.'),
 });
 const Result = z.object({
   barcode: z.string().describe('PNG image of the QR code in base64.'),
@@ -46,7 +46,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       spec: 'TOTP MFA',
       write: {
         operationId: 'mfa-generate-totp-secret',
-        summary: 'Make a secret for the entity of the calling token, unless it has one.',
+        summary: 'Create a secret for the entity of the calling token, unless it has one.',
         stepUp: true,
         input: OwnInput,
         output: Result,
@@ -63,7 +63,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       spec: 'TOTP MFA',
       write: {
         operationId: 'mfa-admin-generate-totp-secret',
-        summary: 'Make a secret for an entity, unless it has one.',
+        summary: 'Create a secret for an entity, unless it has one.',
         stepUp: true,
         input: AdminInput,
         output: Result,
@@ -78,7 +78,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       spec: 'TOTP MFA',
       write: {
         operationId: 'mfa-admin-destroy-totp-secret',
-        summary: 'Destroy the secret of an entity, so that a new one can be made. An absent secret is not an error.',
+        summary: 'Destroy the secret of an entity, so that a new one can be created. An absent secret is not an error.',
         stepUp: true,
         input: AdminInput,
         async run(call) {
@@ -92,7 +92,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       summary: 'Ends locks after too many wrong codes.',
       write: {
         operationId: 'mfa-admin-unlock-totp-secret',
-        summary: 'Let an entity try again at once, and forget its wrong codes.',
+        summary: 'Unlock an entity and reset its count of wrong codes.',
         input: AdminInput,
         async run(call) {
           const { method, entity } = await admin(call, 'missing entity ID');
@@ -102,11 +102,11 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       },
     }),
     path('mfa/method/totp/self-enroll', {
-      summary: 'Makes a secret during a login that asks for one.',
+      summary: 'Creates a secret during a login that requires one.',
       auth: 'none',
       write: {
         operationId: 'mfa-self-enroll-totp-secret',
-        summary: 'Make a secret that counts once a code of it validates the login. Works once per login.',
+        summary: 'Create a secret, which is stored once one of its codes completes the login. Works once per login.',
         input: EnrolInput,
         judges: 'unguessable',
         output: Result,

@@ -26,18 +26,18 @@ const lifetimeText = (name: string) =>
 
 const Input = z.object({
   id: secretString().optional().describe('The token itself, instead of a random one; needs sudo.'),
-  policies: anyCase(commaList()).optional().describe("Policies of the token; the parent's when left out."),
+  policies: anyCase(commaList()).optional().describe('Policies of the token; by default those of the parent.'),
   meta: keyValues().optional().describe('Metadata shown in look-ups and audit lines.'),
-  no_parent: bool().optional().describe('Makes an orphan; needs sudo.'),
-  no_default_policy: bool().optional().describe('Leaves out the default policy.'),
-  renewable: bool().optional().describe('Whether the token can be renewed; true when left out.'),
+  no_parent: bool().optional().describe('Create an orphan; needs sudo.'),
+  no_default_policy: bool().optional().describe('Leave out the default policy.'),
+  renewable: bool().optional().describe('Whether the token can be renewed; true by default.'),
   ttl: lifetimeText('ttl').optional().describe('Initial lifetime.'),
   lease: olderName(lifetimeText('ttl'), 'ttl'),
   type: string().optional().describe('service or batch.'),
-  explicit_max_ttl: lifetimeText('explicit_max_ttl').optional().describe('Hard cap on the lifetime.'),
+  explicit_max_ttl: lifetimeText('explicit_max_ttl').optional().describe('Absolute maximum lifetime.'),
   display_name: string().optional().describe('Shown in look-ups and audit lines.'),
-  num_uses: int().optional().describe('Uses of the token; 0 is unlimited.'),
-  period: lifetimeText('period').optional().describe('Makes the token periodic; needs sudo.'),
+  num_uses: int().optional().describe('Number of uses of the token; 0 is unlimited.'),
+  period: lifetimeText('period').optional().describe('Make the token periodic; needs sudo.'),
   entity_alias: anyCase(string()).optional().describe('Entity alias of the token; with a role that allows it.'),
 });
 type CreateInput = z.output<typeof Input>;
@@ -75,7 +75,7 @@ export function createPaths(parts: TokenParts) {
       write: { ...spec, summary: 'Create an orphan token.', operationId: 'token-create-orphan', run: create(true) },
     }),
     path('create/:role', {
-      summary: 'Create a token as a role says.',
+      summary: 'Creates a token by a role.',
       paramDocs: { role: 'Name of the role.' },
       write: { ...spec, operationId: 'token-create-against-role', run: create(false) },
     }),

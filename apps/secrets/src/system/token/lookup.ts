@@ -16,7 +16,7 @@ export function lookupPaths(parts: TokenParts) {
   const lookup = operation({
     summary: 'Look up a token.',
     operationId: 'token-look-up',
-    input: z.object({ token: secretString().optional().describe('The token; the caller when left out.') }),
+    input: z.object({ token: secretString().optional().describe('The token; by default that of the caller.') }),
     output: lookupOutput,
     async run(call) {
       const id = call.input.token || call.sentToken!;
@@ -27,7 +27,7 @@ export function lookupPaths(parts: TokenParts) {
   });
 
   const lookupSelf = operation({
-    summary: 'Look up the own token.',
+    summary: 'Look up the caller’s token.',
     operationId: 'token-look-up-self',
     output: lookupOutput,
     run: ({ sentToken, caller, nowMs }) => show(sentToken!, caller.token!, nowMs),
@@ -40,7 +40,7 @@ export function lookupPaths(parts: TokenParts) {
       write: lookup,
     }),
     path('lookup-self', {
-      summary: 'Look up the own token.',
+      summary: 'Look up the caller’s token.',
       read: lookupSelf,
       write: { ...lookupSelf, operationId: 'token-look-up-self2' },
     }),
@@ -62,7 +62,7 @@ export function lookupPaths(parts: TokenParts) {
       list: {
         summary: 'List the accessors of all tokens.',
         operationId: 'token-list-accessors',
-        description: 'A page follows the order in which the whole list comes.',
+        description: 'Pages have the order of the whole list.',
         input: PageInput,
         output: z.object({ keys: z.array(z.string()) }),
         run: async ({ namespace, input }) => keys(await tokens.listAccessors(namespace.uuid, pageOf(input))),

@@ -9,7 +9,7 @@ import { auth, type Reply } from '../../sdk/reply';
 import { requireAccessor } from './lookup';
 import { findNamed, type TokenParts } from './parts';
 
-const increment = duration().optional().describe('Lifetime asked for, from now on.');
+const increment = duration().optional().describe('Requested lifetime, from now on.');
 
 /** Prolonging tokens. */
 export function renewPaths(parts: TokenParts) {
@@ -29,7 +29,7 @@ export function renewPaths(parts: TokenParts) {
 
   return [
     path('renew', {
-      summary: 'Prolong a token.',
+      summary: 'Renews a token.',
       write: {
         summary: 'Renew a token.',
         operationId: 'token-renew',
@@ -44,9 +44,9 @@ export function renewPaths(parts: TokenParts) {
       },
     }),
     path('renew-self', {
-      summary: 'Prolong the own token.',
+      summary: 'Renews the caller’s token.',
       write: {
-        summary: 'Renew the own token.',
+        summary: 'Renew the caller’s token.',
         operationId: 'token-renew-self',
         input: z.object({ increment, token: secretString().optional().describe('Has no effect.') }),
         async run(call) {
@@ -58,7 +58,7 @@ export function renewPaths(parts: TokenParts) {
       },
     }),
     path('renew-accessor', {
-      summary: 'Prolong a token known by its accessor.',
+      summary: 'Renews a token by its accessor.',
       write: {
         summary: 'Renew a token by its accessor.',
         operationId: 'token-renew-accessor',

@@ -12,7 +12,7 @@ export function revokePaths(parts: TokenParts) {
   const { tokens, leases, log } = parts;
   return [
     path('revoke', {
-      summary: 'End a token and everything it made.',
+      summary: 'Revokes a token and everything it created.',
       write: {
         summary: 'Revoke a token and its descendants. Revoking an unknown token succeeds.',
         operationId: 'token-revoke',
@@ -27,9 +27,9 @@ export function revokePaths(parts: TokenParts) {
       },
     }),
     path('revoke-self', {
-      summary: 'End the own token and everything it made.',
+      summary: 'Revokes the caller’s token and everything it created.',
       write: {
-        summary: 'Revoke the own token and its descendants.',
+        summary: 'Revoke the caller’s token and its descendants.',
         operationId: 'token-revoke-self',
         async run({ sentToken }) {
           const token = await tokens.find(sentToken!);
@@ -40,7 +40,7 @@ export function revokePaths(parts: TokenParts) {
       },
     }),
     path('revoke-accessor', {
-      summary: 'End a token known by its accessor.',
+      summary: 'Revokes a token by its accessor.',
       write: {
         summary: 'Revoke a token by its accessor.',
         operationId: 'token-revoke-accessor',
@@ -55,7 +55,7 @@ export function revokePaths(parts: TokenParts) {
       },
     }),
     path('revoke-orphan', {
-      summary: 'End a token and keep its children.',
+      summary: 'Revokes a token and keeps its children.',
       write: {
         summary: 'Revoke a token; its children become orphans.',
         operationId: 'token-revoke-orphan',

@@ -17,20 +17,20 @@ const fields = recordFields({
   disallowed_policies_glob: [anyCase(commaList()).describe('The same as disallowed_policies, with * in names.'), []],
   orphan: [bool().describe('Tokens of this role have no parent.'), false],
   renewable: [bool().describe('Whether tokens of this role can be renewed.'), true],
-  path_suffix: [string().describe('Appended to the path of the tokens, so that they can be ended together.'), ''],
+  path_suffix: [string().describe('Appended to the path of the tokens, so that they can be revoked together.'), ''],
   allowed_entity_aliases: [
-    anyCase(commaList()).describe('Entity aliases a caller may ask for; * in names allowed.'),
+    anyCase(commaList()).describe('Entity aliases that a caller may request; * in names allowed.'),
     [],
   ],
   token_type: [
-    oneOf(types, (value) => `invalid 'token_type' value ${JSON.stringify(value)}`).describe('Kind of tokens.'),
+    oneOf(types, (value) => `invalid 'token_type' value ${JSON.stringify(value)}`).describe('Type of tokens.'),
     'default-service',
   ],
   token_period: [duration().describe('Makes tokens periodic.'), 0],
-  token_explicit_max_ttl: [duration().describe('Hard cap written into the token.'), 0],
+  token_explicit_max_ttl: [duration().describe('Absolute maximum lifetime, stored in the token.'), 0],
   token_bound_cidrs: [commaList().describe('Addresses that may use the token.'), []],
-  token_no_default_policy: [bool().describe('Leaves out the default policy.'), false],
-  token_num_uses: [int().describe('Uses of a token; 0 is unlimited.'), 0],
+  token_no_default_policy: [bool().describe('Leave out the default policy.'), false],
+  token_num_uses: [int().describe('Number of uses of a token; 0 is unlimited.'), 0],
 });
 const Role = fields.input.extend({
   period: olderName(duration(), 'token_period'),
@@ -81,7 +81,7 @@ export const rolePaths = [
       },
     },
     write: {
-      summary: 'Create a token role, or change what is named.',
+      summary: 'Create a token role, or change the fields sent.',
       operationId: 'token-write-role',
       input: Role,
       update: 'merge',

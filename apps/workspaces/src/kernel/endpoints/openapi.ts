@@ -115,7 +115,7 @@ function bodyOf({ body, takes, dialect }: Endpoint, edition: Edition): Json {
     const required = !body.optional;
     if (dialect === undefined) return { requestBody: { required, content: content(schema) } };
     const [first, ...others] = dialect.mediaTypes;
-    const description = `Also taken as ${others.join(', ')}.`;
+    const description = `Also accepted as ${others.join(', ')}.`;
     return {
       requestBody: { required, ...(others.length > 0 ? { description } : {}), content: { [first]: { schema } } },
     };

@@ -46,7 +46,7 @@ async function read(db: Database, where: { id: { in: string[] } } | { runId: str
 const { get, list, post } = endpoints(runPolicy, commentSerializer, { visible: readsRun, organizationsOf });
 
 const ofRun = list('/runs/:run_id/comments', {
-  summary: 'List what was said about a run, oldest first.',
+  summary: 'List the comments on a run, oldest first.',
   paging: 'none',
   include: ['created_by'],
   load: ({ db, env, params }) => findRun(db, env.keyring, params.run_id),
@@ -54,7 +54,7 @@ const ofRun = list('/runs/:run_id/comments', {
 });
 
 const create = post('/runs/:run_id/comments', {
-  summary: 'Say something about a run.',
+  summary: 'Comment on a run.',
   requires: 'can-comment',
   tokens: ['user', 'team'],
   body: document('comments', { attributes: { body: z.string().trim().min(1).max(10_000) } }),

@@ -75,7 +75,7 @@ export const planResource: Resource = {
     ...resultOf({
       path: 'plans',
       name: 'json-output',
-      summary: 'Follow to a plan in JSON, sensitive values included. For administrators of the workspace.',
+      summary: 'Redirect to a plan in JSON, sensitive values included. For administrators of the workspace.',
       mayRead: administers,
       blobOf: ({ jsonBlobId }) => jsonBlobId,
       absent: 204,
@@ -83,7 +83,7 @@ export const planResource: Resource = {
     ...resultOf({
       path: 'plans',
       name: 'json-output-redacted',
-      summary: 'Follow to a plan in JSON without sensitive values, as the tool renders it.',
+      summary: 'Redirect to a plan in JSON without sensitive values, as the tool renders it.',
       mayRead: readsRun,
       blobOf: ({ redactedBlobId }) => redactedBlobId,
       absent: 204,
@@ -91,7 +91,7 @@ export const planResource: Resource = {
     ...resultOf({
       path: 'plans',
       name: 'json-schema',
-      summary: 'Follow to the schemas of the providers that a plan works with.',
+      summary: 'Redirect to the schemas of the providers in a plan.',
       mayRead: readsRun,
       blobOf: ({ redactedBlobId }) => redactedBlobId,
       absent: 204,

@@ -45,7 +45,7 @@ async function findMany(db: Database, ids: readonly string[]): Promise<RunEvent[
 const { get, list } = endpoints({} as Policy<RunTarget>, eventSerializer, { visible: readsRun, organizationsOf });
 
 const ofRun = list('/runs/:run_id/run-events', {
-  summary: 'List what happened to a run, oldest first.',
+  summary: 'List the events of a run, oldest first.',
   paging: 'none',
   include: ['actor', 'comment'],
   load: ({ db, env, params }) => findRun(db, env.keyring, params.run_id),
@@ -57,7 +57,7 @@ const ofRun = list('/runs/:run_id/run-events', {
 });
 
 const show = get('/run-events/:run_event_id', {
-  summary: 'Show something that happened to a run.',
+  summary: 'Show an event of a run.',
   include: ['actor', 'comment'],
   load: async ({ db, params }) => (await findMany(db, [params.run_event_id]))[0],
   run: async ({ target }) => target as RunEvent,

@@ -132,12 +132,12 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       <TextField
         label="Certificate of the provider"
         rows={5}
-        hint="In PEM: answers are signed with it. A new one leaves the one before good until you revoke it."
+        hint="In PEM: answers are signed with it. The previous one stays valid until you revoke it."
         {...field('idp-cert')}
       />
       <CheckField
         label="Groups fill teams"
-        hint="Teams that name a group as theirs, and owners of organizations that do."
+        hint="Fills teams that name a group, and the owners of organizations that do."
         {...check('team-management-enabled')}
       />
       <TextField label="Attribute with the groups" {...field('attr-groups')} />
@@ -158,7 +158,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
           label="Private key of this service"
           rows={4}
           masked
-          hint="In PEM. It is sealed and never shown; empty leaves it as it is."
+          hint="In PEM. It is encrypted and never shown; leave empty to keep it."
           {...field('private-key')}
         />
         <SelectField
@@ -168,14 +168,14 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
         />
         <SelectField label="Digest of requests" options={['SHA256', 'SHA1']} {...field('signature-digest-method')} />
         <TextField
-          label="API tokens count after sign-in for, in seconds"
+          label="API tokens are valid after sign-in for, in seconds"
           inputMode="numeric"
           {...field('sso-api-token-session-timeout')}
         />
         <TextField
           label="Address of sign-outs"
           type="url"
-          hint="Kept and shown; sign-out at the provider is not built."
+          hint="Stored and shown, without effect: sign-out at the provider is not built."
           {...field('slo-endpoint-url')}
         />
       </details>

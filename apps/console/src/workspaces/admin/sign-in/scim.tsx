@@ -108,13 +108,13 @@ function Settings({ attributes }: { readonly attributes: ScimSettings }) {
         onChange={(id) => change.mutate({ 'sign-in-provider-id': id === '' ? null : id })}
         options={[{ value: '', label: 'nowhere yet' }, ...known]}
         error={fieldError(change.error, 'sign-in-provider-id')}
-        hint="Who comes from there with the directory’s externalId is led to the account that it keeps."
+        hint="People who sign in there with the directory’s externalId get the account that the directory manages."
       />
       <CheckField
         label="Paused"
         checked={(change.isPending ? change.variables.paused : undefined) ?? attributes.paused}
         onChange={(paused) => change.mutate({ paused })}
-        hint="What is there stays; nothing is taken from the directory meanwhile."
+        hint="Existing people and groups stay; changes of the directory are not accepted meanwhile."
       />
       <ErrorNotice error={change.error} />
     </section>
@@ -150,7 +150,7 @@ function Tokens() {
           api.DELETE('/api/v2/admin/scim-tokens/{scim_token_id}', { params: { path: { scim_token_id: id } } })
         }
       />
-      <NewToken making={making} action="Create token" lengths={lengths} hint="Needed: which directory it is." />
+      <NewToken making={making} action="Create token" lengths={lengths} hint="Required: which directory it is for." />
     </section>
   );
 }

@@ -24,15 +24,14 @@ const acmeFields = recordFields({
     false,
   ],
   default_directory_policy: [
-    string().describe('What directories without a role go by: sign-verbatim, role:NAME, or forbid.'),
+    string().describe('Policy of directories without a role: sign-verbatim, role:NAME, or forbid.'),
     'sign-verbatim',
   ],
-  dns_resolver: [
-    string().describe('Address and port of the resolver that is asked for names; the one of the system if empty.'),
-    '',
-  ],
+  dns_resolver: [string().describe('Address and port of the DNS resolver; the system’s if empty.'), ''],
   eab_policy: [
-    announced(string(), { enum: policies }).describe('Who needs a key of new-eab: no account, new accounts, or all.'),
+    announced(string(), { enum: policies }).describe(
+      'Which accounts need a key of new-eab: none, new accounts, or all.',
+    ),
     'not-required',
   ],
   terms_of_service: [string().describe('Address of terms that new accounts must agree to; none if empty.'), ''],

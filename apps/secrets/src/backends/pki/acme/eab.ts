@@ -47,9 +47,9 @@ const suffixes = ['', '-for-role', '-for-issuer', '-for-issuer-and-role'];
 export const eabPaths = [
   ...directoryPrefixes.map((prefix, at) =>
     path(`${prefix}/new-eab` as string, {
-      summary: 'Makes keys that accounts of this directory are bound with.',
+      summary: 'Creates keys for external account binding in this directory.',
       write: {
-        summary: 'Make a key that one account can be made with.',
+        summary: 'Create a key for one account.',
         operationId: `generate-eab-key${suffixes[at]}`,
         stepUp: true,
         output: z.object({
@@ -70,9 +70,9 @@ export const eabPaths = [
     }),
   ),
   path('eab', {
-    summary: 'Keys that no account was made with yet.',
+    summary: 'Unused keys of external account binding.',
     list: {
-      summary: 'List the keys that no account was made with yet.',
+      summary: 'List the unused keys.',
       operationId: 'list-eab-keys',
       output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
       async run({ storage }) {
@@ -87,10 +87,10 @@ export const eabPaths = [
     },
   }),
   path('eab/:key_id', {
-    summary: 'A key that no account was made with yet.',
+    summary: 'An unused key of external account binding.',
     params: { key_id: 'uuid' },
     delete: {
-      summary: 'Delete a key, so that no account can be made with it.',
+      summary: 'Delete a key, so that no account can use it.',
       operationId: 'delete-eab-key',
       run({ params, storage }) {
         bindingKeys.delete(storage, params.key_id);

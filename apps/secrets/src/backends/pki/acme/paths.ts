@@ -15,7 +15,7 @@ const open = { auth: 'none', responseFormat: 'raw', judges: 'nothing', ...proble
 
 const directory = operation<AcmeParams>({
   ...open,
-  summary: 'Read where the parts of ACME are.',
+  summary: 'Read the directory of ACME endpoints.',
   operationId: 'read-acme-directory',
   run: (call) =>
     inDirectory(call as unknown as AcmeCall, async ({ base, config }) => ({
@@ -69,7 +69,7 @@ export function acmePaths(validations: Validations) {
     ...(prefix.includes(':role') ? ['role'] : []),
   ];
   const named = (operationId: string | undefined, prefix: string) => [operationId, ...suffixOf(prefix)].join('-');
-  const shared = { summary: 'A part of ACME (RFC 8555).', auth: 'none', responseFormat: 'raw' } as const;
+  const shared = { summary: 'An ACME endpoint (RFC 8555).', auth: 'none', responseFormat: 'raw' } as const;
   return [
     acmeConfigPath,
     ...eabPaths,

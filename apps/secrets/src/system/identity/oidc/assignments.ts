@@ -51,7 +51,7 @@ export const assignmentPaths = [
       },
     },
     write: {
-      summary: 'Create an assignment, or change what is named.',
+      summary: 'Create an assignment, or change the fields sent.',
       input: z.object({
         entity_ids: idList().optional().describe('Ids of entities.'),
         group_ids: idList().optional().describe('Ids of groups.'),
@@ -69,7 +69,7 @@ export const assignmentPaths = [
       },
     },
     delete: {
-      summary: 'Delete an assignment that no client names.',
+      summary: 'Delete an assignment; refused while a client uses it.',
       async run({ params: { name }, storage }) {
         if (name === allowAll) refuse(`deletion of assignment ${JSON.stringify(name)} not allowed`);
         await settle(storage, async (tx) => {

@@ -15,17 +15,17 @@ import { openidScope } from './scope-paths';
 
 const AuthorizeInput = z.object({
   client_id: string().optional().describe('Id of the client.'),
-  scope: string().optional().describe('What is asked for, parted by spaces; openid must be among it.'),
-  redirect_uri: string().optional().describe('Where the person is sent back to: one of the client.'),
+  scope: string().optional().describe('Requested scopes, separated by spaces; must include openid.'),
+  redirect_uri: string().optional().describe('Redirect address: one of the client’s.'),
   response_type: string().optional().describe('Only code.'),
   response_mode: string().optional().describe('Only query.'),
-  state: string().optional().describe('Comes back with the answer.'),
-  nonce: string().optional().describe('Comes back in the ID token.'),
-  max_age: int().optional().describe('How many seconds ago the person may have proved who they are.'),
-  code_challenge: string().optional().describe('PKCE: what the code is bound to. Public clients must send one.'),
+  state: string().optional().describe('Returned with the answer.'),
+  nonce: string().optional().describe('Returned in the ID token.'),
+  max_age: int().optional().describe('Maximum age of the person’s sign-in, in seconds.'),
+  code_challenge: string().optional().describe('PKCE challenge. Public clients must send one.'),
   code_challenge_method: announced(string(), { default: 'plain', enum: ['S256', 'plain'] })
     .optional()
-    .describe('How it was made.'),
+    .describe('Method of the challenge.'),
   request: string().optional().describe('Not supported.'),
   request_uri: string().optional().describe('Not supported.'),
 });
@@ -39,7 +39,7 @@ const challengeForm = /^[A-Za-z0-9._~-]{43,128}$/;
 /** The authorization endpoint: a caller with a token gets a code for the application, which the console brings there. */
 export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
   const authorize = operation<{ readonly name: string }, typeof AuthorizeInput>({
-    summary: 'Allow an application to know who the caller is; answers the code for it.',
+    summary: 'Let an application sign the caller in; returns the code for it.',
     responseFormat: 'raw',
     input: AuthorizeInput,
     output: z.union([z.object({ code: z.string(), state: z.string(), iss: z.string() }), OAuthError]),
@@ -47,7 +47,7 @@ export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
     run: (call) => answer(identity, publicUrl, call),
   });
   return path('oidc/provider/:name/authorize', {
-    summary: 'The authorization endpoint of a provider, for who has a token.',
+    summary: 'The authorization endpoint of a provider, for callers with a token.',
     responseFormat: 'raw',
     read: { ...authorize, operationId: 'oidc-provider-authorize' },
     write: { ...authorize, operationId: 'oidc-provider-authorize-with-parameters' },

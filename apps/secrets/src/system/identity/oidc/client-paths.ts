@@ -18,20 +18,20 @@ const types = ['confidential', 'public'] as const;
 const Input = z.object({
   redirect_uris: commaList()
     .optional()
-    .describe('Where people may be sent back to, letter by letter; the port of http addresses on loopback is free.'),
+    .describe('Redirect addresses, which must match exactly; the port of http addresses on loopback is free.'),
   assignments: commaList().optional().describe('Who may sign in; `allow_all` is every entity; without any, none may.'),
   key: announced(string(), { default: defaultKeyName })
     .optional()
-    .describe('The key that signs its ID tokens; stays what it was made with.'),
+    .describe('The key that signs its ID tokens; cannot be changed later.'),
   id_token_ttl: announced(duration(), { default: '24h' })
     .optional()
     .describe('Lifetime of ID tokens; at most the verification_ttl of the key.'),
   access_token_ttl: announced(duration(), { default: '24h' }).optional().describe('Lifetime of access tokens.'),
   client_type: announced(string(), { default: 'confidential', enum: types })
     .optional()
-    .describe('confidential has a secret; public has none, and must use PKCE. Stays what it was made with.'),
-  authorization_code: bool().optional().describe('Only true: there is no other flow.'),
-  client_credentials: bool().optional().describe('Only false: machines log in by an auth method.'),
+    .describe('confidential: with a secret; public: without one, must use PKCE. Cannot be changed later.'),
+  authorization_code: bool().optional().describe('Must be true: there is no other flow.'),
+  client_credentials: bool().optional().describe('Must be false: machines log in by an auth method.'),
 });
 type Input = z.output<typeof Input>;
 
@@ -79,7 +79,7 @@ export const clientPaths = [
       },
     },
     write: {
-      summary: 'Create a client, or change what is named.',
+      summary: 'Create a client, or change the fields sent.',
       input: Input,
       async run({ params: { name }, input, storage, nowMs }) {
         const { client, key } = await settle(storage, async (tx) => {
@@ -99,7 +99,7 @@ export const clientPaths = [
       },
     },
     delete: {
-      summary: 'Delete a client; what it was given ends. Deleting an absent one succeeds.',
+      summary: 'Delete a client; its codes and tokens end. Deleting an absent one succeeds.',
       async run({ params: { name }, storage }) {
         await settle(storage, async (tx) => {
           const found = await clients.find(tx, name);

@@ -15,14 +15,14 @@ const strict = { skew: 0, expiration: 0, notBefore: 0 };
 /** `oidc/introspect`: whether a token of a role is good, and its entity still there. */
 export const introspectPath = (identity: Identity, publicUrl: PublicUrl) =>
   path('oidc/introspect', {
-    summary: 'Whether an identity token is good, and its entity still there.',
+    summary: 'Checks whether an identity token is valid and its entity still exists.',
     responseFormat: 'raw',
     write: {
       operationId: 'oidc-introspect',
       summary: 'Verify an identity token.',
       input: z.object({
         token: secretString().optional().describe('The token.'),
-        client_id: string().optional().describe('Whom the token must be for.'),
+        client_id: string().optional().describe('Required audience.'),
       }),
       output: z.object({ active: z.boolean(), error: z.string().optional() }),
       async run({ input, storage, namespace, nowMs }) {

@@ -58,7 +58,7 @@ function isDefaultPort(issuer: string, url: URL): boolean {
 /** `oidc/config`: under which address the tokens of this namespace are issued. */
 export const configPath = (publicUrl: PublicUrl) =>
   path('oidc/config', {
-    summary: 'Under which address the identity tokens of this namespace are issued.',
+    summary: 'The issuer of the identity tokens of this namespace.',
     read: {
       summary: 'Read the configuration.',
       output: z.object({ issuer: z.string() }),

@@ -14,7 +14,7 @@ import { allOf, distinct, refuse, requireUnused, settle, withName } from './sett
 const Input = z.object({
   algorithm: announced(string(), { default: 'RS256', enum: signingAlgorithms })
     .optional()
-    .describe('What tokens are signed with.'),
+    .describe('Signature algorithm of tokens.'),
   rotation_period: announced(duration(), { default: '24h' })
     .optional()
     .describe('How long a key signs before the next one takes over; at least a minute.'),
@@ -54,7 +54,7 @@ export const keyPaths = [
       },
     },
     write: {
-      summary: 'Create a key, or change what is named. Another algorithm makes new keys.',
+      summary: 'Create a key, or change the fields sent. Another algorithm creates new keys.',
       input: Input,
       async run({ params: { name }, input, storage, nowMs }) {
         const key = await settle(storage, async (tx) => {
@@ -68,7 +68,7 @@ export const keyPaths = [
       },
     },
     delete: {
-      summary: 'Delete a key that no role and no client uses.',
+      summary: 'Delete a key; refused while a role or a client uses it.',
       async run({ params: { name }, storage }) {
         if (name === defaultKeyName) refuse(`deletion of key ${JSON.stringify(name)} not allowed`);
         await settle(storage, async (tx) => {
@@ -88,7 +88,7 @@ export const keyPaths = [
       input: z.object({
         verification_ttl: duration()
           .optional()
-          .describe('How long tokens of the present key can still be verified; otherwise as the key says.'),
+          .describe('How long tokens of the present key can still be verified; by default as the key says.'),
       }),
       async run({ params: { name }, input, storage, nowMs }) {
         const key = await findKey(storage, name);

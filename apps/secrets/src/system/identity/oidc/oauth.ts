@@ -6,8 +6,8 @@ export const OAuthError = z.object({
   error: z.string(),
   error_description: z.string(),
   state: z.string().optional(),
-  iss: z.string().optional().describe('Who refuses.'),
-  redirect_uri: z.string().optional().describe('Where the refusal may be brought: one of the client.'),
+  iss: z.string().optional().describe('The issuer of the refusal.'),
+  redirect_uri: z.string().optional().describe('Redirect address for the refusal: one of the client’s.'),
 });
 
 /** Statuses of such refusals, for the document. */

@@ -61,7 +61,7 @@ export function providerPaths(publicUrl: PublicUrl) {
         },
       },
       write: {
-        summary: 'Create a provider, or change what is named.',
+        summary: 'Create a provider, or change the fields sent.',
         input: z.object({
           issuer: string()
             .optional()

@@ -15,7 +15,7 @@ const texts = z.array(z.string());
 /** What applications need to trust a provider: its discovery document and its keys. */
 export const providerWellKnownPaths = (publicUrl: PublicUrl) => [
   path('oidc/provider/:name/.well-known/openid-configuration', {
-    summary: 'Where the endpoints of a provider are, and what it can.',
+    summary: 'The discovery document of a provider.',
     auth: 'none',
     responseFormat: 'raw',
     read: {

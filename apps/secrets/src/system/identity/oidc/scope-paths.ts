@@ -39,7 +39,7 @@ export const scopePaths = [
       },
     },
     write: {
-      summary: 'Create a scope, or change what is named.',
+      summary: 'Create a scope, or change the fields sent.',
       input: z.object({
         template: document(string())
           .optional()
@@ -59,7 +59,7 @@ export const scopePaths = [
       },
     },
     delete: {
-      summary: 'Delete a scope that no provider supports.',
+      summary: 'Delete a scope; refused while a provider supports it.',
       async run({ params: { name }, storage }) {
         await settle(storage, async (tx) => {
           const users = (await allOf(tx, providers)).filter(([, one]) => one.scopes_supported.includes(name));

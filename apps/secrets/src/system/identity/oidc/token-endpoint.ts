@@ -18,9 +18,9 @@ import { findProvider, issuerOf, type Provider, serves } from './providers';
 
 const TokenInput = z.object({
   grant_type: string().optional().describe('Only authorization_code.'),
-  code: secretString().optional().describe('What the authorization endpoint answered.'),
-  redirect_uri: string().optional().describe('As the authorization endpoint was given it.'),
-  code_verifier: secretString().optional().describe('PKCE: what code_challenge was made of.'),
+  code: secretString().optional().describe('The code from the authorization endpoint.'),
+  redirect_uri: string().optional().describe('The redirect address sent to the authorization endpoint.'),
+  code_verifier: secretString().optional().describe('PKCE verifier of the code_challenge.'),
   client_id: string().optional().describe('Id of the client, if it is not in the Authorization header.'),
   client_secret: secretString().optional().describe('Its secret, if it is not in the Authorization header.'),
 });

@@ -13,7 +13,7 @@ import { findProvider, serves } from './providers';
 /** The userinfo endpoint: an access token answers what its scopes say of the person, as it is now. */
 export function userinfoPath(identity: Identity) {
   const userinfo = operation<{ readonly name: string }>({
-    summary: 'Read the claims of the person that an access token is of.',
+    summary: 'Read the claims about the person of an access token.',
     responseFormat: 'raw',
     auth: 'none',
     judges: 'unguessable',

@@ -38,7 +38,7 @@ export async function keysOfRoles(storage: Storage, nowMs: number): Promise<obje
 /** What others need to verify the tokens of roles: the discovery document and the keys. */
 export const wellKnownPaths = (publicUrl: PublicUrl) => [
   path('oidc/.well-known/openid-configuration', {
-    summary: 'Who signs the identity tokens of this namespace.',
+    summary: 'The issuer of the identity tokens of this namespace.',
     auth: 'none',
     responseFormat: 'raw',
     read: {

@@ -14,8 +14,7 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
     entriesPath(chain, hash),
     path('audit-chain', {
       summary: 'The ends of the chains in the audit table.',
-      description:
-        'Keep what this answers somewhere else: a chain that is cut behind a kept end is found by verifying.',
+      description: 'Store the answer elsewhere: verification against it finds a chain that was cut short.',
       sudo: true,
       rootNamespaceOnly: true,
       read: {
@@ -33,11 +32,11 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
       sudo: true,
       rootNamespaceOnly: true,
       write: {
-        summary: 'Verify the audit chains, and that nothing behind kept ends is gone.',
+        summary: 'Verify the audit chains, and that nothing is missing up to the stored ends.',
         operationId: 'auditing-verify-chain',
         input: z.object({
-          heads: objectList().optional().describe('Ends that were kept.'),
-          after: object().optional().describe('Where to go on: the next of the answer before.'),
+          heads: objectList().optional().describe('Ends stored earlier.'),
+          after: object().optional().describe('Where to continue: the next of the previous answer.'),
         }),
         output: z.object({
           valid: z.boolean(),

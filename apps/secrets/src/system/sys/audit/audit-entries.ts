@@ -10,8 +10,8 @@ const mostEntries = 1000;
 const usualEntries = 100;
 
 const input = z.object({
-  since: string().optional().describe('Only lines from then on: a time such as 2026-01-31T12:00:00Z.'),
-  until: string().optional().describe('Only lines up to then.'),
+  since: string().optional().describe('Only lines from this time on, such as 2026-01-31T12:00:00Z.'),
+  until: string().optional().describe('Only lines up to this time.'),
   path: string().optional().describe('Only requests whose path, inside its namespace, begins like this.'),
   accessor: string()
     .optional()
@@ -22,7 +22,7 @@ const input = z.object({
   limit: announced(int(), { minimum: 1, maximum: mostEntries, default: usualEntries })
     .optional()
     .describe('Most lines to answer.'),
-  after: string().optional().describe('Where to go on: the next of the answer before.'),
+  after: string().optional().describe('Where to continue: the next of the previous answer.'),
 });
 
 const output = z.object({
@@ -34,7 +34,7 @@ const output = z.object({
       entry: z.looseObject({ time: z.string(), type: z.string(), request: z.looseObject({}).optional() }),
     }),
   ),
-  next: z.string().nullable().describe('Sent as after, goes on from here; null if everything was looked at.'),
+  next: z.string().nullable().describe('Send it as after to continue; null at the end.'),
 });
 
 /** `sys/audit-chain/entries`: what the audit table has, searched. */

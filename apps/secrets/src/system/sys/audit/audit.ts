@@ -34,7 +34,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
     path('audit/:path*', {
       summary: 'An audit device.',
       description:
-        'Devices are a matter of configuration. Where SECRETS_AUDIT_BY_API_DIRECTORY is set, files in that directory can be enabled and disabled here, for all nodes; where SECRETS_AUDIT_BY_API_RECEIVERS is set, receivers at those addresses.',
+        'Devices are set in the configuration. With SECRETS_AUDIT_BY_API_DIRECTORY, files in that directory can be enabled and disabled here, for all nodes; with SECRETS_AUDIT_BY_API_RECEIVERS, receivers at those addresses.',
       params: { path: 'folder' },
       sudo: true,
       rootNamespaceOnly: true,
@@ -51,7 +51,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
             .describe(
               'All: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; otherwise the daemon of the machine), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
             ),
-          local: bool().optional().describe('Kept and shown; every node writes to every device.'),
+          local: bool().optional().describe('Stored and shown, without effect: every node writes to every device.'),
         }),
         // Options may hold the headers by which a receiver knows the service.
         auditClear: ['type', 'description', 'local'],
@@ -67,7 +67,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
       },
       delete: {
         summary:
-          'Disable an audit device on every node. An absent one is disabled already; a configured one is refused.',
+          'Disable an audit device on every node. Disabling an absent one succeeds; devices of the configuration are refused.',
         operationId: 'auditing-disable-device',
         async run({ params }) {
           const at = `${params.path}/`;

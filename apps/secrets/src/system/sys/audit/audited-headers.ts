@@ -45,7 +45,7 @@ export function auditedHeaderPaths(stored: StoredAudit) {
         summary: 'Audit a header, or change how.',
         operationId: 'auditing-enable-request-header',
         input: z.object({
-          hmac: bool().optional().describe('Whether its values are hashed; otherwise they are in the clear.'),
+          hmac: bool().optional().describe('Whether its values are hashed; otherwise they are shown in clear.'),
         }),
         auditClear: 'all',
         async run({ params: { header }, input }) {
@@ -58,7 +58,7 @@ export function auditedHeaderPaths(stored: StoredAudit) {
         },
       },
       delete: {
-        summary: 'Audit a header no more. Deleting an absent one succeeds.',
+        summary: 'Stop auditing a header. Deleting an absent one succeeds.',
         operationId: 'auditing-disable-request-header',
         async run({ params }) {
           await stored.leaveHeader(params.header);

@@ -23,10 +23,10 @@ export function internalUiPaths(parts: PreflightParts) {
 
   return [
     path('internal/ui/mounts', {
-      summary: 'Mounts the caller may know of.',
+      summary: 'Mounts that the caller may see.',
       auth: 'optional',
       read: {
-        summary: 'List the mounts the caller may know of.',
+        summary: 'List the mounts that the caller may see.',
         operationId: 'internal-ui-list-enabled-visible-mounts',
         output: mountsOutput,
         auditClear: 'all',

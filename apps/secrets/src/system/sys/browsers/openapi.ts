@@ -8,7 +8,7 @@ import { accessQueryOf } from '../policies/authority';
 import type { PreflightParts } from './preflight';
 
 const Input = z.object({
-  generic_mount_paths: bool().optional().describe('Put a parameter in the place of mount paths that can vary.'),
+  generic_mount_paths: bool().optional().describe('Replace mount paths that can vary by a parameter.'),
   context: string().optional().describe('Has no effect.'),
   list: anything().optional().describe('Has no effect.'),
 });

@@ -12,12 +12,12 @@ const usualLeases = 200;
 
 const input = z.object({
   prefix: string().optional().describe('Only leases issued below it, for example scheduler/creds; all by default.'),
-  accessor: string().optional().describe('Only leases that the token with this accessor asked for.'),
-  failing: bool().optional().describe('Only leases that could not be ended when they should have been.'),
+  accessor: string().optional().describe('Only leases that the token with this accessor requested.'),
+  failing: bool().optional().describe('Only leases whose revocation failed.'),
   limit: announced(int(), { minimum: 1, maximum: mostLeases, default: usualLeases })
     .optional()
     .describe('Most leases to answer.'),
-  after: string().optional().describe('Where to go on: the next of the answer before.'),
+  after: string().optional().describe('Where to continue: the next of the previous answer.'),
 });
 
 const shown = z.object({
@@ -29,15 +29,12 @@ const shown = z.object({
   issue_time: z.string(),
   last_renewal: z.string().nullable(),
   expire_time: z.string(),
-  max_expire_time: z.string().nullable().describe('Beyond it nothing prolongs the lease, as far as that is known.'),
-  token_accessor: z
-    .string()
-    .nullable()
-    .describe('Of the token that asked for it; null if that has none or is gone.'),
-  attempts: z.int().describe('How often ending it has failed.'),
-  error: z.string().nullable().describe('Why it failed the last time.'),
-  next_attempt: z.string().nullable().describe('When ending it is tried again.'),
-  away_since: z.string().nullable().describe('When the system that made it stopped answering.'),
+  max_expire_time: z.string().nullable().describe('Latest time to which the lease can be renewed, if known.'),
+  token_accessor: z.string().nullable().describe('Of the token that requested it; null if that has none or is gone.'),
+  attempts: z.int().describe('Number of failed revocations.'),
+  error: z.string().nullable().describe('The last error of its revocation.'),
+  next_attempt: z.string().nullable().describe('Time of the next attempt to revoke it.'),
+  away_since: z.string().nullable().describe('Since when its system has not answered.'),
 });
 
 /** `sys/leases/timeline`: what lives, in the order in which it ends. */
@@ -45,10 +42,10 @@ export function leaseTimelinePath(parts: LeaseParts) {
   const { leases, mounts } = parts;
   return path('leases/timeline', {
     summary: 'Leases of this namespace, those that end next first.',
-    description: 'Leases of secrets, with everything that is known of their lives. Tokens are not among them.',
+    description: 'Leases of secrets with their times and failures, without tokens.',
     sudo: true,
     read: {
-      summary: 'List leases in the order in which they end.',
+      summary: 'List leases by expiry.',
       operationId: 'leases-timeline',
       input,
       output: z.object({ leases: z.array(shown), next: z.string().nullable() }),

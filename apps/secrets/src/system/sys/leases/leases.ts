@@ -12,7 +12,7 @@ import { leaseTimelinePath } from './lease-timeline';
 const WAIT_MS = 30_000;
 const DEFAULT_LIMIT = 10_000;
 const leaseId = () => string().optional().describe('The id of the lease.');
-const increment = () => duration().optional().describe('Lifetime asked for, from now on.');
+const increment = () => duration().optional().describe('Requested lifetime, from now on.');
 
 /** Looking at leases, prolonging and ending them. */
 export function leasePaths(parts: LeaseParts) {
@@ -160,9 +160,9 @@ export function leasePaths(parts: LeaseParts) {
       list: { ...list, operationId: 'leases-look-up' },
     }),
     ...['leases/renew', 'renew'].flatMap((base) => [
-      path(base, { summary: 'Prolong a lease.', write: { ...renew, operationId: `leases-renew-lease${older(base)}` } }),
+      path(base, { summary: 'Renews a lease.', write: { ...renew, operationId: `leases-renew-lease${older(base)}` } }),
       path(`${base}/:lease_id*` as 'leases/renew/:lease_id*', {
-        summary: 'Prolong the lease named in the path.',
+        summary: 'Renews the lease in the path.',
         paramDocs: { lease_id: 'The id of the lease.' },
         write: { ...renew, operationId: `leases-renew-lease-with-id${older(base)}` },
       }),
@@ -204,7 +204,7 @@ export function leasePaths(parts: LeaseParts) {
     }),
     leaseTimelinePath(parts),
     path('leases/jobs/:id', {
-      summary: 'How a bulk revocation is getting on.',
+      summary: 'The progress of a bulk revocation.',
       sudo: true,
       params: { id: 'uuid' },
       read: {
@@ -247,10 +247,10 @@ const renewInput = z.object({
 const revokeInput = z.object({
   lease_id: leaseId(),
   url_lease_id: leaseId(),
-  sync: bool().optional().describe('False leaves the revocation to the background.'),
+  sync: bool().optional().describe('False: revoke in the background.'),
 });
 const prefixInput = z.object({
-  sync: bool().optional().describe('False leaves the revocations to the background.'),
+  sync: bool().optional().describe('False: revoke in the background.'),
 });
 const kind = () => string().optional().describe('`irrevocable`.');
 const childNamespaces = () => bool().optional().describe('Also those of namespaces below.');

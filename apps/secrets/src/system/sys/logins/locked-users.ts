@@ -63,7 +63,7 @@ const most = <T extends { readonly counts: number }>(a: T, b: T): number => b.co
 export function lockedUserPaths(deps: LockedUsersDeps) {
   return [
     path('locked-users', {
-      summary: 'Names that too many wrong passwords or codes have locked.',
+      summary: 'Names locked by too many wrong passwords or codes.',
       read: {
         summary: 'Read which names are locked, in this namespace and those below it.',
         operationId: 'locked-users-list',
@@ -109,7 +109,7 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
       folds: { alias_identifier: 'case' },
       paramDocs: { mount_accessor: 'Accessor of the mount.', alias_identifier: 'The name.' },
       write: {
-        summary: 'Let a name try again at once. One that is not locked stays so.',
+        summary: 'Unlock a name. Unlocking a name that is not locked succeeds.',
         operationId: 'locked-users-unlock',
         async run({ namespace, params: { mount_accessor: accessor, alias_identifier: name }, warn }) {
           const isKnown = await unlock(deps, namespace.uuid, accessor, name);

@@ -8,7 +8,7 @@ import { bool, commaList, duration, int, keyValues, namedDuration, nested, oneOf
 const tokenTypes = ['default-service', 'default-batch', 'service', 'batch'] as const;
 
 const pluginVersion = () =>
-  string().optional().describe('Only that of the catalog: engines and methods are part of the service.');
+  string().optional().describe('Must be that of the catalog: engines and methods are part of the service.');
 
 const mountLifetime = (name: string) =>
   namedDuration({
@@ -40,11 +40,11 @@ export const tuneInput = z.object({
     .describe('`unauth` shows the mount to everyone.'),
   token_type: oneOf(tokenTypes, () => "invalid value for 'token_type'")
     .optional()
-    .describe('Kind of login tokens.'),
-  passthrough_request_headers: commaList().optional().describe('Headers handed to the backend.'),
-  allowed_response_headers: commaList().optional().describe('Headers a backend may set.'),
-  audit_non_hmac_request_keys: commaList().optional().describe('Request fields that audit lines show as they are.'),
-  audit_non_hmac_response_keys: commaList().optional().describe('Response fields that audit lines show as they are.'),
+    .describe('Type of login tokens.'),
+  passthrough_request_headers: commaList().optional().describe('Request headers passed to the backend.'),
+  allowed_response_headers: commaList().optional().describe('Response headers that a backend may set.'),
+  audit_non_hmac_request_keys: commaList().optional().describe('Request fields that audit lines show in clear.'),
+  audit_non_hmac_response_keys: commaList().optional().describe('Response fields that audit lines show in clear.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   plugin_version: pluginVersion(),
   user_lockout_config: nested('user_lockout_config', Lockout, [null, ''])
@@ -78,11 +78,11 @@ export function sameMount(fields: Readonly<Record<string, unknown>>): Readonly<R
 export const mountInput = z.object({
   type: string().optional().describe('The kind of mount: kv, userpass, …'),
   description: string().optional().describe('What the mount is for.'),
-  config: nested('config', tuneInput).optional().describe('Its configuration, as tune takes it.'),
+  config: nested('config', tuneInput).optional().describe('Its configuration, with the fields of tune.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   local: bool().optional().describe('Whether the mount is local to this installation.'),
   seal_wrap: bool().optional().describe('Has no effect: everything is encrypted.'),
-  external_entropy_access: bool().optional().describe('Randomness from elsewhere: not built, so it must be false.'),
+  external_entropy_access: bool().optional().describe('External entropy, which is not built: must be false.'),
   plugin_name: string().meta({ olderNameOf: 'type' }).optional().describe('Older way to name the type.'),
   plugin_version: pluginVersion(),
 });

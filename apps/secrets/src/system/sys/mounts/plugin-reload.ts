@@ -50,17 +50,17 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
     ]);
   };
   return path('plugins/reload/backend', {
-    summary: 'What nodes remember of mounts.',
+    summary: 'Caches of mounts.',
     sudo: true,
     // What was learned of a system outside is shared by all that lead to it.
     rootNamespaceOnly: true,
     write: {
-      summary: 'Let every node forget what it remembers of mounts, and of the systems behind them.',
+      summary: 'Clear the caches of mounts, and of the systems behind them, on every node.',
       operationId: 'plugins-reload-backends',
       input: z.object({
         plugin: string().optional().describe('All mounts of this type.'),
         mounts: commaList().optional().describe('These mounts; login methods with auth/ before them.'),
-        scope: string().optional().describe('Every node forgets, whether it says global or nothing.'),
+        scope: string().optional().describe('Every node clears its caches, with or without global.'),
       }),
       output: z.object({ reload_id: z.string() }),
       auditClear: 'all',

@@ -15,15 +15,15 @@ export function remountPaths(parts: MountParts) {
   const moves = mountMoves(parts);
   return [
     path('remount', {
-      summary: 'Gives a mount another path.',
+      summary: 'Moves a mount to another path.',
       sudo: true,
       responseFormat: 'injected',
       write: {
-        summary: 'Move a mount. Its leases are ended; what it stores stays.',
+        summary: 'Move a mount. Its leases are revoked; its data stays.',
         operationId: 'remount',
         input: z.object({
-          from: mountPath().optional().describe('The path now.'),
-          to: mountPath().optional().describe('The path to be.'),
+          from: mountPath().optional().describe('The present path.'),
+          to: mountPath().optional().describe('The new path.'),
         }),
         output: z.object({ migration_id: z.string() }),
         auditClear: 'all',
@@ -51,7 +51,7 @@ export function remountPaths(parts: MountParts) {
       },
     }),
     path('remount/status/:id', {
-      summary: 'How a move is getting on.',
+      summary: 'The progress of a move.',
       params: { id: 'uuid' },
       read: {
         summary: 'Read the status of a move.',

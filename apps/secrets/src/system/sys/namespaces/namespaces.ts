@@ -15,11 +15,11 @@ const output = z.object({
   uuid: z.string(),
 });
 const UnlockInput = z.object({
-  unlock_key: secretString().optional().describe('What the answer of the lock said.'),
+  unlock_key: secretString().optional().describe('The unlock key from the answer of the lock.'),
 });
 const input = z.object({
   custom_metadata: object().optional().describe('Pairs of text.'),
-  seal: string().optional().describe('A separate seal: not built, so it must be empty.'),
+  seal: string().optional().describe('A separate seal, which is not built: must be empty.'),
 });
 
 /** Paths by which clients of the family ask for a namespace's separate seal: never the name of a namespace. */
@@ -43,7 +43,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
       data({ unlock_key: await namespaces.lock(namespace.uuid, params.path ?? '') }),
   });
   const unlock = operation<{ path?: string }, typeof UnlockInput>({
-    summary: 'Unlock a namespace by its key; who has sudo here, with a token from above it, needs none.',
+    summary: 'Unlock a namespace by its key; a token from above it with sudo needs no key.',
     operationId: 'namespaces-unlock',
     input: UnlockInput,
     async run({ namespace, params, input, caller, warn }) {
@@ -116,7 +116,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         },
       },
       patch: {
-        summary: 'Change what is named of the metadata of a namespace.',
+        summary: 'Change some metadata of a namespace.',
         operationId: 'namespaces-patch',
         input,
         output,

@@ -16,7 +16,7 @@ const methods: Readonly<Record<Verb, string>> = {
 /** `sys/in-flight-req`: what the node that answers is busy with. */
 export function inFlightPath(inFlight: () => readonly InFlightRequest[]) {
   return path('in-flight-req', {
-    summary: 'The requests that the node which answers is carrying out.',
+    summary: 'The requests in flight on the answering node.',
     sudo: true,
     rootNamespaceOnly: true,
     responseFormat: 'raw',

@@ -30,7 +30,7 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
   const named = ({ name = names[0]! }: { name?: string }): string | undefined => names.find((one) => one === name);
   const unknown = () => new Refusal('invalid', `the only logger is ${JSON.stringify(names[0])}`);
   const read = operation<{ name?: string }>({
-    summary: 'Read how much this node writes to its log.',
+    summary: 'Read the log level of this node.',
     output: z.record(z.string(), z.string()),
     auditClear: 'all',
     run({ params }) {
@@ -39,7 +39,7 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
     },
   });
   const write = operation<{ name?: string }, typeof LevelInput>({
-    summary: 'Change how much this node writes to its log.',
+    summary: 'Change the log level of this node.',
     input: LevelInput,
     auditClear: 'all',
     run({ params, input }) {
@@ -52,7 +52,7 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
     },
   });
   const remove = operation<{ name?: string }>({
-    summary: 'Let this node write to its log what its configuration says.',
+    summary: 'Reset the log level of this node to its configuration.',
     run({ params }) {
       if (named(params) === undefined) throw unknown();
       log.level = configured;
@@ -62,14 +62,14 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
   const where = { sudo: true, rootNamespaceOnly: true } as const;
   return [
     path('loggers', {
-      summary: 'How much the node that answers writes to its log.',
+      summary: 'The log level of the answering node.',
       ...where,
       read: { ...read, operationId: 'loggers-read-verbosity-level' },
       write: { ...write, operationId: 'loggers-update-verbosity-level' },
       delete: { ...remove, operationId: 'loggers-revert-verbosity-level' },
     }),
     path('loggers/:name', {
-      summary: 'The same by the name of the log.',
+      summary: 'The log level by the name of the log.',
       ...where,
       paramDocs: { name: 'Name of the log; there is one, secrets, also called core.' },
       read: { ...read, operationId: 'loggers-read-verbosity-level-for' },

@@ -44,7 +44,7 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
       input: z.object({
         log_level: announced(anyCase(string()), { enum: levels, default: 'info' })
           .optional()
-          .describe('The least level of the lines, as far as the node writes them, see sys/loggers.'),
+          .describe('Minimum level of the lines; limited by the level of the node, see sys/loggers.'),
         log_format: announced(anyCase(string()), { enum: ['standard', 'json'], default: 'standard' })
           .optional()
           .describe('json: the lines as they are.'),

@@ -54,7 +54,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
   });
   return [
     path('ha-status', {
-      summary: 'The nodes of the installation, as far as this one is concerned.',
+      summary: 'The status of this node among its peers.',
       rootNamespaceOnly: true,
       responseFormat: 'injected',
       read: {
@@ -80,7 +80,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       summary: 'Has no effect: every node serves, none leads.',
       sudo: true,
       rootNamespaceOnly: true,
-      write: { summary: 'Give up leading.', operationId: 'step-down-leader', run: () => empty },
+      write: { summary: 'Step down; has no effect.', operationId: 'step-down-leader', run: () => empty },
     }),
     path('config/state/sanitized', {
       summary: 'The settings of this node, without secrets.',
@@ -189,7 +189,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       delete: {
         summary: 'Deregistering a kind that is absent succeeds; those built in stay.',
         operationId: 'plugins-catalog-remove-plugin-with-type',
-        input: z.object({ version: string().optional().describe('Of the plugin; says nothing here.') }),
+        input: z.object({ version: string().optional().describe('Has no effect.') }),
         run({ params }) {
           const kind = (['auth', 'secret'] as const).find((one) => one === params.type);
           if (!kind || !kindsOf(kind).includes(params.name)) return empty;

@@ -18,7 +18,7 @@ const capabilitiesOutput = z.record(z.string(), z.array(z.string()));
 export function capabilitiesPaths(authority: Authority): Path[] {
   return [
     path('capabilities', {
-      summary: 'What a token may do.',
+      summary: 'The capabilities of a token.',
       responseFormat: 'injected',
       write: {
         operationId: 'query-token-capabilities',
@@ -36,7 +36,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
       },
     }),
     path('capabilities-accessor', {
-      summary: 'What the token of an accessor may do.',
+      summary: 'The capabilities of the token of an accessor.',
       responseFormat: 'injected',
       write: {
         operationId: 'query-token-accessor-capabilities',
@@ -52,7 +52,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
       },
     }),
     path('capabilities-self', {
-      summary: 'What the calling token may do.',
+      summary: 'The capabilities of the calling token.',
       responseFormat: 'injected',
       write: {
         operationId: 'query-token-self-capabilities',

@@ -13,7 +13,7 @@ const ExplainInput = z.object({
   operation: oneOf(operationNames).describe('What the request would do.'),
   token: secretString().optional().describe('The token in question; the calling one by default. Needs sudo.'),
   accessor: string().optional().describe('The accessor of the token in question. Needs sudo.'),
-  parameters: object().optional().describe('Fields the request would send.'),
+  parameters: object().optional().describe('Fields that the request would send.'),
   wrap_ttl: duration().optional().describe('Wrapping time the request would ask for.'),
   address: string().optional().describe("Address the request would come from; the caller's by default."),
 });
@@ -25,7 +25,7 @@ const Rule = z.object({
   places: z.array(z.object({ policy: z.string(), namespace: z.string(), path: z.string(), line: z.int() })),
 });
 const ExplainOutput = z.object({
-  allowed: z.boolean().describe('Whether the request would be let through.'),
+  allowed: z.boolean().describe('Whether the request would be allowed.'),
   operation: z.string(),
   path: z.string(),
   policies: z.array(z.string()),
@@ -35,9 +35,9 @@ const ExplainOutput = z.object({
   reason: z.string().nullable(),
   rule: Rule.nullable().describe('The rule that decides.'),
   losing_rules: z.array(Rule.extend({ lost_because: z.string() })),
-  obstacles: z.array(z.object({ kind: z.string(), message: z.string() })).describe('What else is in the way.'),
-  mfa_methods: z.array(z.string()).describe('Second factors that the request itself must prove.'),
-  login_enforcements: z.array(z.string()).describe('Second factors that a new login of the same kind must prove.'),
+  obstacles: z.array(z.object({ kind: z.string(), message: z.string() })).describe('Other reasons for a refusal.'),
+  mfa_methods: z.array(z.string()).describe('Second factors that the request itself needs.'),
+  login_enforcements: z.array(z.string()).describe('Second factors that a new login of the same kind needs.'),
 });
 
 /** Something besides the policies that would stop the request. */

@@ -32,7 +32,7 @@ export function passwordPolicyPaths(): Path[] {
     }),
     path('policies/password/:name', {
       summary: 'A password policy.',
-      description: 'Length, and rules that name characters and how many of them a password needs at least.',
+      description: 'Length, and rules with the minimum number of characters of certain kinds.',
       exists: async ({ storage, params }) => (await policies.find(storage, params.name)) !== undefined,
       read: {
         summary: 'Read a password policy.',
@@ -73,7 +73,7 @@ export function passwordPolicyPaths(): Path[] {
     path('policies/password/:name/generate', {
       summary: 'Passwords that meet a policy.',
       read: {
-        summary: 'Make a password. It is kept nowhere.',
+        summary: 'Generate a password. It is not stored.',
         operationId: 'policies-generate-password-from-password-policy',
         output: z.object({ password: z.string() }),
         async run({ storage, params }) {

@@ -13,7 +13,7 @@ const PolicyInput = z.object({
     .optional()
     .describe('Write only if this is the current version; 0 or -1 for a policy that does not exist.'),
   cas_required: bool().optional().describe('Every later write must name the version it replaces.'),
-  expiration: string().optional().describe('Time from which the policy grants nothing, such as 2030-01-31T12:00:00Z.'),
+  expiration: string().optional().describe('Time when the policy expires, such as 2030-01-31T12:00:00Z.'),
   ttl: announced(duration(), { 'x-shown-as': 'expiration' }).optional().describe('The same as a lifetime from now.'),
   allow_wildcards_in_identity_templates: bool().optional().describe('Fill templates with values that hold * or +.'),
   allow_slashes_in_identity_templates: bool().optional().describe('Fill templates with values that hold /.'),
@@ -83,7 +83,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
     path('policies/detailed/acl', {
       summary: 'The policies of the namespace, with their texts.',
       list: {
-        summary: 'List the policies with everything that is known of them.',
+        summary: 'List the policies with their metadata.',
         operationId: 'policies-list-acl-policies-detailed',
         output: namesOutput.extend({
           key_info: z.record(z.string(), z.object({ ...policyFields, policy: z.string() })),

@@ -33,17 +33,17 @@ const output = z.object({
     .array(
       z.object({
         name: z.string(),
-        allowed: z.boolean().describe('False if it has the rule that forbids it.'),
+        allowed: z.boolean().describe('False if its rule forbids the request.'),
         path: z.string().nullable(),
         line: z.int().nullable(),
       }),
     )
-    .describe('Policies of this namespace that say something about it, each by itself.'),
+    .describe('Policies of this namespace with a rule for the request, each by itself.'),
   groups: z.array(named).describe('Groups of this namespace whose policies allow it.'),
   entities: z
     .array(named)
     .describe('Entities of this namespace that may do it by their own policies and those of their groups.'),
-  complete: z.boolean().describe('False if there were too many to look at all of them.'),
+  complete: z.boolean().describe('False if there were too many to check all.'),
 });
 
 /** `sys/policies/who-may`: the question the other way round. */

@@ -56,7 +56,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
       },
     }),
     path('quotas/rate-limit/:name', {
-      summary: 'How often clients may ask; each node counts for itself.',
+      summary: 'A rate limit; each node counts separately.',
       paramDocs: { name: 'Name of the limit.' },
       read: {
         summary: 'Read a rate limit.',
@@ -78,7 +78,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       write: {
-        summary: 'Create a rate limit, or change what is named.',
+        summary: 'Create a rate limit, or change the fields sent.',
         operationId: 'rate-limit-quotas-write',
         auditClear: 'all',
         input: z.object({
@@ -86,11 +86,11 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
           role: string()
             .optional()
             .describe(
-              'Logins of one role: not built, so it must be empty. Requests are counted before their bodies are read.',
+              'Logins of one role, which is not built: must be empty. Requests are counted before their bodies are read.',
             ),
           rate: decimal("'rate' is invalid").optional().describe('Requests allowed per interval, a number above 0.'),
-          interval: duration().optional().describe('Length of the interval; a second unless given.'),
-          block_interval: duration().optional().describe('How long a client stays refused once it was.'),
+          interval: duration().optional().describe('Length of the interval; a second by default.'),
+          block_interval: duration().optional().describe('How long a client is refused after reaching the limit.'),
           inheritable: inheritable(),
         }),
         async run({ input, params, namespace }) {
@@ -133,7 +133,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
       },
     }),
     path('quotas/lease-count/:name', {
-      summary: 'How many leases there may be at a time, over all nodes.',
+      summary: 'A lease count quota: the maximum number of leases, over all nodes.',
       paramDocs: { name: 'Name of the limit.' },
       read: {
         summary: 'Read a lease count, with the leases counted now.',
@@ -155,7 +155,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       write: {
-        summary: 'Create a lease count, or change what is named.',
+        summary: 'Create a lease count, or change the fields sent.',
         operationId: 'lease-count-quotas-write',
         auditClear: 'all',
         input: z.object({
@@ -190,10 +190,10 @@ const mostExempt = 100;
 
 function rulesPath(quotas: Quotas) {
   return path('quotas/config', {
-    summary: 'What holds for all rate limits.',
+    summary: 'Settings of all rate limits.',
     rootNamespaceOnly: true,
     read: {
-      summary: 'Read what holds for all rate limits.',
+      summary: 'Read the settings of all rate limits.',
       operationId: 'rate-limit-quotas-read-configuration',
       output: z.object({
         enable_rate_limit_audit_logging: z.boolean(),
@@ -211,7 +211,7 @@ function rulesPath(quotas: Quotas) {
       },
     },
     write: {
-      summary: 'Replace what holds for all rate limits; what is left out is as in a new installation.',
+      summary: 'Replace the settings of all rate limits; fields left out get their defaults.',
       operationId: 'rate-limit-quotas-configure',
       auditClear: 'all',
       input: z.object({
@@ -222,10 +222,10 @@ function rulesPath(quotas: Quotas) {
           ),
         enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
           .optional()
-          .describe('Refusals by a rate limit leave audit lines.'),
+          .describe('Whether refusals by a rate limit are audited.'),
         enable_rate_limit_response_headers: announced(bool(), { default: usualRules.headers })
           .optional()
-          .describe('Answers say how much of the limit is left: X-RateLimit-Limit, -Remaining and -Reset.'),
+          .describe('Whether answers show the limit: X-RateLimit-Limit, -Remaining and -Reset.'),
       }),
       async run({ input }) {
         const exemptPaths = input.rate_limit_exempt_paths ?? usualRules.exemptPaths;

@@ -10,7 +10,7 @@ import { data, empty, raw } from '../../../sdk/reply';
 export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
   const rotate = (id: string) =>
     operation({
-      summary: 'Take a new key into use; old values are resealed in the background.',
+      summary: 'Activate a new encryption key; old values are encrypted again in the background.',
       operationId: id,
       async run() {
         await rotation.rotate();
@@ -19,28 +19,28 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
     });
   return [
     path('rotate', {
-      summary: 'Rotate the key that values are sealed under.',
+      summary: 'Rotates the encryption key.',
       sudo: true,
       rootNamespaceOnly: true,
       write: rotate('encryption-key-rotate'),
     }),
     path('rotate/keyring', {
-      summary: 'Rotate the key that values are sealed under.',
+      summary: 'Rotates the encryption key.',
       sudo: true,
       rootNamespaceOnly: true,
       write: rotate('rotate-keyring'),
     }),
     path('rotate/progress', {
-      summary: 'The progress of resealing old values.',
+      summary: 'The progress of encrypting old values again.',
       sudo: true,
       rootNamespaceOnly: true,
       read: {
-        summary: 'Read the progress of the last rotation; without one, nothing was resealed.',
+        summary: 'Read the progress of the last rotation.',
         operationId: 'rotate-read-progress',
         auditClear: 'all',
         output: z.object({
           running: z.boolean(),
-          values: z.int().describe('How many have been resealed.'),
+          values: z.int().describe('How many have been encrypted again.'),
           failures: z.int(),
           start_time: z.string().optional(),
           last_update_time: z.string().optional(),
@@ -59,7 +59,7 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
       },
     }),
     path('key-status', {
-      summary: 'The key that values are sealed under.',
+      summary: 'The encryption key.',
       responseFormat: 'injected',
       rootNamespaceOnly: true,
       read: {
@@ -111,7 +111,9 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
         input: z.object({
           otp: string().optional().describe('A one-time password of the length the status names.'),
           pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
-          key: secretString().optional().describe('A share: replaces what is under way. It is still to be given.'),
+          key: secretString()
+            .optional()
+            .describe('A share, which replaces an attempt under way; the share must still be entered.'),
         }),
         output: rootOutput,
         run: async ({ input }) =>
@@ -133,10 +135,10 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
       },
     }),
     path(`${place}/update`, {
-      summary: 'Give one share for the generation of a root token.',
+      summary: 'Enters one share for the generation of a root token.',
       ...common,
       write: {
-        summary: 'Give one share; the last one brings the token, disguised.',
+        summary: 'Enter one share; the last one returns the encoded token.',
         operationId: `${id}-update`,
         stepUp: true,
         ...(open ? { decodedInto: 'GenerateRootUpdateRequest' } : {}),

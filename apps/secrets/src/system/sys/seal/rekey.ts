@@ -34,7 +34,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
   const answer = (body: Record<string, unknown>): Reply => (responseFormat === 'raw' ? raw(body) : data(body));
   const decodedInto = (name: string) => (responseFormat === 'raw' ? name : undefined);
   const noKey = operation({
-    summary: 'Answer as a share that is missing.',
+    summary: 'Answers as for a missing share.',
     operationId: id('read-update'),
     run: (): Reply => {
       throw missingKey();
@@ -53,7 +53,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         run: async () => answer(statusBody(await (responseFormat === 'raw' ? rekey.status() : rekey.progress()))),
       },
       write: {
-        summary: 'Start a rekey. One can be under way at a time.',
+        summary: 'Start a rekey. Only one can be under way.',
         operationId: ofAttempt('initialize'),
         stepUp: true,
         input: startInput,
@@ -71,7 +71,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         },
       },
       delete: {
-        summary: 'Cancel the rekey; the shares in force stay in force.',
+        summary: 'Cancel the rekey; the present shares stay valid.',
         operationId: ofAttempt('cancel'),
         async run() {
           await rekey.cancel();
@@ -82,10 +82,10 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
     path(`${base}/update`, {
       ...common,
       responseFormat,
-      summary: 'Give one share of the key in force.',
+      summary: 'Enters one share of the present key.',
       read: noKey,
       write: {
-        summary: 'Give one share; the last one brings the new shares.',
+        summary: 'Enter one share; the last one returns the new shares.',
         operationId: ofAttempt('update'),
         stepUp: true,
         input: shareInput,
@@ -100,7 +100,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
     path(`${base}/verify`, {
       ...common,
       responseFormat,
-      summary: 'Prove that the new shares arrived, before they are in force.',
+      summary: 'Verifies that the new shares arrived, before they become valid.',
       read: {
         summary: 'Read how the verification is getting on.',
         operationId: id('verification-read-progress'),
@@ -108,7 +108,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         run: async () => answer(verifyBody(await rekey.verifyStatus())),
       },
       write: {
-        summary: 'Give one of the new shares; the last one takes them into force.',
+        summary: 'Enter one of the new shares; the last one makes them valid.',
         operationId: id('verification-update'),
         stepUp: true,
         input: shareInput,
@@ -120,7 +120,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         },
       },
       delete: {
-        summary: 'Forget the new shares given so far.',
+        summary: 'Discard the new shares entered so far.',
         operationId: id('verification-cancel'),
         output: verifyOutput,
         run: async () => answer(verifyBody(await rekey.restartVerify())),
@@ -129,9 +129,9 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
     path(`${base}/check`, {
       ...common,
       responseFormat,
-      summary: 'Find out whether a share is still right.',
+      summary: 'Checks whether a share is still valid.',
       write: {
-        summary: 'Check one share of the key in force. Nothing is used up, and no rekey advances.',
+        summary: 'Check one share of the present key. Nothing is used up, and no rekey advances.',
         operationId: id('check-share'),
         input: z.object({ key: secretString().optional().describe('One share, hex or base64.') }),
         output: z.object({ valid: z.boolean(), t: z.int(), n: z.int() }),
@@ -148,9 +148,9 @@ function backupPath(at: string, rekey: Rekey, [of, key]: readonly [string, strin
   return path(at, {
     ...common,
     responseFormat: 'injected',
-    summary: 'The encrypted shares that the last rekey with a backup kept.',
+    summary: 'The encrypted shares stored by the last rekey with a backup.',
     read: {
-      summary: 'Read the kept shares by fingerprint.',
+      summary: 'Read the stored shares by fingerprint.',
       operationId: `${of}-read-${key}`,
       output: z.object({
         nonce: z.string(),
@@ -168,7 +168,7 @@ function backupPath(at: string, rekey: Rekey, [of, key]: readonly [string, strin
       },
     },
     delete: {
-      summary: 'Delete the kept shares.',
+      summary: 'Delete the stored shares.',
       operationId: `${of}-delete-${key}`,
       async run() {
         await rekey.deleteBackup();
@@ -184,10 +184,10 @@ const startInput = z.object({
     .optional()
     .describe('How many of them are needed; at most secret_shares.'),
   pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64, in order.'),
-  backup: announced(bool(), { default: false }).optional().describe('Keep the encrypted shares.'),
+  backup: announced(bool(), { default: false }).optional().describe('Store the encrypted shares.'),
   require_verification: announced(bool(), { default: false })
     .optional()
-    .describe('The new shares are in force only once they have been given back.'),
+    .describe('The new shares become valid only after they were entered again.'),
 });
 const shareInput = z.object({
   key: secretString().optional().describe('One share, hex or base64.'),

@@ -28,14 +28,14 @@ export interface RotationPlanAccess {
 export function rotateConfigPaths(port: RotationPlanAccess) {
   const { leastIntervalSeconds, leastOperations, mostOperations } = port.bounds;
   const input = z.object({
-    enabled: bool().optional().describe('Whether keys are rotated by themselves.'),
-    interval: duration().optional().describe('How old a key gets: at least a day; 0 for no bound.'),
+    enabled: bool().optional().describe('Whether keys are rotated automatically.'),
+    interval: duration().optional().describe('Maximum age of a key, at least a day; 0: no limit.'),
     max_operations: announced(int(), { minimum: leastOperations, maximum: mostOperations })
       .optional()
-      .describe('How many values are sealed under one key, counted over all nodes once a minute.'),
+      .describe('Maximum number of values per key, counted over all nodes once a minute.'),
   });
   const read = operation({
-    summary: 'Read when keys are rotated by themselves.',
+    summary: 'Read the settings of automatic rotation.',
     output: z.object({ enabled: z.boolean(), interval: z.union([z.string(), z.int()]), max_operations: z.int() }),
     auditClear: 'all',
     async run() {
@@ -44,7 +44,7 @@ export function rotateConfigPaths(port: RotationPlanAccess) {
     },
   });
   const write = operation<Readonly<Record<string, string>>, typeof input>({
-    summary: 'Change when keys are rotated by themselves; fields left out keep their values.',
+    summary: 'Change the settings of automatic rotation; fields left out keep their values.',
     input,
     auditClear: 'all',
     async run({ input: given }) {
@@ -69,7 +69,7 @@ export function rotateConfigPaths(port: RotationPlanAccess) {
   ] as const;
   return paths.map(([at, readId, writeId]) =>
     path(at, {
-      summary: 'When the key that values are sealed under is rotated by itself.',
+      summary: 'The automatic rotation of the encryption key.',
       sudo: true,
       rootNamespaceOnly: true,
       read: { ...read, operationId: readId },

@@ -72,13 +72,13 @@ export function statusPaths(
   });
 
   const unseal = operation({
-    summary: 'Give one share of the key.',
+    summary: 'Enter one share of the key.',
     operationId: 'unseal',
     judges: 'unguessable',
     input: z.object({
       key: secretString().optional().describe('One share, hex or base64.'),
-      reset: bool().optional().describe('Forget the shares given so far.'),
-      migrate: bool().optional().describe('A change of the kind of seal: not built, so it must be false.'),
+      reset: bool().optional().describe('Discard the shares entered so far.'),
+      migrate: bool().optional().describe('A change of the kind of seal, which is not built: must be false.'),
     }),
     decodedInto: 'UnsealRequest',
     output: sealStatusOutput,
@@ -108,7 +108,7 @@ export function statusPaths(
       write: init,
     }),
     path('seal-status', {
-      summary: 'How the service is sealed, and whether.',
+      summary: 'The seal status.',
       auth: 'none',
       responseFormat: 'raw',
       whileSealed: true,

@@ -20,12 +20,12 @@ const mostBytes = 128 * 1024;
 
 const HashInput = z.object({
   input: string().optional().describe('What to hash, base64.'),
-  algorithm: string().optional().describe('sha2-224, sha2-256 (when left out), sha2-384, sha2-512, sha3-…'),
-  format: string().optional().describe('hex (when left out) or base64.'),
+  algorithm: string().optional().describe('sha2-224, sha2-256 (default), sha2-384, sha2-512, sha3-…'),
+  format: string().optional().describe('hex (default) or base64.'),
 });
 const RandomInput = z.object({
-  bytes: int().optional().describe('How many bytes; 32 when left out.'),
-  format: string().optional().describe('base64 (when left out) or hex.'),
+  bytes: int().optional().describe('Number of bytes; 32 by default.'),
+  format: string().optional().describe('base64 (default) or hex.'),
   source: string().optional().describe('platform, seal or all; one source serves them all.'),
 });
 

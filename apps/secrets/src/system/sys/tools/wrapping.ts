@@ -6,14 +6,14 @@ import { path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
 
 const tokenInput = z.object({
-  token: secretString().optional().describe('The wrapping token; otherwise the one in the header.'),
+  token: secretString().optional().describe('The wrapping token; by default the one in the header.'),
 });
 
 /** Wrapping data, looking at a wrapping token, and taking out what it holds. */
 export function wrappingPaths(wrapping: Wrapping) {
   return [
     path('wrapping/wrap', {
-      summary: 'Wraps what is sent.',
+      summary: 'Wraps the fields sent.',
       write: {
         summary: 'Wrap the fields of the body into a single-use token.',
         operationId: 'wrap',
@@ -44,7 +44,7 @@ export function wrappingPaths(wrapping: Wrapping) {
       },
     }),
     path('wrapping/unwrap', {
-      summary: 'Takes out what a wrapping token holds, once.',
+      summary: 'Unwraps the answer of a wrapping token, once.',
       auth: 'wrapping',
       write: {
         summary: 'Unwrap an answer.',
@@ -58,9 +58,9 @@ export function wrappingPaths(wrapping: Wrapping) {
       },
     }),
     path('wrapping/rewrap', {
-      summary: 'Moves a wrapped answer to a fresh wrapping token.',
+      summary: 'Moves a wrapped answer to a new wrapping token.',
       write: {
-        summary: 'Rewrap an answer; the old token is dead.',
+        summary: 'Rewrap an answer; the old token ends.',
         operationId: 'rewrap',
         input: z.object({ token: secretString().optional().describe('The wrapping token.') }),
         async run({ input, namespace }) {

@@ -121,7 +121,7 @@ const show = get(path, {
 
 const update = patch(path, {
   ...admin,
-  summary: 'Change what only site administrators may change of an organization.',
+  summary: 'Change the settings of an organization that only site administrators may change.',
   include: ['owners'],
   body: UpdateOrganization,
   load,

@@ -71,7 +71,7 @@ const located = { 204: { description: 'The header `X-Terraform-Get` says where t
 
 const download = raw('GET')(`${at}/:module_version/download`, {
   ...spoken,
-  summary: 'Say where the archive of a version is, for the tools.',
+  summary: 'Show where the archive of a version is, for the tools.',
   answers: located,
   discloses: { action: 'registry-module-version.download' },
   load: loadVersion,
@@ -84,7 +84,7 @@ const download = raw('GET')(`${at}/:module_version/download`, {
 
 const show = raw('GET')(`${at}/:module_version`, {
   ...spoken,
-  summary: 'Show what a version says of itself: README, inputs, outputs, resources, submodules.',
+  summary: 'Show the contents of a version: README, inputs, outputs, resources, submodules.',
   answers: told('The version.'),
   load: loadVersion,
   run: async ({ db, env, target }) => {

@@ -73,7 +73,7 @@ const index = onOrganization.list(inOrganization, {
 });
 
 const create = onOrganization.post(inOrganization, {
-  summary: 'Create a module, whose versions will be uploaded.',
+  summary: 'Create a module whose versions are uploaded.',
   requires: (access, { id }) => access.can(id, 'manage-modules') || access.can(id, 'manage-public-modules'),
   body: CreateModule,
   load: loadOrganization,
@@ -184,7 +184,7 @@ const privately = async (lookup: Naming): Promise<RegistryModule | undefined> =>
 };
 
 const change = onModule.patch(byProvider, {
-  summary: 'Change what of its repository a module follows.',
+  summary: 'Change the tags or branch that a module follows.',
   requires: 'can-delete',
   body: ChangeModule,
   load: privately,
@@ -194,7 +194,7 @@ const change = onModule.patch(byProvider, {
 });
 
 const again = onModule.command('POST')('/registry-modules/:registry_module_id/actions/resync', {
-  summary: 'Look at the repository of a module now, and try again what could not be published.',
+  summary: 'Read the repository of a module now, and retry failed versions.',
   requires: 'can-resync',
   load: ({ db, principal, params }) => find(db, principal, params.registry_module_id),
   run: ({ db, target, ...call }) => resync(db, actorOf(call), target),
@@ -220,7 +220,7 @@ const showVersion = onVersion.get(`${byProvider}/version`, {
 });
 
 const deprecation = onVersion.patch(`${byProvider}/:module_version`, {
-  summary: 'Deprecate a version, or take that back.',
+  summary: 'Deprecate a version, or undo that.',
   requires: 'can-deprecate',
   body: DeprecateVersion,
   load: async (lookup) => findVersion(lookup.db, await privately(lookup), lookup.params.module_version),
@@ -248,7 +248,7 @@ const upload = onVersion.raw('PUT')(byLink, {
 });
 
 const content = onVersion.raw('GET')(byLink, {
-  summary: 'Download the archive of a version, by a link that holds its own secret.',
+  summary: 'Download the archive of a version, by a signed link.',
   answers: { 200: { description: 'The archive.', ...archive } },
   link: 'only',
   load: loadLinked,

@@ -114,7 +114,7 @@ const update = ofPolicy.patch(byId, {
 });
 
 const destroy = ofPolicy.remove(byId, {
-  summary: 'Delete a policy, also from its sets.',
+  summary: 'Delete a policy, and remove it from its sets.',
   requires: 'can-manage',
   load,
   run: ({ db, target, ...call }) => policies.removePolicy(db, actorOf(call), target),
@@ -137,8 +137,8 @@ async function textIn(stream: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 const upload = ofPolicy.raw('PUT')(`${byId}/upload`, {
-  summary: 'Upload the text of a policy, in place of an earlier one.',
-  answers: { 200: { description: 'It is what judges from now on.' } },
+  summary: 'Upload the text of a policy, replacing an earlier one.',
+  answers: { 200: { description: 'It is in force from now on.' } },
   takes: 'application/octet-stream',
   refuses: [413, 422],
   requires: 'can-manage',

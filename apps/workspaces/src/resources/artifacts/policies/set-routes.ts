@@ -270,7 +270,7 @@ const create = ofOrganization.post(inOrganization, {
 const show = ofSet.get(byId, { summary: 'Show a policy set.', include, load, run: async ({ target }) => target });
 
 const update = ofSet.patch(byId, {
-  summary: 'Change a policy set; lists that are given replace.',
+  summary: 'Change a policy set; lists in the request replace the existing ones.',
   requires: 'can-manage',
   include,
   body: UpdateSet,
@@ -301,7 +301,7 @@ const membership = memberKinds.flatMap((list): Endpoint[] => {
     }),
     ofSet.command('DELETE')(path, {
       ...shape,
-      summary: `Take ${named} out of a policy set.`,
+      summary: `Remove ${named} from a policy set.`,
       run: async ({ db, target, body, ...call }) => {
         await sets.removeMembers(db, actorOf(call), target, list, ids(body)!);
       },

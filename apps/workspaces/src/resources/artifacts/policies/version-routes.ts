@@ -75,7 +75,7 @@ const show = ofVersion.get(byId, {
 
 const upload = ofVersion.raw('PUT')(archive, {
   summary: 'Upload the archive of a version, a gzip tar.',
-  answers: { 200: { description: 'It is what judges from now on.' } },
+  answers: { 200: { description: 'It is in force from now on.' } },
   takes: 'application/octet-stream',
   refuses: [409, 413, 422],
   link: 'only',

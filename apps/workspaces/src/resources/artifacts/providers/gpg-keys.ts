@@ -178,7 +178,7 @@ const move = onKeys.patch(byName, {
 
 const destroy = onKeys.remove(byName, {
   outside: true,
-  summary: 'Delete a key, unless it signed a version that is there.',
+  summary: 'Delete a key, unless it signed an existing version.',
   requires: 'can-manage',
   load,
   run: ({ db, target: key, ...call }) =>

@@ -59,7 +59,7 @@ const versions = raw('GET')(`${at}/versions`, {
 
 const download = raw('GET')(`${at}/:provider_version/download/:os/:arch`, {
   ...spoken,
-  summary: 'Say where the files of a platform are, and who signed them, for the tools.',
+  summary: 'Show where the files of a platform are, and who signed them, for the tools.',
   answers: told('The files and the key.'),
   discloses: { action: 'registry-provider-version.download' },
   load: loadPlatform,

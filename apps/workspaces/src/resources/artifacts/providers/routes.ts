@@ -89,7 +89,7 @@ const index = onOrganization.list(inOrganization, {
 });
 
 const create = onOrganization.post(inOrganization, {
-  summary: 'Create a provider, whose versions will be uploaded.',
+  summary: 'Create a provider whose versions are uploaded.',
   requires: (access, { id }) => access.can(id, 'manage-providers') || access.can(id, 'manage-public-providers'),
   body: CreateProvider,
   load: loadOrganization,

@@ -68,7 +68,9 @@ async function requireSigned(tx: Database, version: ProviderVersion, sums: strin
     });
     await Promise.any(signatures.map(({ verified }) => verified));
   } catch {
-    throw refuse(`SHA256SUMS.sig is not a valid signature of SHA256SUMS by the key-id of this version, ${version.keyId}`);
+    throw refuse(
+      `SHA256SUMS.sig is not a valid signature of SHA256SUMS by the key-id of this version, ${version.keyId}`,
+    );
   }
   return key.id;
 }

@@ -22,7 +22,7 @@ const listTokens = list(tokensPath, {
 });
 
 const createToken = post(tokensPath, {
-  summary: 'Create a token for the agents of a pool. It is good for nothing else.',
+  summary: 'Create a token for the agents of a pool. It works for nothing else.',
   requires: 'can-update',
   idempotent: false,
   stepUp: true,

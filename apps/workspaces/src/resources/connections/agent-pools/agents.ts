@@ -117,7 +117,7 @@ const index = list('/agent-pools/:pool_id/agents', {
 const show = get(byId, { summary: 'Show an agent.', load, run: async ({ target }) => target as AgentView });
 
 const destroy = remove(byId, {
-  summary: 'Delete an agent that is over.',
+  summary: 'Delete an agent that has exited.',
   requires: 'can-update',
   refuses: [409],
   load,

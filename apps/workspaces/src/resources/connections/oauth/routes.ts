@@ -42,7 +42,7 @@ const list = ofClients.list('/organizations/:organization_name/oauth-clients', {
 });
 
 const create = ofClients.post('/organizations/:organization_name/oauth-clients', {
-  summary: 'Make a VCS connection. The provider is contacted only for a GitHub App, to check its key.',
+  summary: 'Create a VCS connection. The provider is contacted only for a GitHub App, to check its key.',
   requires: 'can-update',
   include,
   body: CreateClient,
@@ -70,7 +70,7 @@ const show = ofClients.get('/oauth-clients/:oauth_client_id', {
 });
 
 const update = ofClients.patch('/oauth-clients/:oauth_client_id', {
-  summary: 'Change a VCS connection; a new token text replaces the one it has.',
+  summary: 'Change a VCS connection; a new token replaces the present one.',
   requires: 'can-update',
   include,
   body: UpdateClient,
@@ -99,7 +99,7 @@ const addProjects = ofClients.command('POST')(projectsPath, {
   run: ({ db, target, body, ...call }) => clients.changeProjects(db, actorOf(call), target, 'add', idsOf(body)),
 });
 const removeProjects = ofClients.command('DELETE')(projectsPath, {
-  summary: 'Take a VCS connection away from projects.',
+  summary: 'Remove a VCS connection from projects.',
   requires: 'can-update',
   body: Projects,
   load: loadClient,
@@ -115,7 +115,7 @@ function requireReach({ vcsReach }: Environment) {
 }
 
 const leave = ofLeavings.post(`${clientPath}/authorizations`, {
-  summary: 'Begin to connect a Git host in the browser: the address at which a person agrees to it.',
+  summary: 'Begin to connect a Git host in the browser: returns the address at which a person approves it.',
   requires: 'can-update',
   idempotent: false,
   load: loadClient,
@@ -126,7 +126,7 @@ const leave = ofLeavings.post(`${clientPath}/authorizations`, {
 });
 
 const agree = ofTokens.post(`${clientPath}/oauth-tokens`, {
-  summary: 'End what was begun in the browser: the code that it came back with becomes the token of the connection.',
+  summary: 'Finish connecting in the browser: exchanges the returned code for the token of the connection.',
   requires: 'can-update',
   idempotent: false,
   body: NewToken,
@@ -143,7 +143,8 @@ const loadManifest = ({ db, params }: { db: Database; params: { manifest_id: str
   manifests.find(db, params.manifest_id);
 
 const beginApp = ofManifests.post('/organizations/:organization_name/github-app-manifests', {
-  summary: 'Begin to have a GitHub App made: the address of the page that leads to the host, to be opened at once.',
+  summary:
+    'Begin to create a GitHub App: returns the address of the page that leads to the host, to be opened at once.',
   requires: 'can-update',
   idempotent: false,
   body: NewManifest,
@@ -156,7 +157,7 @@ const beginApp = ofManifests.post('/organizations/:organization_name/github-app-
 });
 
 const endApp = ofClients.post(`${manifestPath}/oauth-clients`, {
-  summary: 'End what was begun: the host gives the app for the code that the browser came back with.',
+  summary: 'Finish creating a GitHub App: exchanges the returned code for the app.',
   requires: 'can-update',
   idempotent: false,
   body: NewApp,
@@ -169,7 +170,7 @@ const endApp = ofClients.post(`${manifestPath}/oauth-clients`, {
 });
 
 const appPage = ofBrowsers.raw('GET')('/github-app/:manifest_id', {
-  summary: 'The page from which a person has a host make a GitHub App, open for two minutes.',
+  summary: 'The page from which a person creates a GitHub App at a host, open for two minutes.',
   answers: { 200: { description: 'A page with a form.' } },
   outside: true,
   auth: 'none',
@@ -182,7 +183,7 @@ const appPage = ofBrowsers.raw('GET')('/github-app/:manifest_id', {
 });
 
 const appMade = ofBrowsers.raw('GET')('/github-app/:manifest_id/callback', {
-  summary: 'Where a host leads the browser back to that made a GitHub App, and from there to the page that asked.',
+  summary: 'Return address after a host created a GitHub App; leads on to the page that began it.',
   answers: { 302: { description: 'The page of the console.' } },
   outside: true,
   auth: 'none',
@@ -218,7 +219,7 @@ const connectPage = ofBrowsers.raw('GET')('/auth/:oauth_client_id', {
 });
 
 const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
-  summary: 'Where a Git host leads the browser back to, and from there to the page that asked.',
+  summary: 'Return address of a Git host; leads on to the page that began it.',
   answers: leads,
   outside: true,
   auth: 'none',
@@ -235,7 +236,7 @@ const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
 });
 
 const listTokens = ofTokens.list('/organizations/:organization_name/oauth-tokens', {
-  summary: 'List the VCS tokens of an organization, without their text.',
+  summary: 'List the VCS tokens of an organization, without their texts.',
   paging: 'optional',
   requires: 'can-read',
   load: loadOrganization,

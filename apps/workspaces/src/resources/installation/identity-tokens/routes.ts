@@ -12,7 +12,7 @@ const json = (body: object) => ({
 });
 
 const discovery = raw('GET')('/.well-known/openid-configuration', {
-  summary: 'Say who signs the identity tokens of runs, and where the keys are.',
+  summary: 'Show the issuer of the identity tokens of runs, and where its keys are.',
   answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,

@@ -4,7 +4,7 @@ import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
 const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 const ping = raw('GET')('/ping', {
-  summary: 'Answer that the service is there; its headers say which version it speaks.',
+  summary: 'Answers that the service is up; headers show the API version.',
   answers: { 204: { description: 'It is there.' } },
   auth: 'none',
   run: async () => ({ status: 204, headers: {} }),
@@ -22,7 +22,7 @@ const login = {
 };
 
 const discovery = raw('GET')('/.well-known/terraform.json', {
-  summary: 'Say where the parts of the service are.',
+  summary: 'Show the addresses of the service’s APIs.',
   answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,

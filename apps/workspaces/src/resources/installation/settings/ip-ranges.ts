@@ -16,7 +16,7 @@ const since = new Date(Math.floor(Date.now() / 1000) * 1000);
 const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 const show = raw('GET')('/api/meta/ip-ranges', {
-  summary: 'Say at which addresses the service is, and from which it calls; 404 where the configuration does not say.',
+  summary: 'Show the addresses of the service and of its outgoing calls; 404 unless configured.',
   auth: 'none',
   outside: true,
   answers: {

@@ -172,7 +172,7 @@ const byId = plans.get('/subscriptions/:id', {
 });
 
 const allSets = sets.list('/feature-sets', {
-  summary: 'List the plans there are.',
+  summary: 'List the existing plans.',
   edition: 'hosted',
   paging: 'optional',
   run: async ({ query, page }) => searchPlans(query.get('q'), page),
@@ -188,7 +188,7 @@ const setsOfOrganization = sets.list(`${path}/feature-sets`, {
 });
 
 const adminSets = sets.list('/admin/feature-sets', {
-  summary: 'Search the plans there are.',
+  summary: 'Search the existing plans.',
   edition: 'hosted',
   siteAdmin: true,
   paging: 'optional',

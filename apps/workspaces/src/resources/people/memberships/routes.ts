@@ -51,7 +51,7 @@ const list = inOrganization.list(inPath, {
 
 const create = inOrganization.post(inPath, {
   summary:
-    'Invite a person by e-mail address. The answer has the link that accepts the invitation, this once; the former link of another inviter ends.',
+    'Invite a person by email address. Only this answer has the link that accepts the invitation; the link of an earlier inviter ends.',
   requires: 'can-manage-users',
   stepUp: true,
   alwaysIncludes: ['user'],

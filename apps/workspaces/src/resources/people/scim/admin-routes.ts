@@ -49,12 +49,12 @@ const setting = endpoints({} as Policy<undefined>, settingSerializer, nobodys);
 const settingEndpoints: readonly Endpoint[] = [
   setting.get('/admin/scim-settings', {
     ...admin,
-    summary: 'Show whether a directory keeps people and groups by SCIM.',
+    summary: 'Show whether a directory manages people and groups by SCIM.',
     run: ({ db }) => settings.find(db),
   }),
   setting.patch('/admin/scim-settings', {
     ...admin,
-    summary: 'Let a directory keep people and groups, or make it pause; fields left out keep their values.',
+    summary: 'Let a directory manage people and groups, or pause it; fields left out keep their values.',
     stepUp: true,
     body: UpdateSettings,
     names: () => settings.id,
@@ -105,7 +105,7 @@ const tokenEndpoints: readonly Endpoint[] = [
   }),
   token.post('/admin/scim-tokens', {
     ...admin,
-    summary: 'Make a token for a directory. Its text is in this answer only.',
+    summary: 'Create a token for a directory. Only this answer has its text.',
     stepUp: true,
     idempotent: false,
     body: CreateScimToken,
@@ -122,7 +122,7 @@ const tokenEndpoints: readonly Endpoint[] = [
   }),
   token.remove(byToken, {
     ...admin,
-    summary: 'End a token of a directory, at once and everywhere.',
+    summary: 'Revoke a token of a directory, at once and everywhere.',
     load: loadToken,
     run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),
   }),
@@ -178,7 +178,7 @@ const linkEndpoints: readonly Endpoint[] = [
   }),
   link.command('PATCH')(ofTeam, {
     ...admin,
-    summary: 'Let a link rest, so that the team keeps whom it has, or go on.',
+    summary: 'Pause a link, so that the team keeps its members, or resume it.',
     refuses: [409],
     body: UpdateLink,
     load: loadTeam,
@@ -187,7 +187,7 @@ const linkEndpoints: readonly Endpoint[] = [
   }),
   link.remove(ofTeam, {
     ...admin,
-    summary: 'Take a link away, and out of the team whom it gave.',
+    summary: 'Remove a link, and from the team the members that it added.',
     refuses: [409],
     load: loadTeam,
     run: async ({ db, env, target, ...call }) =>

@@ -66,7 +66,16 @@ export const userAttributes: readonly ScimAttribute[] = [
   plural('phoneNumbers', 'Their telephones.', 'value', 'display'),
   plural('ims', 'Their addresses for instant messages.', 'value', 'display'),
   plural('photos', 'Pictures of them.', 'value', 'display'),
-  plural('addresses', 'Their postal addresses.', 'formatted', 'streetAddress', 'locality', 'region', 'postalCode', 'country'),
+  plural(
+    'addresses',
+    'Their postal addresses.',
+    'formatted',
+    'streetAddress',
+    'locality',
+    'region',
+    'postalCode',
+    'country',
+  ),
   plural('entitlements', 'Their entitlements in the directory.', 'value', 'display'),
   plural('roles', 'Their roles in the directory.', 'value', 'display'),
   complex(
@@ -87,7 +96,12 @@ export const userAttributes: readonly ScimAttribute[] = [
 export const groupAttributes: readonly ScimAttribute[] = [
   { name: 'displayName', kind: 'text', required: true, unique: true, description: 'The name of the group.' },
   { name: 'externalId', kind: 'text', unique: true, description: 'Its id in the directory.' },
-  { name: 'members', kind: 'plural', parts: ['value', 'display', 'type', '$ref'], description: 'The members of the group.' },
+  {
+    name: 'members',
+    kind: 'plural',
+    parts: ['value', 'display', 'type', '$ref'],
+    description: 'The members of the group.',
+  },
   ...readOnly,
 ];
 

@@ -17,7 +17,7 @@ function schemaOf({ kind, parts = [] }: ScimAttribute): Record<string, unknown> 
     flag: { type: 'boolean' },
     complex: { type: 'object', properties },
     plural: { type: 'array', items: { type: 'object', properties } },
-    given: {},
+    readOnly: {},
   };
   return types[kind];
 }

@@ -75,7 +75,7 @@ export const schemas = (publicUrl: string) => {
     {
       id: urns.enterprise,
       name: 'EnterpriseUser',
-      description: 'What enterprises say of people.',
+      description: 'The enterprise extension of people.',
       attributes: (extension?.parts ?? []).map((part) => plain(part)),
     },
     { id: urns.group, name: 'Group', description: 'A group of people.', attributes: own(groupAttributes) },

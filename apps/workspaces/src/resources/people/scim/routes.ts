@@ -93,7 +93,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('PUT')(user, {
     ...kept,
-    summary: 'Replace what the directory says of a person.',
+    summary: 'Replace a person of the directory.',
     query: choosing,
     body: UserBody,
     answers: found,
@@ -105,7 +105,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('PATCH')(user, {
     ...kept,
-    summary: 'Change what the directory says of a person; no longer active, they are out at once.',
+    summary: 'Change a person of the directory; a person who is no longer active loses access at once.',
     query: choosing,
     body: PatchBody,
     answers: found,
@@ -117,7 +117,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('DELETE')(user, {
     ...kept,
-    summary: 'Take a person out of the directory. Their account stays, suspended.',
+    summary: 'Remove a person from the directory. Their account stays, suspended.',
     answers: done,
     load: loadUser,
     async run(call): Promise<Raw> {
@@ -196,7 +196,7 @@ const groupEndpoints: readonly Endpoint[] = [
   }),
   raw('PUT')(group, {
     ...kept,
-    summary: 'Replace a group, and who is in it.',
+    summary: 'Replace a group and its members.',
     query: choosing,
     body: GroupBody,
     answers: found,
@@ -208,7 +208,7 @@ const groupEndpoints: readonly Endpoint[] = [
   }),
   raw('PATCH')(group, {
     ...kept,
-    summary: 'Change a group, or who is in it.',
+    summary: 'Change a group or its members.',
     body: PatchBody,
     answers: done,
     load: loadGroup,
@@ -219,7 +219,7 @@ const groupEndpoints: readonly Endpoint[] = [
   }),
   raw('DELETE')(group, {
     ...kept,
-    summary: 'Remove a group. Teams that it filled lose whom it gave them.',
+    summary: 'Remove a group. Teams that it filled lose the members it added.',
     answers: done,
     load: loadGroup,
     async run(call): Promise<Raw> {
@@ -261,7 +261,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
 export const directoryEndpoints: readonly Endpoint[] = [
   raw('GET')('/scim/v2/ServiceProviderConfig', {
     ...spoken,
-    summary: 'Say what of SCIM there is.',
+    summary: 'Show the supported features of SCIM.',
     answers: found,
     run: async ({ env }) => json(serviceProviderConfig(env.publicUrl)),
   }),

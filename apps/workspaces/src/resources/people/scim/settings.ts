@@ -13,7 +13,7 @@ export const id = 'scim';
 /** Whether a directory keeps people and groups here. */
 export interface ScimSettings {
   readonly enabled: boolean;
-  /** What is there stays; nothing is taken from the directory meanwhile. */
+  /** Existing people and groups stay; changes of the directory are not accepted meanwhile. */
   readonly paused: boolean;
   readonly siteAdminGroupId: string | null;
   readonly siteAdminGroupName: string | null;

@@ -69,7 +69,7 @@ const showFactor = factors.get('/account/two-factor', {
 });
 
 const beginFactor = factors.post('/account/two-factor', {
-  summary: 'Begin a second factor: the secret for an authenticator, and recovery codes, shown this once.',
+  summary: 'Begin to set up a second factor: returns the secret for an authenticator, and recovery codes, only once.',
   tokens: ['user'],
   idempotent: false,
   body: BeginTwoFactor,
@@ -119,7 +119,7 @@ const spend = people.action('/one-time-links/:secret', {
 });
 
 const reset = people.action('/admin/users/:user_id/actions/reset_password', {
-  summary: 'Make a link with which the person sets a new password.',
+  summary: 'Create a link with which the person sets a new password.',
   siteAdmin: true,
   stepUp: true,
   load: ({ db, params }) => users.find(db, params.user_id),
@@ -131,7 +131,7 @@ const reset = people.action('/admin/users/:user_id/actions/reset_password', {
 });
 
 const confirm = people.action('/admin/users/:user_id/actions/confirm_email', {
-  summary: 'Give a person the address that they asked for, without the mail that proves it. The body names it.',
+  summary: 'Confirm the new address of a person without the mail that proves it. The body names the address.',
   siteAdmin: true,
   stepUp: true,
   body: ConfirmAddress,

@@ -55,7 +55,7 @@ const authorize = raw('GET')('/app/oauth2/auth', {
 });
 
 const makeCode = post('/account/login-codes', {
-  summary: 'Make the code that the tool exchanges for a token of the caller.',
+  summary: 'Create the code that the tool exchanges for a token of the caller.',
   tokens: ['user'],
   idempotent: false,
   stepUp: true,
@@ -90,7 +90,7 @@ const exchange = raw('POST')('/oauth2/token', {
       },
     },
     400: {
-      description: 'The code is not good, or was asked for in another way.',
+      description: 'The code is invalid, or was requested differently.',
       type: 'application/json',
       schema: {
         type: 'object',

@@ -16,7 +16,7 @@ const { get, patch, remove, command } = endpoints(teamPolicy, teamSerializer, { 
 const include = ['users', 'organization-memberships', 'organization'] as const;
 
 const list = inOrganization.list('/organizations/:organization_name/teams', {
-  summary: 'List the teams of an organization that the caller sees, by name.',
+  summary: 'List the teams of an organization that the caller can see, by name.',
   query: { q: 'Part of a name, in any case.', 'filter[names]': 'Names, separated by commas.' },
   include,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
@@ -62,7 +62,7 @@ const members = {
 
 const addUsers = command('POST')('/teams/:team_id/relationships/users', {
   ...members,
-  summary: 'Put users into a team, by id or user name.',
+  summary: 'Add users to a team, by id or user name.',
   body: Users,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);
@@ -72,7 +72,7 @@ const addUsers = command('POST')('/teams/:team_id/relationships/users', {
 
 const removeUsers = command('DELETE')('/teams/:team_id/relationships/users', {
   ...members,
-  summary: 'Take users out of a team, by id or user name.',
+  summary: 'Remove users from a team, by id or user name.',
   body: Users,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);
@@ -82,7 +82,7 @@ const removeUsers = command('DELETE')('/teams/:team_id/relationships/users', {
 
 const addMemberships = command('POST')('/teams/:team_id/relationships/organization-memberships', {
   ...members,
-  summary: 'Put members of the organization, also invited ones, into a team.',
+  summary: 'Add members of the organization, including invited ones, to a team.',
   body: Memberships,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);
@@ -92,7 +92,7 @@ const addMemberships = command('POST')('/teams/:team_id/relationships/organizati
 
 const removeMemberships = command('DELETE')('/teams/:team_id/relationships/organization-memberships', {
   ...members,
-  summary: 'Take members of the organization out of a team.',
+  summary: 'Remove members of the organization from a team.',
   body: Memberships,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);

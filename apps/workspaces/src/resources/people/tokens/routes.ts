@@ -29,7 +29,7 @@ const list = ofPeople.list('/users/:user_id/authentication-tokens', {
 });
 
 const create = ofPeople.post('/users/:user_id/authentication-tokens', {
-  summary: 'Create an API token for the caller. Its text is in this answer only.',
+  summary: 'Create an API token for the caller. Only this answer has its text.',
   tokens: ['user'],
   idempotent: false,
   stepUp: true,
@@ -49,7 +49,7 @@ const show = byId.get('/authentication-tokens/:token_id', {
 });
 
 const remove = byId.remove('/authentication-tokens/:token_id', {
-  summary: 'End a token of any kind, at once and everywhere.',
+  summary: 'Revoke a token of any kind, at once and everywhere.',
   requires: 'can-manage',
   load: ({ db, params }) => findOne(db, params.token_id),
   run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),
@@ -60,7 +60,7 @@ const loadTeam = ({ db, params }: Lookup<'/teams/:team_id/authentication-token'>
 const creating = (path: '/teams/:team_id/authentication-token' | '/teams/:team_id/authentication-tokens') =>
   ofTeams.post(path, {
     summary:
-      'Create a token of the team: one more, with a description, or without one the one that takes the place of the last.',
+      'Create a token of the team: an additional one with a description; without one, it replaces the existing token without a description.',
     requires: 'can-update-api-token',
     idempotent: false,
     stepUp: true,
@@ -90,7 +90,7 @@ const showOfTeam = ofTeams.get('/teams/:team_id/authentication-token', {
 });
 
 const removeOfTeam = ofTeams.remove('/teams/:team_id/authentication-token', {
-  summary: "End the team's token that has no description.",
+  summary: "Revoke the team's token that has no description.",
   requires: 'can-update-api-token',
   load: loadTeam,
   run: async ({ db, target, ...call }) =>
@@ -108,7 +108,7 @@ const teamTokens = ofOrganizations.list('/organizations/:organization_name/team-
 });
 
 const removeTeamTokens = ofOrganizations.command('DELETE')('/organizations/:organization_name/team-tokens', {
-  summary: 'End the tokens of teams that the document names, all or none.',
+  summary: 'Revoke the tokens of teams that the document names, all or none.',
   visible: (access, organization) => access.isMember(organization.id),
   body: Tokens,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
@@ -144,7 +144,7 @@ const owners = {
 
 const createForOrganization = ofOrganizations.post('/organizations/:organization_name/authentication-token', {
   ...owners,
-  summary: "Create the organization's token; the one before ends at once.",
+  summary: "Create the organization's token; the previous one ends at once.",
   idempotent: false,
   stepUp: true,
   body: CreateToken,
@@ -176,7 +176,7 @@ const listOfOrganization = ofOrganizations.list('/organizations/:organization_na
 
 const removeOfOrganization = ofOrganizations.remove('/organizations/:organization_name/authentication-token', {
   ...owners,
-  summary: "End the organization's token.",
+  summary: "Revoke the organization's token.",
   run: async ({ db, target, query, ...call }) =>
     tokens.remove(db, actorOf(call), present(await tokens.findOfOrganization(db, target.id, kindOf(query)))),
 });

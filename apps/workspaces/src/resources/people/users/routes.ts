@@ -15,7 +15,7 @@ const details = get('/account/details', {
 
 const update = patch('/account/update', {
   summary:
-    'Change the own name, or ask for another address: it counts once the link that is mailed to it was opened, with the password.',
+    'Change the caller’s name, or request another address, which is confirmed by opening the link mailed to it with the password.',
   tokens: ['user'],
   requires: 'can-change-username',
   body: UpdateAccount,
@@ -24,7 +24,7 @@ const update = patch('/account/update', {
 });
 
 const password = patch('/account/password', {
-  summary: 'Change the own password; all other sessions end.',
+  summary: 'Change the caller’s password; all other sessions end.',
   tokens: ['user'],
   requires: 'can-change-username',
   body: ChangePassword,

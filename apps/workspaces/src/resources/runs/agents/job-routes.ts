@@ -58,7 +58,7 @@ const signing = ({ db, env }: JobRequest) => ({
 
 const starting = raw('POST')(`${job}/start`, {
   ...spoken,
-  summary: 'Say that the tool is about to run.',
+  summary: 'Report that the tool is about to run.',
   answers: { 200: described('It may; where the log goes on.', wire.StartAnswer) },
   load,
   run: async (call) => {
@@ -72,7 +72,7 @@ const starting = raw('POST')(`${job}/start`, {
 
 const beating = raw('POST')(`${job}/heartbeat`, {
   ...spoken,
-  summary: 'Keep a job for another lease, and hear whether it is to stop.',
+  summary: 'Extend the lease of a job, and learn whether it must stop.',
   body: bodyOf(wire.Beat),
   answers: { 200: described('It is still the agent’s.', wire.BeatAnswer) },
   load,
@@ -116,7 +116,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
 
 const logging = raw('PUT')(`${job}/log`, {
   ...spoken,
-  summary: 'Add to the log of a job. The same piece sent again is taken once.',
+  summary: 'Append to the log of a job. A repeated piece is stored once.',
   query: { offset: 'Offset of the piece in the log, in bytes.' },
   refuses: [403, 409, 413],
   takes: octets,
@@ -137,7 +137,7 @@ const logging = raw('PUT')(`${job}/log`, {
 
 const saving = raw('PUT')(`${job}/state`, {
   ...spoken,
-  summary: 'Hand in the state that an apply left; it becomes the current one. What is refused is kept in quarantine.',
+  summary: 'Upload the state that an apply left; it becomes the current one. A refused state is quarantined.',
   query: {
     serial: 'Of the state.',
     lineage: 'Of the state.',
@@ -187,9 +187,9 @@ const uploads = wire.uploadNames.map((name) =>
 
 const finishing = raw('POST')(`${job}/finish`, {
   ...spoken,
-  summary: 'Hand in how a job ended.',
+  summary: 'Report the result of a job.',
   body: bodyOf(wire.Result),
-  answers: { 204: { description: 'It counts.' } },
+  answers: { 204: { description: 'Accepted.' } },
   load,
   run: async (call) => {
     const lease = leaseOf(call);
@@ -200,8 +200,8 @@ const finishing = raw('POST')(`${job}/finish`, {
 
 const releasing = raw('POST')(`${job}/release`, {
   ...spoken,
-  summary: 'Give back a job that was not started.',
-  answers: { 204: { description: 'It is for others.' } },
+  summary: 'Return a job that was not started.',
+  answers: { 204: { description: 'It is free for others.' } },
   load,
   run: async (call) => {
     await releaseJob(call.db, leaseOf(call) as RunJob, call.params.agent_id);
@@ -211,7 +211,7 @@ const releasing = raw('POST')(`${job}/release`, {
 
 const loggingIn = raw('POST')(`${job}/login`, {
   ...spoken,
-  summary: 'Ask where a job logs in at the secrets service, with its own identity token.',
+  summary: 'Get the login of a job at the secrets service, with its identity token.',
   answers: {
     200: described('There, or why it cannot.', wire.LoginAnswer),
     204: { description: 'Its workspace has no role there.' },
@@ -225,7 +225,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
 
 const identifying = raw('POST')(`${job}/identities`, {
   ...spoken,
-  summary: 'Ask for the identity tokens that the variables of a job ask for.',
+  summary: 'Get the identity tokens that the variables of a job request.',
   answers: { 200: described('By audience, or why there are none.', wire.IdentitiesAnswer) },
   load,
   run: async (call) => {
@@ -236,7 +236,7 @@ const identifying = raw('POST')(`${job}/identities`, {
 
 const keeping = raw('POST')(`${job}/credentials`, {
   ...spoken,
-  summary: 'Record a token that a job was given by the secrets service, so that it ends with the job.',
+  summary: 'Record a token that the secrets service issued to a job, so that it is revoked with the job.',
   body: bodyOf(wire.Kept),
   answers: { 201: described('Recorded.', wire.KeptAnswer) },
   load,
@@ -248,7 +248,7 @@ const keeping = raw('POST')(`${job}/credentials`, {
 
 const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
   ...spoken,
-  summary: 'Say that such a token was revoked.',
+  summary: 'Report that such a token was revoked.',
   answers: { 204: { description: 'Forgotten.' } },
   load,
   run: async (call) => {

@@ -34,8 +34,7 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(requests, {
   ...spoken,
-  summary:
-    'Take the next request to a Git host that a connection of the pool is to; waits for one as long as the agent asks for.',
+  summary: 'Take the next request to a Git host of the pool’s connections; waits as long as the agent asks.',
   body: bodyOf(wire.RequestClaim),
   answers: {
     200: described('A request, and what proves that the agent was given it.', wire.RequestGiven),
@@ -78,7 +77,7 @@ function givenTo({ env, params, request }: AboutRequest): { id: string; agentId:
 
 const answering = raw('PUT')(`${one}/answer`, {
   ...spoken,
-  summary: 'Hand in what a Git host answered.',
+  summary: 'Report the answer of a Git host.',
   query: { status: 'The status of the answer.', 'retry-after': 'Seconds that the host asks to wait.' },
   takes: 'application/octet-stream',
   streams: true,
@@ -98,7 +97,7 @@ const answering = raw('PUT')(`${one}/answer`, {
 
 const failing = raw('POST')(`${one}/failure`, {
   ...spoken,
-  summary: 'Say why a Git host did not answer.',
+  summary: 'Report why a Git host did not answer.',
   body: bodyOf(wire.RequestFailure),
   answers: { 204: { description: 'Noted.' } },
   load,

@@ -22,7 +22,7 @@ const registering = raw('POST')(agents, {
   summary: 'Register an agent with the pool of its token, or as one of the installation’s own.',
   body: bodyOf(Registration),
   refuses: [409],
-  answers: { 201: described('Registered; the id is for everything that follows.', Registered) },
+  answers: { 201: described('Registered; further requests use the id.', Registered) },
   run: async ({ db, env, principal, body, request }) => {
     const made = await register(db, actorOf({ principal, request }), principal, body, request.address);
     const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);
@@ -37,7 +37,7 @@ const registering = raw('POST')(agents, {
 
 const exiting = raw('DELETE')(agent, {
   ...spoken,
-  summary: 'Sign an agent off. What it had been given and not begun is for others.',
+  summary: 'Sign an agent off. Jobs that it had not begun are free for others.',
   refuses: [403],
   answers: { 204: { description: 'Signed off.' } },
   load,
@@ -50,8 +50,7 @@ const exiting = raw('DELETE')(agent, {
 /** A job as it is sent: without what only this service needs, and without values, which are asked for by themselves. */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...spoken,
-  summary:
-    'Take the next job of a workspace that uses the pool, or a remote one; waits for one as long as the agent asks for.',
+  summary: 'Take the next job of a workspace that uses the pool, or a remote one; waits as long as the agent asks.',
   body: bodyOf(Claim),
   refuses: [403, 409],
   answers: {

@@ -79,7 +79,7 @@ const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-re
 
 const show = ofResult.get(byId, {
   ...hosted,
-  summary: 'Show what an assessment found.',
+  summary: 'Show the result of an assessment.',
   load,
   run: async ({ target }) => target as AssessmentResult,
 });

@@ -99,7 +99,7 @@ const show = both(ofConfiguration.get, places(''), {
 });
 
 const download = both(ofConfiguration.raw('GET'), places('/download'), {
-  summary: 'Follow to the archive of a configuration.',
+  summary: 'Redirect to the archive of a configuration.',
   answers: { 302: { description: 'There it is.' } },
   discloses: { action: 'configuration-version.download' },
   run: async ({ env, target: { id, status } }: ConfigurationCall) => {
@@ -118,7 +118,7 @@ const ingress = endpoints({} as Policy<Ingress>, ingressSerializer, { visible: r
 );
 
 const content = ofConfiguration.raw('GET')(`${byId}/content`, {
-  summary: 'Download the archive of a configuration, by a link that holds its own secret.',
+  summary: 'Download the archive of a configuration, by a signed link.',
   answers: {
     200: {
       description: 'The archive.',
@@ -153,7 +153,7 @@ const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
 });
 
 const archiving = ofConfiguration.command('POST')(`${byId}/actions/archive`, {
-  summary: 'Throw away the files of a configuration that is not current.',
+  summary: 'Delete the files of a configuration that is not current.',
   spec,
   status: 202,
   tokens: ['user', 'team'],

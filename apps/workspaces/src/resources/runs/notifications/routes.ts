@@ -117,14 +117,14 @@ const update = ofConfiguration.patch(byId, {
 });
 
 const verify = ofConfiguration.action(verifyPath, {
-  summary: 'Send something now, to see whether it arrives.',
+  summary: 'Send a test notification now.',
   requires: 'can-update',
   load,
   run: ({ db, env, target }) => configurations.verify(db, new Sender(env), target),
 });
 
 const enable = ofConfiguration.action(enablePath, {
-  summary: 'Enable it, once the address has answered well.',
+  summary: 'Enable it, if the address answers a test.',
   requires: 'can-update',
   load,
   run: ({ db, env, target, ...call }) => configurations.enable(db, new Sender(env), actorOf(call), target),

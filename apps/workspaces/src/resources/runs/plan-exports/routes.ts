@@ -53,7 +53,7 @@ function blobOf({ blobId, expired }: PlanExport): string {
 }
 
 const create = post('/plan-exports', {
-  summary: 'Export a plan for tools that test policies; there for an hour. For administrators of the workspace.',
+  summary: 'Export a plan for tools that test policies; available for an hour. For administrators of the workspace.',
   body: document('plan-exports', {
     attributes: { 'data-type': z.enum(dataTypes) },
     relationships: { plan: requiredOne('plans') },
@@ -74,7 +74,7 @@ const show = get(byId, {
 });
 
 const download = raw('GET')(`${byId}/download`, {
-  summary: 'Follow to the archive of an export.',
+  summary: 'Redirect to the archive of an export.',
   answers: { 302: { description: 'There it is.' } },
   discloses: { action: 'plan-export.download' },
   load,
@@ -89,7 +89,7 @@ const download = raw('GET')(`${byId}/download`, {
 });
 
 const content = raw('GET')(`${byId}/content`, {
-  summary: 'Download the archive of an export, a gzip tar, by a link that holds its own secret.',
+  summary: 'Download the archive of an export, a gzip tar, by a signed link.',
   answers: {
     200: { description: 'The archive.', type: 'application/gzip', schema: { type: 'string', format: 'binary' } },
   },

@@ -133,7 +133,7 @@ const ofEvaluation = endpoints({} as Policy<Evaluation>, outcomeSerializer, shar
 const ofOutcome = endpoints({} as Policy<SetOutcome>, outcomeSerializer, shared);
 
 const listEvaluations = ofStage.list('/task-stages/:task_stage_id/policy-evaluations', {
-  summary: 'List how policies judge at a stage of a run.',
+  summary: 'List the policy evaluations at a stage of a run.',
   load: async ({ db, params }: LookupBy<'task_stage_id'>) => (await findStages(db, [params.task_stage_id]))[0],
   run: async ({ db, target, page }: Call<string, undefined, TaskStage>) => {
     const items = await evaluationsWhere(db, { taskStageId: target.id });
@@ -157,7 +157,7 @@ function filterOf(entries: Iterable<readonly [string, string]>): (set: SetOutcom
 }
 
 const listOutcomes = ofEvaluation.list('/policy-evaluations/:policy_evaluation_id/policy-set-outcomes', {
-  summary: 'List what the policies of each set said of a plan.',
+  summary: 'List the outcomes of each policy set for a plan.',
   query: {
     'filter[i][status]': 'passed, failed or errored: of one of the policies; i counts from 0.',
     'filter[i][enforcement_level]': 'Its level.',
@@ -172,7 +172,7 @@ const listOutcomes = ofEvaluation.list('/policy-evaluations/:policy_evaluation_i
 });
 
 const showOutcome = ofOutcome.get('/policy-set-outcomes/:policy_set_outcome_id', {
-  summary: 'Show what the policies of a set said of a plan.',
+  summary: 'Show the outcome of a policy set for a plan.',
   load: async ({ db, params }: LookupBy<'policy_set_outcome_id'>) =>
     (await outcomesWhere(db, { id: params.policy_set_outcome_id }))[0],
   run: async ({ target }) => target,

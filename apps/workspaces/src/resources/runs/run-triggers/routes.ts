@@ -56,7 +56,7 @@ const isDirection = (word: string | undefined): word is (typeof directions)[numb
 
 const list = ofWorkspace.list(inWorkspace, {
   refuses: [422],
-  summary: 'List what starts runs of a workspace, or what its applies start.',
+  summary: 'List the run triggers of a workspace, inbound or outbound.',
   query: { 'filter[run-trigger][type]': 'inbound or outbound; needed.' },
   include,
   load: loadWorkspace,

@@ -83,7 +83,7 @@ export function logsOf(path: PhasePath): Endpoint[] {
     }),
     raw('GET')(`/${path}/:id/logs/:expires/:signature`, {
       ...common,
-      summary: `${what}, by a link that holds its own secret.`,
+      summary: `${what}, by a signed link.`,
       auth: 'none',
       link: 'only',
       load: loadPhase(path),
@@ -132,7 +132,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
     raw('GET')(`/${path}/:id/${name}`, { ...redirect, load: loadPhase(path) }),
     raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
     raw('GET')(`/${path}/:id/content/${name}`, {
-      summary: `${summary} By a link that holds its own secret.`,
+      summary: `${summary} By a signed link.`,
       answers: { 200: { description: 'The result.', type: 'application/json', schema: { type: 'object' } } },
       link: 'or-token',
       requires: mayRead,

@@ -102,7 +102,7 @@ async function workspaceFor(call: Call<string, RunKind, never>) {
 }
 
 const create = ofRun.post('/runs', {
-  summary: 'Start a run: a plan, and an apply where that is wanted.',
+  summary: 'Start a run: a plan, and an apply if requested.',
   spec,
   tokens: ['user', 'team'],
   body: CreateRun,
@@ -146,7 +146,7 @@ const listInWorkspace = ofWorkspace.list('/workspaces/:workspace_id/runs', {
 });
 
 const listInOrganization = ofOrganization.list('/organizations/:organization_name/runs', {
-  summary: 'List the runs of an organization that the caller sees, newest first, without counting them.',
+  summary: 'List the runs of an organization that the caller can see, newest first, without a total.',
   uncounted: true,
   query: organizationParameters,
   cursorKey: runKey,
@@ -192,7 +192,7 @@ const listAnswers = streamAnswers(
 );
 
 const streamOfWorkspace = ofWorkspace.raw('GET')('/workspaces/:workspace_id/runs/stream', {
-  summary: `Follow what happens to the runs of a workspace, as server-sent events. ${howLong}`,
+  summary: `Follow the runs of a workspace, as server-sent events. ${howLong}`,
   answers: listAnswers,
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async (call: Call<string, undefined, Workspace>) =>
@@ -200,7 +200,7 @@ const streamOfWorkspace = ofWorkspace.raw('GET')('/workspaces/:workspace_id/runs
 });
 
 const streamOfOrganization = ofOrganization.raw('GET')('/organizations/:organization_name/runs/stream', {
-  summary: `Follow what happens to the runs of an organization that the caller sees, as server-sent events. ${howLong}`,
+  summary: `Follow the runs of an organization that the caller can see, as server-sent events. ${howLong}`,
   answers: listAnswers,
   load: loadOrganization,
   run: async (call: Call<string, undefined, Organization>) =>
@@ -229,7 +229,7 @@ const capacity = endpoints(organizationPolicy, capacitySerializer, {
   visible: (access, { id }) => access.isMember(id) || access.principal.siteAdmin,
   organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
 }).get('/organizations/:organization_name/capacity', {
-  summary: 'Show how many runs of an organization wait, and how many are being carried out.',
+  summary: 'Show how many runs of an organization wait, and how many are in progress.',
   load: loadOrganization,
   run: async ({ db, target }: Call<string, undefined, Organization>) => ({
     id: target.name,
@@ -263,7 +263,7 @@ const counts = endpoints(organizationPolicy, countSerializer, {
   organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
 }).get('/organizations/:organization_name/run-counts', {
   summary:
-    'Show how many runs that the caller sees wait to be confirmed, wait for their turn, and are being carried out.',
+    'Show how many of the runs that the caller can see wait for confirmation, wait in the queue, and are in progress.',
   load: loadOrganization,
   run: async ({ db, access, target }: Call<string, undefined, Organization>) => ({
     id: target.name,
@@ -284,7 +284,7 @@ const verbs = {
   'force-execute': {
     does: actions.forceExecute,
     requires: 'can-force-execute',
-    summary: 'Start a pending run in place of the one that waits for confirmation.',
+    summary: 'Start a pending run instead of the one that waits for confirmation.',
   },
 } as const;
 

@@ -42,7 +42,7 @@ export const CreateRun = document('runs', {
 
 /** The comment of an action: `{"comment":"…"}`, the same as attributes of a document, or nothing. */
 export const Remark = bare({
-  comment: z.string().trim().max(10_000).nullish().describe('Noted with what is done.'),
+  comment: z.string().trim().max(10_000).nullish().describe('A comment.'),
 });
 /** Empty says nothing. */
 export type Remarked = ParsedDocument<typeof Remark>;

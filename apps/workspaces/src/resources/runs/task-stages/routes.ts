@@ -136,7 +136,7 @@ const resultAt = async (db: Database, id: string) => (await findResults(db, [id]
 const loadResult = ({ db, params }: LookupBy<'task_result_id'>) => resultAt(db, params.task_result_id);
 
 const listStages = ofRun.list('/runs/:run_id/task-stages', {
-  summary: 'List the stages of a run at which tasks take place.',
+  summary: 'List the task stages of a run.',
   paging: 'none',
   include,
   load: ({ db, env, params }) => findRun(db, env.keyring, params.run_id),
@@ -144,14 +144,14 @@ const listStages = ofRun.list('/runs/:run_id/task-stages', {
 });
 
 const showStage = ofStage.get(stagePath, {
-  summary: 'Show a stage of a run.',
+  summary: 'Show a task stage of a run.',
   include,
   load: loadStage,
   run: async ({ target }) => target,
 });
 
 const override = ofStage.action(`${stagePath}/actions/override`, {
-  summary: 'Let a run go on although mandatory tasks or policies did not pass.',
+  summary: 'Let a run continue although mandatory tasks or policies did not pass.',
   tokens: ['user', 'team'],
   requires: 'can-override',
   body: Remark,
@@ -163,14 +163,14 @@ const override = ofStage.action(`${stagePath}/actions/override`, {
 });
 
 const showResult = ofResult.get(resultPath, {
-  summary: 'Show what came of a task in a run.',
+  summary: 'Show the result of a task in a run.',
   include: ['task_stage'],
   load: loadResult,
   run: async ({ target }) => target,
 });
 
 const callback = raw('PATCH')(`${resultPath}/callback`, {
-  summary: 'Say how a task is getting on, or once how it ended, with the token of its request.',
+  summary: 'Report the progress of a task, or its final result, with the token of its request.',
   answers: { 200: { description: 'Taken.' } },
   refuses: [401, 409],
   auth: 'none',
@@ -193,7 +193,7 @@ const reading = {
 
 const planJson = raw('GET')(`${resultPath}/plan-json`, {
   ...reading,
-  summary: 'Download the plan that a task is to look at, in JSON, with the token of its request.',
+  summary: 'Download the plan for a task, in JSON, with the token of its request.',
   answers: { 200: { description: 'The plan.', type: 'application/json', schema: { type: 'object' } } },
   run: async ({ db, env, target, request }) => {
     const { runId } = await requireReader(db, env.keyring, target as TaskResult, request.headers.authorization);
@@ -207,7 +207,7 @@ const planJson = raw('GET')(`${resultPath}/plan-json`, {
 const octets = 'application/octet-stream';
 const configuration = raw('GET')(`${resultPath}/configuration`, {
   ...reading,
-  summary: 'Download the configuration of a run that a task is to look at, with the token of its request.',
+  summary: 'Download the configuration of a run for a task, with the token of its request.',
   answers: { 200: { description: 'The archive.', type: octets, schema: { type: 'string', format: 'binary' } } },
   run: async ({ db, env, target, request }) => {
     const { runId } = await requireReader(db, env.keyring, target as TaskResult, request.headers.authorization);

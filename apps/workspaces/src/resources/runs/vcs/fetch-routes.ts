@@ -35,8 +35,7 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(fetches, {
   ...spoken,
-  summary:
-    'Take the next commit that is to be fetched, with the credential for it; waits for one as long as the agent asks for.',
+  summary: 'Take the next commit to fetch, with the credential for it; waits as long as the agent asks.',
   body: bodyOf(wire.FetchClaim),
   answers: {
     200: described('A commit, and what proves that the agent was given it.', wire.FetchAnswer),
@@ -90,7 +89,7 @@ async function requireTaken({ db, env, params, request }: FetchRequest): Promise
 
 const archiving = raw('PUT')(`${one}/archive`, {
   ...spoken,
-  summary: 'Hand in the archive of a commit; what waits for it begins.',
+  summary: 'Upload the archive of a commit; runs that wait for it begin.',
   takes: 'application/octet-stream',
   streams: true,
   refuses: [403, 409, 413],
@@ -111,7 +110,7 @@ const archiving = raw('PUT')(`${one}/archive`, {
 
 const failing = raw('POST')(`${one}/failure`, {
   ...spoken,
-  summary: 'Say why a commit was not fetched. It is tried again where that may help.',
+  summary: 'Report why a commit was not fetched. It is retried if that may help.',
   body: bodyOf(wire.FetchFailure),
   answers: { 204: { description: 'Noted.' } },
   load,

@@ -16,8 +16,8 @@ const delivered = {
   takes: 'application/json',
   refuses: [413],
   answers: {
-    202: { description: 'Taken, or had before.' },
-    400: { description: 'It is not a JSON.' },
+    202: { description: 'Accepted, or already known.' },
+    400: { description: 'It is not JSON.' },
     403: { description: 'It is not signed with the secret, or about another repository.' },
   },
 } as const;

@@ -117,7 +117,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
     }),
     previews.get(`${path}/preview`, {
       ...common,
-      summary: `Show what the policies in force would delete now of ${of}. Only for callers who may change them.`,
+      summary: `Show what the policies in force would delete now from ${of}. Only for callers who may change them.`,
       requires: mayChange,
       run: async ({ db, env, target }: TargetCall<undefined>) => {
         const { workspaceId, organizationId } = holder(target);
@@ -143,7 +143,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
     }),
     remove(path, {
       ...common,
-      summary: `Remove the data retention policy of ${of}; what is above it decides again.`,
+      summary: `Remove the data retention policy of ${of}; the inherited one applies again.`,
       requires: mayChange,
       run: ({ db, target, ...call }: TargetCall<undefined>) => retention.remove(db, actorOf(call), holder(target)),
     }),

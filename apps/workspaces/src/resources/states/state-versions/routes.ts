@@ -90,7 +90,7 @@ const rollback = ofWorkspace.patch(inWorkspace, {
 });
 
 const current = ofWorkspace.get('/workspaces/:workspace_id/current-state-version', {
-  summary: 'Show the state version a workspace is at.',
+  summary: 'Show the current state version of a workspace.',
   spec,
   requires: 'can-read-state-versions',
   include,
@@ -106,7 +106,7 @@ const currentOutputs = endpoints(workspacePolicy, outputSerializer, {
   visible: workspacePolicy['can-read-settings'],
   organizationsOf,
 }).list('/workspaces/:workspace_id/current-state-version-outputs', {
-  summary: 'List the outputs of the state a workspace is at; sensitive values are left out.',
+  summary: 'List the outputs of the current state of a workspace; sensitive values are left out.',
   spec,
   paging: 'none',
   requires: 'can-read-state-outputs',

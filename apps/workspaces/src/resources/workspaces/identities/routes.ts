@@ -111,7 +111,7 @@ async function preview({ db, env, target: { id, organizationId } }: Previewed) {
 const list = endpoints(workspacePolicy, identitySerializer, { visible: workspacePolicy['can-read-settings'] }).list(
   '/workspaces/:workspace_id/workload-identities',
   {
-    summary: 'Show the identities that the runs of a workspace are given: what a trust policy elsewhere sees of them.',
+    summary: 'Show the identities of the runs of a workspace, as a trust policy elsewhere sees them.',
     paging: 'none',
     requires: 'can-read-variable',
     load: ({ db, params }) => workspaces.find(db, params.workspace_id),

@@ -165,7 +165,7 @@ const listTasks = ofOrganization.list(inOrganization, {
 });
 
 const createTask = ofOrganization.post(inOrganization, {
-  summary: 'Create a run task; its address is sent a test first.',
+  summary: 'Create a run task; sends a test to its address first.',
   requires: 'can-manage-run-tasks',
   body: CreateTask,
   load: loadOrganization,
@@ -178,7 +178,7 @@ const createTask = ofOrganization.post(inOrganization, {
 const showTask = ofTask.get(byId, { summary: 'Show a run task.', include, load, run: async ({ target }) => target });
 
 const updateTask = ofTask.patch(byId, {
-  summary: 'Change a run task; a new address is sent a test first.',
+  summary: 'Change a run task; sends a test to a new address first.',
   requires: 'can-manage',
   body: UpdateTask,
   load,
@@ -209,7 +209,7 @@ const listAttached = ofWorkspace.list(inWorkspace, {
 });
 
 const attach = ofWorkspace.post(inWorkspace, {
-  summary: 'Put a run task into the runs of a workspace.',
+  summary: 'Add a run task to a workspace.',
   requires: 'can-manage-run-tasks',
   body: Attach,
   load: loadWorkspace,
@@ -223,7 +223,7 @@ const showAttached = ofAttached.get(attachedPath, {
 });
 
 const updateAttached = ofAttached.patch(attachedPath, {
-  summary: 'Change how a run task takes place in a workspace.',
+  summary: 'Change a run task of a workspace.',
   requires: 'can-manage-run-tasks',
   body: UpdateAttached,
   load: loadAttached,
@@ -231,7 +231,7 @@ const updateAttached = ofAttached.patch(attachedPath, {
 });
 
 const detach = ofAttached.remove(attachedPath, {
-  summary: 'Take a run task out of the runs of a workspace.',
+  summary: 'Remove a run task from a workspace.',
   requires: 'can-manage-run-tasks',
   load: loadAttached,
   run: ({ db, target, ...call }) => tasks.detach(db, actorOf(call), target),

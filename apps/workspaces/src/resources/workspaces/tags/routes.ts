@@ -140,7 +140,7 @@ const endpointsOfTags = [
     },
   }),
   onOrganization.command('DELETE')(ofOrganization, {
-    summary: 'Delete tags of an organization, off every workspace.',
+    summary: 'Delete tags of an organization, from every workspace.',
     requires: 'can-manage-tags',
     body: references(tagsByName),
     load: findOrganization,
@@ -166,7 +166,7 @@ const endpointsOfTags = [
     run: ({ db, target, body, ...call }) => tags.add(db, actorOf(call), target, body),
   }),
   onWorkspace.command('DELETE')(ofWorkspace, {
-    summary: 'Take tags off a workspace.',
+    summary: 'Remove tags from a workspace.',
     requires: 'can-manage-tags',
     body: references(tagsByName),
     load: findWorkspace,

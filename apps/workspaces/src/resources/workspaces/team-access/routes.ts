@@ -98,7 +98,7 @@ const changeOfWorkspace = ofWorkspaces.patch(workspaceGrantPath, {
 });
 
 const removeOfWorkspace = ofWorkspaces.remove(workspaceGrantPath, {
-  summary: "Take away a team's access to a workspace.",
+  summary: "Remove a team's access to a workspace.",
   load: loadWorkspaceGrant,
   run: ({ db, target, ...call }) => workspaceGrants.remove(db, actorOf(call), target),
 });
@@ -149,7 +149,7 @@ const changeOfProject = ofProjects.patch(projectGrantPath, {
 });
 
 const removeOfProject = ofProjects.remove(projectGrantPath, {
-  summary: "Take away a team's access to a project.",
+  summary: "Remove a team's access to a project.",
   requires: managesProject,
   load: loadProjectGrant,
   run: ({ db, target, ...call }) => projectGrants.remove(db, actorOf(call), target),

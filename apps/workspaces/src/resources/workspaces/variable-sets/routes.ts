@@ -32,7 +32,7 @@ const loadOrganization = ({ db, env, params }: Lookup<typeof inPath>) =>
   organizations.findByName(db, env, params.organization_name);
 
 const list = inOrganization.list(inPath, {
-  summary: 'List the variable sets of an organization that the caller sees.',
+  summary: 'List the variable sets of an organization that the caller can see.',
   query: search,
   include,
   load: loadOrganization,
@@ -122,7 +122,7 @@ function changesOf<B extends SentRelations & { readonly parent?: string | null }
 
 const changes = {
   summary:
-    'Change a variable set; fields left out keep their values. Lists of workspaces and projects that are given replace, variables without an id are added.',
+    'Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added.',
   requires: 'can-update',
   include,
   body: UpdateVariableSet,
@@ -158,7 +158,7 @@ function refuseGlobal(set: VariableSet): void {
 
 const addWorkspaces = ofSet.command('POST')(workspacesPath, {
   ...assigning,
-  summary: 'Assign workspaces to a variable set.',
+  summary: 'Assign a variable set to workspaces.',
   body: Workspaces,
   run: ({ db, target, body, ...call }) => {
     refuseGlobal(target);
@@ -169,7 +169,7 @@ const addWorkspaces = ofSet.command('POST')(workspacesPath, {
 });
 const removeWorkspaces = ofSet.command('DELETE')(workspacesPath, {
   ...assigning,
-  summary: 'Take workspaces from a variable set.',
+  summary: 'Remove a variable set from workspaces.',
   body: Workspaces,
   run: ({ db, target, body, ...call }) => {
     const where = { variableSetId: target.id, workspaceId: { in: idsOf(body) } };
@@ -178,7 +178,7 @@ const removeWorkspaces = ofSet.command('DELETE')(workspacesPath, {
 });
 const addProjects = ofSet.command('POST')(projectsPath, {
   ...assigning,
-  summary: 'Assign projects to a variable set.',
+  summary: 'Assign a variable set to projects.',
   body: Projects,
   run: ({ db, target, body, ...call }) => {
     refuseGlobal(target);
@@ -189,7 +189,7 @@ const addProjects = ofSet.command('POST')(projectsPath, {
 });
 const removeProjects = ofSet.command('DELETE')(projectsPath, {
   ...assigning,
-  summary: 'Take projects from a variable set.',
+  summary: 'Remove a variable set from projects.',
   body: Projects,
   run: ({ db, target, body, ...call }) => {
     const where = { variableSetId: target.id, projectId: { in: idsOf(body) } };

@@ -38,8 +38,7 @@ const ofWorkspace = endpoints(workspacePolicy, variableSerializer, {
   organizationsOf,
 });
 const inForce = ofWorkspace.list('/workspaces/:workspace_id/all-vars', {
-  summary:
-    'List the variables in force in a workspace: its own, and those of variable sets that nothing stronger hides.',
+  summary: 'List the effective variables of a workspace: its own, and those of variable sets that are not overwritten.',
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
@@ -50,7 +49,7 @@ const effective = endpoints(workspacePolicy, effectiveVariableSerializer, {
   organizationsOf,
 }).list('/workspaces/:workspace_id/effective-variables', {
   summary:
-    'List what runs of a workspace are given: of each key the value that counts, where it comes from, and what it hides.',
+    'List the variables that runs of a workspace get: the effective value of each key, its origin, and the values it overwrites.',
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
@@ -63,14 +62,15 @@ async function loadReached(db: Database, workspaceId: string, setId: string) {
   return workspace && (await reaches(db, setId, workspace)) ? workspace : undefined;
 }
 const standing = ofWorkspace.list(standingPath, {
-  summary: 'List the variables of a set that reaches a workspace, with what each hides there, and what hides it.',
+  summary:
+    'List the variables of a set in a workspace, with the variables that they overwrite and that overwrite them.',
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => loadReached(db, params.workspace_id, params.varset_id),
   run: async ({ db, target, params }) => ({ items: await variablesStanding(db, target, params.varset_id) }),
 });
 const oneStanding = ofWorkspace.get(`${standingPath}/:variable_id`, {
-  summary: 'Show a variable of a set that reaches a workspace, with what it hides there, and what hides it.',
+  summary: 'Show a variable of a set in a workspace, with the variables that it overwrites and that overwrite it.',
   requires: 'can-read-variable',
   load: async ({ db, params }) => {
     const workspace = await loadReached(db, params.workspace_id, params.varset_id);

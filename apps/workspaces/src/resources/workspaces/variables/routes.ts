@@ -38,7 +38,7 @@ const loadWorkspace = ({ db, params }: Lookup<typeof inPath>) => workspaces.find
 const ownerOf = ({ id, organizationId }: WorkspaceTarget): variables.Owner => ({ workspaceId: id, organizationId });
 
 const list = ofWorkspace.list(inPath, {
-  summary: 'List the variables of a workspace, all of them.',
+  summary: 'List all variables of a workspace.',
   paging: 'none',
   requires: 'can-read-variable',
   load: loadWorkspace,

@@ -95,7 +95,7 @@ const include = [
 ];
 
 const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(collection, {
-  summary: 'List the workspaces of an organization that the caller sees.',
+  summary: 'List the workspaces of an organization that the caller can see.',
   spec,
   query: listParameters,
   sort: sortKeys,
@@ -192,7 +192,7 @@ const unlocking = both(action, stampsBelow('actions/unlock'), {
 });
 
 const beating = both(action, below('actions/heartbeat'), {
-  summary: "Show that the holder of the caller's lock, taken with heartbeat-seconds, is alive.",
+  summary: "Send a heartbeat for the caller's lock, taken with heartbeat-seconds.",
   requires: 'can-lock',
   include,
   run: ({ db, target, ...call }: WorkspaceCall) => heartbeat(db, actorOf(call), target),
@@ -221,7 +221,7 @@ const managed = list('/workspaces/:workspace_id/resources', {
 });
 
 const assignment = patch('/workspaces/:workspace_id/relationships/ssh-key', {
-  summary: 'Assign an SSH key to a workspace, or take it away with null.',
+  summary: 'Assign an SSH key to a workspace, or remove it with null.',
   tokens: ['user', 'team'],
   requires: (access, workspace: Workspace) =>
     workspacePolicy['can-update'](access, workspace) ||

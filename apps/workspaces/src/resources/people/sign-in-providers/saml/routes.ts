@@ -29,7 +29,7 @@ const open = { outside: true, auth: 'none', edition: 'self-hosted' } as const;
 
 const consume = raw('POST')('/users/saml/auth', {
   ...open,
-  summary: 'Where the provider of SAML sends a browser back with its answer.',
+  summary: 'Where the SAML provider sends the browser with its answer.',
   streams: true,
   takes: 'application/x-www-form-urlencoded',
   refuses: [413],
@@ -81,7 +81,7 @@ export const samlResource: Resource = {
     }),
     action(`${place}/actions/revoke-old-certificate`, {
       ...admin,
-      summary: 'Take away the certificate of the provider that was there before the present one.',
+      summary: 'Remove the previous certificate of the provider.',
       stepUp: true,
       run: ({ db, ...call }) => settings.revokeOld(db, actorOf(call)),
     }),

@@ -55,7 +55,9 @@ async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Aba
       await movePhase(tx, job.phase_id, 'queued');
       await moveRun(tx, runId, 'plan_queued', { event: 'worker-lost' });
       if (run.isAssessment) return;
-      return recordEvent(tx, runId, 'plan-retried', { description: 'The worker was lost; another one plans again' });
+      return recordEvent(tx, runId, 'plan-retried', {
+        description: 'The worker was lost; another one repeats the plan',
+      });
     }
     const reason =
       job.kind === 'plan'
