@@ -208,9 +208,9 @@ function refusal(method: string, path: string, { status, body }: ServiceResponse
 }
 
 function adviceOn(status: number, reason: string, tokenFrom: string | undefined): string {
-  if (status === 403 && !tokenFrom) return 'no token was sent: keystead login';
+  if (status === 403 && !tokenFrom) return 'no token was sent: run keystead login';
   if (status === 403)
-    return `with the token of ${tokenFrom}; keystead token capabilities PATH shows what it may do, keystead login takes another`;
+    return `with the token of ${tokenFrom}; keystead token capabilities PATH shows its capabilities, keystead login gets another`;
   if (status === 503 && /sealed/.test(reason)) return 'keystead operator unseal';
   if (status === 503 && /initiali/.test(reason)) return 'keystead operator init';
   return '';

@@ -69,7 +69,7 @@ export function asProblem(thrown: unknown): Problem {
   const message = oneLine(error.message);
   if (typeof error.severity === 'string' && /^[0-9A-Z]{5}$/.test(code)) {
     return away.test(code)
-      ? new Problem(`the database cannot serve this: ${message}`, exitCodes.unreachable)
+      ? new Problem(`the database cannot do this now: ${message}`, exitCodes.unreachable)
       : new Problem(`the database refused this: ${message}`, exitCodes.refused);
   }
   if (ofFiles.get(code)) {

@@ -91,7 +91,7 @@ function isOn(text: string | undefined): boolean {
 /** The token to call with: the environment's, else the one that `login` kept. */
 export function findToken({ token, tokenFile, tokenVariable }: CliSettings): string | undefined {
   // An empty variable for a token must not turn the caller into another user.
-  if (token?.trim() === '') throw new Problem(`${tokenVariable} is set, and empty: unset it to use another token`);
+  if (token?.trim() === '') throw new Problem(`${tokenVariable} is set but empty: unset it to use another token`);
   if (token) return token.trim();
   if (!existsSync(tokenFile)) return undefined;
   const { mode } = statSync(tokenFile);

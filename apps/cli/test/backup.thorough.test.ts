@@ -102,7 +102,7 @@ describe('a backup of the secrets service', () => {
     expect(JSON.parse(verified.printed)).toMatchObject({ service: 'secrets', opened: 20 });
     expect((await keystead(['backup', 'verify', file], {})).printed).toContain('none: no seal key');
     const wrong = await keystead(['backup', 'verify', file], { SECRETS_SEAL_KEY: 'cd'.repeat(32) });
-    expect([wrong.code, wrong.said]).toEqual([2, 'this seal key does not open the backup\n']);
+    expect([wrong.code, wrong.said]).toEqual([2, 'this seal key does not decrypt the backup\n']);
   });
 
   // What comes of a backup is put together again, with a digest that is right; what does not, is not.
@@ -241,7 +241,7 @@ describe('a backup of the secrets service', () => {
     const wrong = await keystead(drill, { SECRETS_SEAL_KEY: 'cd'.repeat(32) });
     expect([wrong.code, wrong.said]).toEqual([2, expect.stringContaining('does not open')]);
     expect(await drillDatabases()).toEqual([]);
-    expect((await keystead(['backup', 'drill', folder], SECRETS_KEY)).said).toContain('holds no backup');
+    expect((await keystead(['backup', 'drill', folder], SECRETS_KEY)).said).toContain('contains no backup');
     expect((await keystead([...made.slice(0, -1), '0'], SECRETS_KEY)).said).toContain('--keep');
   });
 

@@ -101,7 +101,7 @@ describe('the program', () => {
   });
 
   it.each([
-    [403, 'permission denied', 'no token was sent: keystead login', {}],
+    [403, 'permission denied', 'no token was sent: run keystead login', {}],
     [
       403,
       'permission denied',

@@ -50,15 +50,15 @@ describe('keystead doctor', () => {
       expect.arrayContaining([
         'secrets: unsealed',
         `secrets: version ${version()}`,
-        'secrets: audit devices take their lines',
+        'secrets: audit devices accept their lines',
         'database of secrets: its tables are of this version',
         'database of workspaces: its tables are not newer than this program',
         'database of workspaces: notifications arrive',
-        'database of secrets: no pool of transactions before it',
+        'database of secrets: no pool in transaction mode in front of it',
       ]),
     );
     const said = findings.map(({ what }) => what);
-    expect(said).toContain('your token is a root token: it may do all, and does not end by itself');
+    expect(said).toContain('your token is a root token: it may do everything, and never expires');
     expect(said).toContain('no login needs a second factor, not even those of administrators');
     // Nothing could not be asked: each statement fits the tables.
     expect(findings.filter(({ severity }) => severity === 'unchecked').map(({ subject }) => subject)).toEqual([
@@ -81,8 +81,8 @@ describe('keystead doctor', () => {
        VALUES (gen_random_uuid(), gen_random_uuid(), 'x', 0, 1, '')`,
     );
     const { said } = await ask();
-    expect(said).toContain('critical: its tables are of a newer version: 29990101000000_future');
-    expect(said).toContain('warning: 1 things made outside wait over 15 minutes to be settled or undone');
+    expect(said).toContain('critical: its tables belong to a newer version: 29990101000000_future');
+    expect(said).toContain('warning: 1 effects in outside systems have waited over 15 minutes to be settled or undone');
     await sql(workspaces.databaseUrl, "DELETE FROM _prisma_migrations WHERE id = 'x'");
     await sql(secrets.database.url, 'DROP FUNCTION refuse CASCADE', "DELETE FROM intent WHERE kind = 'x'");
   });
@@ -167,7 +167,7 @@ describe('keystead doctor', () => {
     it('is reported as not ours, and not to be trusted', async () => {
       const { port } = server.address() as AddressInfo;
       const { said } = await ask({ SERVICE_ADDR: `https://127.0.0.1:${port}` });
-      expect(said).toContainEqual(expect.stringMatching(/^critical: its certificate is not to be trusted: \w+/));
+      expect(said).toContainEqual(expect.stringMatching(/^critical: its certificate is not trusted: \w+/));
     });
 
     it('leads to what is behind it where it is believed', async () => {

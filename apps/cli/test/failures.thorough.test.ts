@@ -205,7 +205,7 @@ describe('a failure of the system', () => {
       'authority of its certificate',
     ],
     ['fetch', failed('fetch failed', { cause: failed('x', { code: 'ECONNREFUSED' }) }), 2, 'is it running there?'],
-    ['the database is full', failed('full', { code: '53100', severity: 'ERROR' }), 2, 'cannot serve this: full'],
+    ['the database is full', failed('full', { code: '53100', severity: 'ERROR' }), 2, 'cannot do this now: full'],
     ['the database says no', failed('no', { code: '42501', severity: 'ERROR' }), 2, 'refused this: no'],
     ['the database is away', new DatabaseUnreachable('cannot reach it'), 2, 'cannot reach it'],
     ['a migration', new MigrationFailed('m', 'migration m failed'), 2, 'migration m failed'],

@@ -182,7 +182,7 @@ describe('an import of a server of secrets', () => {
     const short = await run('-longest-gap=2');
     expect([short.code, JSON.parse(short.printed).failed]).toEqual([
       2,
-      ['kv/rotated: begins with version 4: -longest-gap=3 passes over the numbers before it'],
+      ['kv/rotated: begins with version 4: -longest-gap=3 skips the numbers before it'],
     ]);
     const { code } = await run();
     const { current_version, versions } = (await here.root.read('kv/metadata/rotated').expect(200)).body.data;

@@ -219,7 +219,7 @@ describe('audit lines sent elsewhere by API', () => {
     const gone = await new StreamReceiver().start(0);
     await gone.stop();
     expect(await refusal('socket', { address: `127.0.0.1:${gone.port}` })).toBe(
-      'audit device no/: the receiver takes nothing (ECONNREFUSED)',
+      'audit device no/: the receiver accepts nothing (ECONNREFUSED)',
     );
     for (const [type, options] of [
       ['socket', { address: '127.0.0.2:9' }],
@@ -279,7 +279,7 @@ describe('a receiver that all depends on', () => {
       await to.stop();
       await until(async () => (await secrets.root.read('cubbyhole/x')).status === 500);
       const { body } = await secrets.root.write('cubbyhole/unaudited', { a: 1 }).expect(500);
-      expect(body.errors[0]).toContain('audit device only/: the receiver takes nothing (ECONNREFUSED)');
+      expect(body.errors[0]).toContain('audit device only/: the receiver accepts nothing (ECONNREFUSED)');
       await until(async () => (await secrets.service.ready()).reasons.includes('no audit device takes lines'));
       await until(async () => (await node.ask('GET', 'cubbyhole/x', secrets.rootToken)).status === 500);
       await to.start();

@@ -97,7 +97,7 @@ describe('what a known caller may have done at once', () => {
     const refused = await tokenWith(names);
     for (const path of ['cubbyhole/rules-0/0', 'auth/token/lookup-self']) {
       const { body } = await refused.read(path).expect(403);
-      expect(body.errors[0]).toContain('permission denied: the policies of the caller hold more than 50000 rules');
+      expect(body.errors[0]).toContain('permission denied: the policies of the caller have more than 50000 rules');
     }
     await secrets.root.delete('sys/policies/acl/rules-5').expect(204);
     await refused.read('cubbyhole/rules-0/0').expect(404);

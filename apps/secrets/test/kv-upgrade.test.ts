@@ -74,7 +74,7 @@ describe('a kv mount that gets versions', () => {
 
   it('keeps its versions, and is refused what it cannot be', async () => {
     const to = (options: object) => secrets.root.write('sys/mounts/kv/tune', { options });
-    await to({ version: '1' }).expect(400, /cannot go without them again/);
+    await to({ version: '1' }).expect(400, /cannot be disabled/);
     await to({ version: '3' }).expect(400, /option version of kv must be 1 or 2/);
     await to({ upgrading: 'true' }).expect(400, /is set only by an upgrade/);
     await secrets.root.write('sys/mounts/bad', { type: 'kv', options: { upgrading: 'true' } }).expect(400);

@@ -268,7 +268,7 @@ describe('the check of a share', () => {
     await client.query("DELETE FROM setting WHERE name = 'key-share-marks'");
     await client.end();
     const { body } = await secrets.root.write(check, { key: wrong }).expect(400);
-    expect(body.errors).toEqual(['the shares in force are older than this check; rekey to make them known']);
+    expect(body.errors).toEqual(['the present shares are older than this check; rekey to enable it']);
   });
 
   // If it went, a caller who may ask could try shares as fast as the machine answers.

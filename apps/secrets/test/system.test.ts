@@ -254,12 +254,12 @@ describe('tools and the rest of sys', () => {
   });
 
   it('refuses text that no database keeps, wherever it is meant for one', async () => {
-    const message = { errors: ['text holds a character that cannot be stored'] };
+    const message = { errors: ['text contains a character that cannot be stored'] };
     await secrets.root.write('identity/group', { name: 'listed' }).expect(200);
     await secrets.root.list('identity/group/name?after=%00').expect(400, message);
     await secrets.root
       .write('sys/quotas/rate-limit/odd', { rate: 9, path: 'cubbyhole/\ud800' })
-      .expect(400, { errors: ['path holds half of a character'] });
+      .expect(400, { errors: ['path contains half of a character'] });
   });
 
   it('host-info, version-history, resultant-acl', async () => {

@@ -184,9 +184,9 @@ describe('wire format', () => {
         'cubbyhole/a',
         '{"b":{"c":["\\uD83D"]}}',
         400,
-        ['b.c.0 holds half of a character'],
+        ['b.c.0 contains half of a character'],
       ],
-      ['half of a name', 'root', 'post', 'cubbyhole/a', '{"\\udfff":1.0}', 400, ['the body holds half of a character']],
+      ['half of a name', 'root', 'post', 'cubbyhole/a', '{"\\udfff":1.0}', 400, ['the body contains half of a character']],
       [
         'an array as body',
         'root',

@@ -238,7 +238,7 @@ async function inStages<T>(
 function proofOf(header: Header, options: Installation, env: NodeJS.ProcessEnv): Proof {
   const sealKey = sealKeyOf(header.service, options, env);
   if (sealKey && header.sealKey !== undefined && fingerprintOf(sealKey) !== header.sealKey)
-    throw new Problem('this seal key does not open the backup', 2);
+    throw new Problem('this seal key does not decrypt the backup', 2);
   return { sealKey, allowUnauthenticated: options.allowUnauthenticated };
 }
 

@@ -137,7 +137,7 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
       await pipeline(source, counted, target).catch(async (error: Error) => {
         await rm(file, { force: true });
         if (error instanceof Problem) throw error;
-        throw new Problem(`${name} did not come whole: ${error.message}`, exitCodes.unreachable);
+        throw new Problem(`${name} was not received completely: ${error.message}`, exitCodes.unreachable);
       });
     },
     async remove(name) {

@@ -6,16 +6,16 @@ import { SealCheck } from './seal';
 import { type BytesDone, connected, dropDatabase, migrationNames, restore } from './service-database';
 import { listTables, readRows } from './tables';
 
-/** What a drill has shown. */
+/** The result of a drill. */
 interface Drilled {
   readonly file: string;
   readonly service: Header['service'];
   readonly madeAt: string;
   /** All of them were read again. */
   readonly rows: number;
-  /** Values that the seal key has opened; null if there was no key. */
+  /** Number of values decrypted with the seal key; null if there was no key. */
   readonly opened: number | null;
-  /** States and configurations in an object store, which no backup holds. */
+  /** States and configurations in an object store, which backups do not contain. */
   readonly objects: number;
   readonly seconds: number;
 }
@@ -85,6 +85,6 @@ async function compare(
   for await (const { table, rows } of readBatches(file, proof)) saved[table] = (saved[table] ?? 0) + rows.length;
   for (const [table, count] of Object.entries(saved)) {
     if (counts[table] === count) continue;
-    throw new Problem(`${file} has ${count} rows of ${table}, and ${counts[table] ?? 0} came back`, exitCodes.file);
+    throw new Problem(`${file} has ${count} rows of ${table}, but ${counts[table] ?? 0} were restored`, exitCodes.file);
   }
 }

@@ -99,6 +99,6 @@ async function about(name: string, work: () => Promise<void>): Promise<void> {
 
 function newestAmong(place: string, names: readonly string[]): string[] {
   const found = (['secrets', 'workspaces'] as const).flatMap((service) => backupsAmong(names, service).slice(0, 1));
-  if (found.length === 0) throw new Problem(`${place} holds no backup that backup create has named`);
+  if (found.length === 0) throw new Problem(`${place} contains no backup named by backup create`);
   return found;
 }

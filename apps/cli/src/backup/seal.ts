@@ -72,7 +72,7 @@ export class SealCheck {
       try {
         this.keyring.open(sealed, cell);
       } catch {
-        throw new Problem(`a value of table ${cell.table} does not open: the backup is damaged`, 2);
+        throw new Problem(`a value of table ${cell.table} cannot be decrypted: the backup is damaged`, 2);
       }
       this.tried += 1;
     }
@@ -84,7 +84,7 @@ export class SealCheck {
     try {
       return Keyring.unwrap(wrapped, [this.sealKey]);
     } catch (error) {
-      if (error instanceof WrongSealKey) throw new Problem('this seal key does not open the backup', 2);
+      if (error instanceof WrongSealKey) throw new Problem('this seal key does not decrypt the backup', 2);
       throw error;
     }
   }

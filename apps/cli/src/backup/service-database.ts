@@ -68,7 +68,7 @@ async function startIn(folder: string): Promise<EmbeddedServer> {
   try {
     findBinaries();
   } catch {
-    throw new Problem('this program brings no PostgreSQL: use the ./keystead of npm start, or give --database-url');
+    throw new Problem('this program contains no PostgreSQL: use the ./keystead of npm start, or give --database-url');
   }
   try {
     return await startEmbedded({ dataDir: folder, socket: true });

@@ -20,7 +20,7 @@ export async function findKvPath({ client }: Context, path: string, mount?: stri
   const options = body?.data?.options as { version?: string } | null | undefined;
   const found = trim(String(body?.data?.path ?? ''));
   const base = within(whole, found) ? found : undefined;
-  if (base === undefined) throw new Problem(`${path} leads to no key/value engine`, exitCodes.refused);
+  if (base === undefined) throw new Problem(`no key/value engine is mounted at ${path}`, exitCodes.refused);
   const key = whole.slice(base.length).replace(/^\//, '');
   const versioned = options?.version === '2';
   return {
@@ -36,7 +36,7 @@ export async function findVersioned(made: Context, path: string, mount?: string)
   const found = await findKvPath(made, path, mount);
   if (found.versioned) return found;
   throw new Problem(
-    `${found.mount} keeps no versions: keystead kv enable-versioning ${found.mount}`,
+    `${found.mount} has no versions: run keystead kv enable-versioning ${found.mount}`,
     exitCodes.refused,
   );
 }

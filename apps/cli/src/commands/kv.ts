@@ -90,7 +90,7 @@ export const kvCommands: readonly CommandSpec[] = [
       if (given.length + removeData.length === 0) throw new Problem('give values to change, or --remove-data');
       const values = given.length === 0 ? {} : await parseValues(given, made.ask);
       const both = removeData.find((name) => name in values);
-      if (both !== undefined) throw new Problem(`${both} is given a value and removed at once`);
+      if (both !== undefined) throw new Problem(`${both} is both set and removed`);
       const found = await findVersioned(made, path, flags.mount);
       const { method = 'patch' } = flags;
       const data = { ...values, ...Object.fromEntries(removeData.map((name) => [name, null])) };
@@ -220,7 +220,7 @@ function relocation(verb: 'move' | 'copy', help: string, flags: CommandSpec['fla
     async run(made, { mount: engine, overwrite, allVersions }: KvFlags, from: string, to: string) {
       const source = await findVersioned(made, from, engine);
       const target = await findVersioned(made, to, engine);
-      if (source.mount !== target.mount) throw new Problem(`${from} and ${to} are in two engines: kv get and kv put`);
+      if (source.mount !== target.mount) throw new Problem(`${from} and ${to} are in different engines: use kv get and kv put`);
       const place = (text: string, { key: at }: KvPath) => (text.endsWith('/') || at === '' ? `${at}/` : at);
       const body = { from: place(from, source), to: place(to, target), overwrite, all_versions: allVersions };
       const answer = await made.client.post(`${source.mount}/${verb}`, body);

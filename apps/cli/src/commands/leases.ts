@@ -44,7 +44,7 @@ export const leaseCommands: readonly CommandSpec[] = [
     },
     examples: ['lease revoke scheduler/creds/ops/6f1c', 'lease revoke -prefix scheduler/creds'],
     async run(made, { prefix, force, sync }: RevokeFlags, id: string) {
-      if (force && !prefix) throw new Problem('--force goes with --prefix');
+      if (force && !prefix) throw new Problem('--force needs --prefix');
       const path = force ? 'revoke-force' : 'revoke-prefix';
       const answer = prefix
         ? await made.client.put(`sys/leases/${path}/${id.replace(/\/$/, '')}`, { sync: sync ?? false })

@@ -157,7 +157,7 @@ async function tokenOf(made: Context, answer: ServiceResponse): Promise<string> 
   made.output.warnings(answer.body?.mfa_requirement ? [] : answer.body?.warnings);
   const auth = answer.body?.auth;
   if (auth?.mfa_requirement) return (await validate(made, auth.mfa_requirement)).client_token;
-  if (!auth?.client_token) throw new Problem('the login answered no token', exitCodes.refused);
+  if (!auth?.client_token) throw new Problem('the login did not return a token', exitCodes.refused);
   return auth.client_token;
 }
 
@@ -179,6 +179,6 @@ async function validate(made: Context, requirement: MfaRequirement): Promise<Tok
   }
   const body = { mfa_request_id: requirement.mfa_request_id, mfa_payload: payload };
   const answer = await made.client.post('sys/mfa/validate', body, { anonymous: true });
-  if (!answer.body?.auth?.client_token) throw new Problem('the login answered no token', exitCodes.refused);
+  if (!answer.body?.auth?.client_token) throw new Problem('the login did not return a token', exitCodes.refused);
   return answer.body.auth;
 }

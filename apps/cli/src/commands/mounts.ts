@@ -5,7 +5,7 @@ import { exitCodes, Problem } from '../problem';
 import { printOrSay } from './print';
 import { listed, parsePairs } from './values';
 
-/** What is mounted: engines under `secrets`, login methods under `auth`. */
+/** The two kinds of mounts: engines (`secrets`) and login methods (`auth`). */
 interface Kind {
   readonly group: 'secrets' | 'auth';
   readonly base: string;
@@ -123,7 +123,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       examples: [`${group} tune -default-lease-ttl=30m ${example}`],
       async run(made, flags: MountFlags, path: string) {
         const change = tuned(flags);
-        if (Object.keys(change).length === 0) throw new Problem(`give what to change (keystead ${group} tune --help)`);
+        if (Object.keys(change).length === 0) throw new Problem(`give a setting to change (keystead ${group} tune --help)`);
         const answer = await made.client.post(`${base}/${path.replace(/\/$/, '')}/tune`, change);
         printOrSay(made, answer, `tuned: ${thing} at ${path}`);
       },
@@ -178,7 +178,7 @@ async function moved({ client }: Context, id: string): Promise<void> {
     const info = body?.data?.migration_info as { status?: string } | undefined;
     if (info?.status === 'success') return;
     if (info?.status !== 'in-progress')
-      throw new Problem(`the move did not end well: ${info?.status ?? 'nothing is known of it'}`, exitCodes.refused);
+      throw new Problem(`the move failed: ${info?.status ?? 'its status is unknown'}`, exitCodes.refused);
     await sleep(waitMs);
   }
 }

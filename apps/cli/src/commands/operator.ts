@@ -113,7 +113,7 @@ async function giveShares(made: Context, attempt: { nonce: string; otp?: string 
       facts = (await client.post('sys/generate-root/update', { key, nonce }, anonymous)).body ?? {};
       if (facts.complete) break;
       if (numberIn(facts, 'progress') <= before) {
-        throw new Problem('the shares do not belong together: none of them counts any more', exitCodes.refused);
+        throw new Problem('the shares do not belong together: they were discarded', exitCodes.refused);
       }
       output.note(progressOf(facts));
     }
@@ -156,7 +156,7 @@ function decoded(encoded: string, otp: string): string {
   }
   const token = Buffer.from(bytes.map((byte, index) => byte ^ (pad[index] ?? 0))).toString();
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new Problem('the encoded token and the one-time password do not belong together: no token comes of them');
+    throw new Problem('the encoded token and the one-time password do not belong together: the result is not a token');
   }
   return token;
 }

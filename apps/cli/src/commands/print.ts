@@ -10,7 +10,7 @@ export function print({ output }: Context, { body }: ServiceResponse): void {
   output.show(saying(body ?? {}), fieldsOf(body ?? {}));
 }
 
-/** An answer without the parts that say nothing: `auth` and `wrap_info` are there when they hold something. */
+/** An answer without its empty parts: `auth` and `wrap_info` are there only when they have content. */
 export function saying(body: ResponseBody): ResponseBody {
   const { auth, wrap_info, ...rest } = body;
   return { ...rest, ...(auth ? { auth } : {}), ...(wrap_info ? { wrap_info } : {}) };
@@ -46,7 +46,7 @@ export function printField({ output }: Context, fields: Record<string, unknown>,
   else output.raw(typeof value === 'string' ? value : exactJson(value));
 }
 
-/** Says that something was done, or prints what was answered. */
+/** Confirms that something was done, or prints the answer. */
 export function printOrSay(made: Context, answer: ServiceResponse, done: string): void {
   if (answer.body) print(made, answer);
   else made.output.note(done);
@@ -60,7 +60,7 @@ function fieldsOf(body: NonNullable<ServiceResponse['body']>): Record<string, un
   return enveloped ? { ...lease, ...body.data, ...body.auth, ...wrapping(body) } : body;
 }
 
-/** A wrapped answer by the names that people know. */
+/** A wrapped answer, with the usual names. */
 function wrapping(body: ServiceResponse['body']): Record<string, unknown> {
   const info = body?.wrap_info as Record<string, unknown> | null | undefined;
   if (!info) return {};

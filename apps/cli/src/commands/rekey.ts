@@ -50,7 +50,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
         return made.output.show(await start(made, options));
       }
       if (options.nonce !== undefined && (!before.started || before.nonce !== options.nonce)) {
-        throw new Problem('no rekey of this nonce is under way', 2);
+        throw new Problem('no rekey with this nonce is under way', 2);
       }
       const begun = before.started ? before : await start(made, options);
       made.output.note(before.started ? 'going on with the rekey under way' : 'rekey started');

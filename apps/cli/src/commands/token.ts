@@ -129,7 +129,7 @@ export const tokenCommands: readonly CommandSpec[] = [
       if (!flags.accessor && !flags.self && !given) throw new Problem('give --accessor or --self, or - to be asked');
       const other = flags.self || flags.accessor ? undefined : await tokenOf(made, given);
       if (flags.mode !== undefined && (flags.mode !== 'orphan' || !other)) {
-        throw new Problem('--mode is orphan or not given, and goes with -');
+        throw new Problem('--mode can only be orphan, and needs -');
       }
       const [path, body] = flags.accessor
         ? ['revoke-accessor', { accessor: flags.accessor }]

@@ -20,7 +20,7 @@ export async function parseValues(values: readonly string[], ask: Ask): Promise<
       const source = text === '-' ? 'standard input' : text.slice(1);
       const whole = parseJson(text === '-' ? await ask.all() : readText(source), source);
       if (typeof whole !== 'object' || whole === null || Array.isArray(whole) || whole instanceof ExactNumber) {
-        throw new Problem(`${source} holds no object of JSON`);
+        throw new Problem(`${source} does not contain a JSON object`);
       }
       for (const [name, value] of Object.entries(whole)) add(name, value);
       continue;

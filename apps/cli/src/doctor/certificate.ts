@@ -5,10 +5,10 @@ import type { Findings } from './finding';
 
 const TIMEOUT_MS = 10_000;
 const DAY_MS = 86_400_000;
-/** Days before its end at which a certificate should have a successor. */
+/** Days before expiry at which a certificate should be renewed. */
 const soon = { critical: 3, warning: 21 };
 
-/** Looks at how an address is spoken to: in TLS, with which certificate, and for how long it holds. */
+/** Checks TLS at an address: its certificate, and how long it is valid. */
 export async function checkTls(findings: Findings, address: string, tls: TlsSettings): Promise<void> {
   const { protocol, hostname, port } = new URL(address);
   if (protocol === 'http:') {
@@ -18,7 +18,7 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
       !isLocal,
       'called only on this machine',
       `${address} is not https: anyone on the network path reads tokens and secrets`,
-      'give the service a certificate (…_TLS_CERT_FILE, …_TLS_KEY_FILE), or put a proxy with one before it',
+      'give the service a certificate (…_TLS_CERT_FILE, …_TLS_KEY_FILE), or put a proxy with one in front of it',
     );
     return;
   }
@@ -31,7 +31,7 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
   findings.ask(
     days < soon.critical ? 'critical' : 'warning',
     days < soon.warning,
-    `certificate holds ${days} days`,
+    `certificate is valid for ${days} more days`,
     end,
     next,
   );
@@ -39,8 +39,8 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
     'critical',
     seen.problem !== undefined,
     'certificate is trusted',
-    `its certificate is not to be trusted: ${seen.problem}`,
-    'name its authority with --ca-cert, or use a name that it is made for',
+    `its certificate is not trusted: ${seen.problem}`,
+    'give its CA with --ca-cert, or use a name in the certificate',
   );
 }
 

@@ -6,7 +6,9 @@ import type { Findings } from './finding';
 import { ofService } from './rows';
 
 const OLDEST = 150_000;
-/** Seconds by which this machine may differ from the database before signed tokens and codes fail. */
+/**
+ * Tolerated clock difference in seconds between this machine and the database: beyond it, signed tokens and codes fail.
+ */
 const APART = { warning: 5, critical: 60 };
 
 /** Looks at the database of a service. Only reads. */
@@ -31,7 +33,7 @@ export async function checkDatabase(url: string, service: ServiceName, findings:
   }
 }
 
-/** What a user of the database may not see is said, and the rest goes on. */
+/** Reports what the user of the database may not see, and continues. */
 async function answered(findings: Findings, what: string, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
@@ -48,8 +50,8 @@ async function checkPooling(url: string, client: pg.Client, findings: Findings):
     findings.ask(
       'critical',
       await isPooledByTransaction(url),
-      'no pool of transactions before it',
-      'two connections are one at the server: a pool in transaction mode is in front of it (PgBouncer)',
+      'no pool in transaction mode in front of it',
+      'two connections share one at the server: a pool in transaction mode is in front of it (PgBouncer)',
       'connect to the server itself, or to a pool in session mode',
     );
     const { rows } = await client.query(
@@ -88,16 +90,16 @@ async function checkServer(client: pg.Client, findings: Findings): Promise<void>
     need,
   );
   const isStandby = Boolean(server.standby);
-  findings.ask('critical', isStandby, 'takes writes', 'it is a standby: it takes no writes', 'name the primary');
+  findings.ask('critical', isStandby, 'takes writes', 'it is a standby, which accepts no writes', 'name the primary');
   findings.ask(
     seconds > APART.critical ? 'critical' : 'warning',
     seconds > APART.warning,
-    'its clock is that of this machine',
+    'its clock agrees with this machine',
     `its clock and that of this machine are ${Math.round(seconds)} s apart`,
-    'let both follow the same time servers: codes of second factors and signed tokens go by the clock',
+    'let both use the same time servers: codes of second factors and signed tokens depend on the clock',
   );
   for (const name of ['fsync', 'full_page_writes', 'synchronous_commit']) {
-    const next = `set ${name} = on: what was acknowledged may be lost when the machine fails`;
+    const next = `set ${name} = on: otherwise acknowledged writes may be lost when the machine fails`;
     findings.ask('critical', server[name] === 'off', `${name} is ${server[name]}`, `${name} is off`, next);
   }
   findings.ask(
@@ -105,14 +107,14 @@ async function checkServer(client: pg.Client, findings: Findings): Promise<void>
     server.used > server.most * 0.8,
     `${server.used} of ${server.most} connections used`,
     `${server.used} of ${server.most} connections are used`,
-    'raise max_connections, or lower …_DATABASE_CONNECTIONS: each process takes as many',
+    'raise max_connections, or lower …_DATABASE_CONNECTIONS: each process uses that many',
   );
   findings.ask(
     'warning',
     server.archive_mode === 'off' && Number(server.standbys) === 0,
     'it is archived or has a standby',
     'nothing shows that it is backed up: no archive, no standby',
-    'keystead backup create from time to time, kept elsewhere with the seal key apart (docs/guides/backup.md)',
+    'run keystead backup create regularly; keep backups elsewhere, apart from the seal key (docs/guides/backup.md)',
   );
 }
 
@@ -129,7 +131,7 @@ async function checkSchema(client: pg.Client, service: ServiceName, findings: Fi
       'critical',
       newer.length > 0,
       'its tables are not newer than this program',
-      `its tables are of a newer version: ${newer.join(', ')}`,
+      `its tables belong to a newer version: ${newer.join(', ')}`,
       'start the newer version, and use its program',
     );
     findings.ask(

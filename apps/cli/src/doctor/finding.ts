@@ -1,11 +1,11 @@
-/** How bad it is, worst first; `unchecked` is what could not be looked at. */
+/** Severities, worst first; `unchecked`: could not be checked. */
 export const severities = ['critical', 'warning', 'notice', 'unchecked'] as const;
 export type Severity = (typeof severities)[number];
 
-/** Something wrong with an installation, or not to be seen. */
+/** A problem of an installation, or something that could not be checked. */
 export interface Finding {
   readonly severity: Severity;
-  /** What it is about: a service, or its database. */
+  /** Its subject: a service, or its database. */
   readonly subject: string;
   readonly what: string;
   /** What to do about it. */
@@ -15,7 +15,7 @@ export interface Finding {
 /** Findings of one subject as they are made. */
 export class Findings {
   readonly all: Finding[] = [];
-  /** What was looked at and is in order. */
+  /** The checks that passed. */
   readonly fine: string[] = [];
 
   constructor(readonly subject: string) {}
@@ -24,7 +24,7 @@ export class Findings {
     this.all.push({ severity, subject: this.subject, what, next });
   }
 
-  /** One question: a finding where the answer is yes. */
+  /** One check: a finding if it fails. */
   ask(severity: Severity, bad: boolean, fine: string, what: string, next: string): void {
     if (bad) this.add(severity, what, next);
     else this.fine.push(`${this.subject}: ${fine}`);

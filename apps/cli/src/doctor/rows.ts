@@ -1,7 +1,7 @@
 import type { ServiceName } from '../backup/service-database';
 import type { Severity } from './finding';
 
-/** A question to the tables of a service: there should be none of these. */
+/** A check of a service's tables: there should be no such rows. */
 interface Question {
   readonly about: string;
   readonly severity: Severity;
@@ -20,8 +20,8 @@ const secrets: readonly Question[] = [
     severity: 'warning',
     count: `SELECT count(*) FROM lease WHERE due_at_ms < ${late}`,
     fine: 'leases end in time',
-    what: (count) => `${count} leases should have ended over 15 minutes ago: what they gave out may still work`,
-    next: 'see that a node runs, and what the systems behind the engines answer (docs/guides/leases.md)',
+    what: (count) => `${count} leases should have ended over 15 minutes ago: their credentials may still work`,
+    next: 'check that a node runs, and that the systems behind the engines answer (docs/guides/leases.md)',
   },
   {
     about: 'jobs',
@@ -29,15 +29,15 @@ const secrets: readonly Question[] = [
     count: `SELECT count(*) FROM job WHERE due_at_ms < ${late}`,
     fine: 'jobs are in time',
     what: (count) => `${count} jobs are over 15 minutes late`,
-    next: 'see that a node runs and is unsealed; its log says why jobs fail',
+    next: 'check that a node runs and is unsealed; its log says why jobs fail',
   },
   {
     about: 'outside effects',
     severity: 'warning',
     count: `SELECT count(*) FROM intent WHERE due_at_ms < ${late}`,
-    fine: 'nothing outside waits to be undone',
-    what: (count) => `${count} things made outside wait over 15 minutes to be settled or undone`,
-    next: 'see that the systems behind the engines can be reached',
+    fine: 'nothing in outside systems waits to be undone',
+    what: (count) => `${count} effects in outside systems have waited over 15 minutes to be settled or undone`,
+    next: 'check that the systems behind the engines can be reached',
   },
   {
     about: 'nodes',
@@ -75,16 +75,16 @@ const workspaces: readonly Question[] = [
             OR (successful = false AND sent_at > clock_timestamp() - interval '1 day')`,
     fine: 'notifications arrive',
     what: (count) => `${count} notifications are late, or failed within a day`,
-    next: 'look at the deliveries of the configurations: the receiver refuses them, or is away',
+    next: 'look at the deliveries of the configurations: the receiver refuses them, or cannot be reached',
   },
   {
     about: 'webhooks of Git hosts',
     severity: 'warning',
     count: `SELECT count(*) FROM vcs_delivery WHERE (state = 'waiting' AND next_at < clock_timestamp() - interval '15 minutes')
             OR (state = 'failed' AND received_at > clock_timestamp() - interval '1 day')`,
-    fine: 'what Git hosts tell is looked at',
-    what: (count) => `${count} things that Git hosts told are late, or failed within a day`,
-    next: 'see whether the host answers, and its token is still good',
+    fine: 'events of Git hosts are handled',
+    what: (count) => `${count} events of Git hosts are late, or failed within a day`,
+    next: 'check that the host answers, and that its token is still valid',
   },
   {
     about: 'files to remove',
@@ -92,7 +92,7 @@ const workspaces: readonly Question[] = [
     count: 'SELECT count(*) FROM object_removal WHERE attempts > 5',
     fine: 'files are removed from their store',
     what: (count) => `${count} files could not be removed from the object store after six attempts`,
-    next: 'see what the credentials of the store may do there',
+    next: 'check the permissions of the store's credentials',
   },
   {
     about: 'administrators',

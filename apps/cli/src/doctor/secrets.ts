@@ -7,7 +7,7 @@ import { checkTls } from './certificate';
 import type { Findings } from './finding';
 import { bindsNamesOnly } from './role-names';
 
-/** Looks at the secrets service by its address, with what the caller's token may see. */
+/** Checks the secrets service at its address, with the rights of the caller's token. */
 export async function checkSecrets({ settings, client }: Context, findings: Findings): Promise<void> {
   await checkTls(findings, settings.address, settings.tls);
   let status: ResponseBody | undefined;
@@ -21,7 +21,7 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
   const sealed = status?.sealed === true;
   findings.ask('critical', sealed, 'unsealed', 'it is sealed: it answers nothing', 'keystead operator unseal');
   if (sealed) return;
-  // Before its own version stands up to which version of the interface clients may ask.
+  // Its own version follows the API version for clients.
   const told = String(status?.version ?? '');
   const other = /\+keystead\.(.+)$/.exec(told)?.[1] ?? told;
   findings.ask(
@@ -51,8 +51,8 @@ async function checkToken(client: Client, findings: Findings): Promise<void> {
     'warning',
     policies.includes('root'),
     'called without a root token',
-    'your token is a root token: it may do all, and does not end by itself',
-    'make people who may administer (keystead auth enable), then: keystead token revoke -self',
+    'your token is a root token: it may do everything, and never expires',
+    'create accounts for administrators (keystead auth enable), then: keystead token revoke -self',
   );
 }
 
@@ -62,7 +62,7 @@ async function checkAudit(client: Client, findings: Findings): Promise<void> {
   findings.ask(
     'warning',
     Object.values(devices).every((device) => typeof (device as { type?: unknown } | null)?.type !== 'string'),
-    'audit devices are there',
+    'audit devices are enabled',
     'no audit device: there will be no record of who read what',
     'enable one: docs/guides/audit.md',
   );
@@ -79,7 +79,7 @@ async function checkFactors(client: Client, findings: Findings): Promise<void> {
     found.names.length === 0,
     'logins need second factors',
     'no login needs a second factor, not even those of administrators',
-    'make a method and an enforcement: docs/guides/second-factor.md',
+    'create a method and an enforcement: docs/guides/second-factor.md',
   );
 }
 
@@ -96,7 +96,7 @@ async function checkMounts(client: Client, findings: Findings): Promise<void> {
   );
 }
 
-/** Roles for runs, which are let in by what their identity tokens say. */
+/** Roles for runs, which log in with identity tokens. */
 async function checkRunRoles(client: Client, findings: Findings): Promise<void> {
   const mounts = await client
     .get('sys/auth', { accept: [403, 404] })
@@ -123,7 +123,7 @@ async function checkRunRoles(client: Client, findings: Findings): Promise<void> 
 /** Of one mount that are looked at. */
 const mostRoles = 200;
 
-/** What the node measures of itself. */
+/** The metrics of the node. */
 async function checkNode(client: Client, findings: Findings): Promise<void> {
   const options = { query: { format: 'prometheus' }, accept: [403, 404], text: true };
   const answer = await client
@@ -136,35 +136,35 @@ async function checkNode(client: Client, findings: Findings): Promise<void> {
   findings.ask(
     'critical',
     value('secrets_audit_failures_total') > 0,
-    'audit devices take their lines',
-    `audit devices have not taken ${value('secrets_audit_failures_total')} lines since this node started`,
-    'see that the disk is not full and the folder can be written: with no device left, requests are refused',
+    'audit devices accept their lines',
+    `audit devices have not accepted ${value('secrets_audit_failures_total')} lines since this node started`,
+    'check that the disk is not full and the folder is writable: without a working device, requests are refused',
   );
   const away = lines.filter((line) => /^secrets_audit_(receiver_away|dropped_lines_total)\{.*\} [1-9]/.test(line));
   findings.ask(
     'warning',
     away.length > 0,
     'receivers of audit lines have all of them',
-    `receivers of audit lines are away, or lack some: ${away.join(', ')}`,
-    'see that they can be reached; lines wait for them within bounds: docs/guides/audit.md',
+    `receivers of audit lines cannot be reached, or miss some: ${away.join(', ')}`,
+    'check that they can be reached; lines wait for them up to a limit: docs/guides/audit.md',
   );
   findings.ask(
     'warning',
     value('secrets_irrevocable') > 0,
     'all leases can be revoked',
-    `${value('secrets_irrevocable')} leases could not be revoked: what they gave out may still work`,
-    'mend the systems behind them; what cannot be mended: docs/guides/leases.md',
+    `${value('secrets_irrevocable')} leases could not be revoked: their credentials may still work`,
+    'repair the systems behind them; if that is impossible: docs/guides/leases.md',
   );
   findings.ask(
     'warning',
     value('secrets_hears_changes') === 0,
-    'the node hears what others change',
-    'the node does not hear what others change, and answers nothing from memory',
-    'connect it to the database itself, not through a pool of transactions',
+    'the node receives change notices',
+    'the node receives no change notices, and answers nothing from its cache',
+    'connect it to the database directly, not through a pool in transaction mode',
   );
 }
 
-/** What is at a path; where the token may not see it, that is said. */
+/** Reads a path; reports it if the token may not. */
 async function seen(client: Client, findings: Findings, path: string, what: string) {
   const answer = await client
     .get(path, { accept: [403, 404] })
@@ -179,5 +179,5 @@ function giveUp(error: unknown, findings: Findings, what: string): undefined {
 }
 
 function unseen(findings: Findings, what: string, path: string): void {
-  findings.add('unchecked', `${what}: your token may not read ${path}`, 'ask with a token that may');
+  findings.add('unchecked', `${what}: your token may not read ${path}`, 'use a token that may');
 }

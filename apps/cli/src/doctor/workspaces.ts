@@ -12,7 +12,7 @@ export function workspacesAddress(env: NodeJS.ProcessEnv): string | undefined {
   return address && URL.canParse(address) ? new URL(address).origin : undefined;
 }
 
-/** Looks at the workspace service by its address: whether it answers, and has what it needs. */
+/** Checks the workspace service at its address: whether it answers and is ready. */
 export async function checkWorkspaces(settings: CliSettings, address: string, findings: Findings): Promise<void> {
   await checkTls(findings, address, settings.tls);
   let answer: Response;
@@ -20,7 +20,7 @@ export async function checkWorkspaces(settings: CliSettings, address: string, fi
     answer = await fetch(`${address}/readyz`, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     const reason = ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
-    const next = 'start it, or correct WORKSPACES_ADDR; another authority: NODE_EXTRA_CA_CERTS';
+    const next = 'start it, or correct WORKSPACES_ADDR; for a private CA set NODE_EXTRA_CA_CERTS';
     return findings.add('critical', `${address} cannot be reached: ${reason}`, next);
   }
   const text = (await answer.text()).slice(0, 300).replace(/\s+/g, ' ').trim();
@@ -29,6 +29,6 @@ export async function checkWorkspaces(settings: CliSettings, address: string, fi
     answer.status !== 200,
     'ready',
     `it is not ready: ${answer.status} ${text}`,
-    'the answer says what it lacks: its database, or the store of its files',
+    'the answer says what is missing: its database, or its object store',
   );
 }

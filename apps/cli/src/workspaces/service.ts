@@ -44,7 +44,7 @@ function findToken(address: string, env: NodeJS.ProcessEnv): { token: string; to
   const { variables } = workspaceSettings.token;
   const set = variables.find((name) => env[name] !== undefined);
   // An empty variable for a token must not turn the caller into another user.
-  if (set && !env[set]?.trim()) throw new Problem(`${set} is set, and empty: unset it to use another token`);
+  if (set && !env[set]?.trim()) throw new Problem(`${set} is set but empty: unset it to use another token`);
   if (set) return { token: env[set]?.trim() ?? '', tokenFrom: set };
   const file = env.WORKSPACES_TOKEN_FILE;
   if (file) return { token: tokenIn(file), tokenFrom: file };
@@ -69,7 +69,7 @@ function tokenOfHost(hostname: string, env: NodeJS.ProcessEnv): { token: string;
 }
 
 function tokenIn(file: string): string {
-  if (!existsSync(file)) throw new Problem(`${file} is not there (WORKSPACES_TOKEN_FILE)`, exitCodes.file);
+  if (!existsSync(file)) throw new Problem(`${file} does not exist (WORKSPACES_TOKEN_FILE)`, exitCodes.file);
   if ((statSync(file).mode & 0o077) !== 0) throw new Problem(`${file} can be read by others: chmod 600 ${file}`);
   const token = readFileSync(file, 'utf8').trim();
   if (!token) throw new Problem(`${file} holds no token`, exitCodes.file);

@@ -38,8 +38,8 @@ export class ApiError extends Error {
 
 function meaningOf(status: number): string {
   if (status === 401) return 'You are signed out: sign in again.';
-  if (status === 403) return 'Your rights do not reach this.';
-  if (status === 404) return 'There is nothing here, or nothing that you may see.';
+  if (status === 403) return 'You do not have permission for this.';
+  if (status === 404) return 'This does not exist, or you may not see it.';
   if (status === 429) return 'Too many requests: wait a moment.';
   return `The service answered ${status}.`;
 }

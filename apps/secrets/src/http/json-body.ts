@@ -37,7 +37,7 @@ export function parseJsonBody(text: string): BodyFields {
 /** Other systems replace half of a character or refuse the whole answer: what is read back would not be what was sent. */
 function requireWhole(value: unknown, at: string[]): void {
   if (typeof value === 'string' && halfOfCharacter.test(value)) {
-    throw new Refusal('malformed', `${at.join('.') || 'the body'} holds half of a character`);
+    throw new Refusal('malformed', `${at.join('.') || 'the body'} contains half of a character`);
   }
   if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return;
   for (const [key, inner] of Object.entries(value)) {

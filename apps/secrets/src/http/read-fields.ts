@@ -41,7 +41,7 @@ export async function readFields(
   const type = req.headers['content-type'] ?? '';
   if (req.method === 'PATCH') requireMergePatch(type);
   if (bounds.wholeBody?.only && mediaOf(type) !== bounds.wholeBody.media) {
-    throw new Refusal('media-type', `Content-Type: ${bounds.wholeBody.media} is needed here`);
+    throw new Refusal('media-type', `Content-Type must be ${bounds.wholeBody.media}`);
   }
   const bytes = await received(req, bounds, turn);
   if (bytes.length === 0) return noFields;

@@ -39,6 +39,6 @@ function decode(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    throw new Refusal('malformed', 'path holds an invalid escape');
+    throw new Refusal('malformed', 'path contains an invalid escape');
   }
 }

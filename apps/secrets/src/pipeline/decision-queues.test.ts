@@ -72,7 +72,7 @@ describe('decisions about the same', () => {
     });
     const ended = await Promise.allSettled(asked);
     expect(ended.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message))).toEqual(
-      [1, 2, 3].flatMap((n) => ['not you', 'a mistake', 'text holds a character that cannot be stored', n]),
+      [1, 2, 3].flatMap((n) => ['not you', 'a mistake', 'text contains a character that cannot be stored', n]),
     );
   });
 

@@ -263,7 +263,7 @@ function inTime(queued: readonly QueuedDecision[]): readonly QueuedDecision[] {
   const nowMs = performance.now();
   return queued.filter((one) => {
     if (one.untilMs > nowMs) return true;
-    one.reject(new Refusal('unavailable', 'too many requests change the same entry at once; try again'));
+    one.reject(new Refusal('unavailable', 'too many simultaneous changes of the same entry; try again'));
     return false;
   });
 }

@@ -246,7 +246,7 @@ describe('turns of decisions', () => {
     expect(ended?.status).toBe(status);
     if (ended?.status === 'rejected') {
       expect(ended.reason).toEqual(
-        new Refusal('unavailable', 'too many requests change the same entry at once; try again'),
+        new Refusal('unavailable', 'too many simultaneous changes of the same entry; try again'),
       );
     }
     expect(commits).toHaveLength(status === 'rejected' ? 1 : 2);

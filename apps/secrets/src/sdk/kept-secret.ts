@@ -20,7 +20,7 @@ export const keepSecret = (secret: string, places: readonly string[]): KeptSecre
  */
 export function secretKeptFor(kept: unknown, places: readonly string[]): string {
   if (!isObject(kept) || typeof kept.secret !== 'string' || kept.sentTo !== digestOf(places)) {
-    refuse('the configuration changed where this login is checked: log in again');
+    refuse('the configuration that this login was checked against has changed: log in again');
   }
   return kept.secret;
 }

@@ -210,7 +210,7 @@ export function loginParams(params: TokenParams, config?: unknown): Partial<Logi
 /** A login that waited, with what the method gives now. Throws `denied` if it was let in by something else. */
 export function loginAfterWait(waited: Login, now: Partial<Login>): Login {
   if (now.demands === undefined || now.demands !== waited.demands) {
-    throw new Refusal('denied', 'what this login was checked against has changed: log in again');
+    throw new Refusal('denied', 'the user, role or configuration of this login has changed: log in again');
   }
   return { ...waited, ...now };
 }

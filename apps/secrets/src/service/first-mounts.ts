@@ -10,7 +10,7 @@ export function standingMounts(): NewMount[] {
 export function usualMounts(paths: readonly string[]): NewMount[] {
   return paths.map((path) => {
     const found = registry.find(({ usually }) => usually === `${path}/`);
-    if (!found) throw new Error(`SECRETS_DEFAULT_MOUNTS: nothing is usually mounted at ${path}`);
+    if (!found) throw new Error(`SECRETS_DEFAULT_MOUNTS: there is no default mount at ${path}`);
     return { kind: found.kind, type: found.type, path: `${path}/` };
   });
 }

@@ -46,7 +46,7 @@ function open(file: string): number {
     return openSync(file, 'wx', 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new Error(`${file} is there already and may hold the keys of another installation: move it away`);
+    throw new Error(`${file} already exists and may contain the keys of another installation: move it away`);
   }
 }
 

@@ -199,7 +199,7 @@ withOpenssl('login with certificates of OpenSSL', () => {
     issue('over', 'root', client, p256, '/CN=over', '-startdate', '20200101000000Z', '-enddate', '20200201000000Z');
     expect((await login(made('over')))[1]).toContain('has expired');
     issue('server', 'root', client.replace('clientAuth', 'serverAuth'));
-    expect((await login(made('server')))[1]).toContain('is not made for client authentication');
+    expect((await login(made('server')))[1]).toContain('is not for client authentication');
     selfSigned('lone', '/CN=ec', client);
     expect(await login(made('lone'))).toEqual([400, noOne]);
     await role('lone', { certificate: text('lone.pem') });

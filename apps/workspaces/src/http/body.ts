@@ -22,7 +22,7 @@ const isWellFormed = (text: string): boolean => (text as unknown as { isWellForm
 /** What is wrong with a text for the database: null characters and halves of characters. */
 function flawOf(text: string): string | undefined {
   if (text.includes('\0')) return 'holds a null character';
-  return isWellFormed(text) ? undefined : 'holds half of a character';
+  return isWellFormed(text) ? undefined : 'contains half of a character';
 }
 
 function requireText(text: string, at: readonly (string | number)[]): void {

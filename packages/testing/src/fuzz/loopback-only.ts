@@ -1,7 +1,7 @@
 import dns from 'node:dns';
 import net from 'node:net';
 
-// Loaded into a service that is sent made-up addresses: it reaches this machine, and nothing else is there.
+// Loaded into a service that gets made-up addresses, so that it can reach only this machine.
 
 const isHere = (host: string) => host === 'localhost' || /^127\./.test(host) || host === '::1';
 

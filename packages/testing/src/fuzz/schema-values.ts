@@ -4,7 +4,7 @@ import type { Operations, Schema } from './operations';
 import type { Pools } from './pools';
 import type { Random } from './random';
 
-/** Values that mean something for a field of this name, under any schema. */
+/** Meaningful values for a field of this name, under any schema. */
 export type Hints = Readonly<Record<string, readonly unknown[]>>;
 
 const deepest = 7;
@@ -12,7 +12,7 @@ const examplesPerPattern = 24;
 const durations = ['1s', '5s', '30s', '1m', '1h', 60, '0', ''];
 const instants = ['2031-01-01T00:00:00Z', '2020-01-01T00:00:00Z', '2031-01-01T00:00:00.000+02:00'];
 
-/** Makes JSON values up from schemas: right ones, and right ones with something wrong. */
+/** Generates JSON values from schemas: valid ones, and valid ones with one mistake. */
 export class SchemaValues {
   private readonly examples = new Map<string, readonly string[]>();
 
@@ -107,7 +107,7 @@ export class SchemaValues {
     return text.slice(0, schema.maxLength ?? text.length).padEnd(schema.minLength ?? 0, 'x');
   }
 
-  /** Something seen before that a field of this name may mean: `workspace-id` may be the id of any workspace. */
+  /** An earlier value that a field of this name may mean: `workspace-id` may be the id of any workspace. */
   private known(name: string): string | undefined {
     // `filter[team][id]` means the id of a team.
     const plain = name.replace(/^filter\[([\w-]+)\]\[(?:id|name)\]$/, '$1_id').replaceAll('-', '_');
@@ -143,7 +143,7 @@ export class SchemaValues {
     for (const [key, property] of properties) {
       const structural = key === 'data' || key === 'attributes' || key === 'relationships';
       if (!schema.required?.includes(key) && !structural && !random.chance(share)) continue;
-      // What belongs together is made together: a resource of a type has an id of that type.
+      // Related values are generated together: a resource of a type has an id of that type.
       const type = key === 'id' && schema.properties?.type && this.operations.schema(schema.properties.type).enum?.[0];
       const id = typeof type === 'string' && random.chance(0.9) ? this.pools.pick(type, this.random) : undefined;
       made[key] = id ?? this.make(property, key, depth + 1);

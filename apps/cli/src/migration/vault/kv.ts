@@ -67,7 +67,7 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   const first = Math.min(...numbers, theirs.current_version + 1);
   const gap = Math.max(0, first - done - 1);
   if (gap > job.longestGap) {
-    return report.fail(`${label}: begins with version ${first}: -longest-gap=${gap} passes over the numbers before it`);
+    return report.fail(`${label}: begins with version ${first}: -longest-gap=${gap} skips the numbers before it`);
   }
   if (here) report.skip('secret');
   else report.add('secret');
@@ -99,7 +99,7 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
     // An earlier run may have been interrupted while it passed over numbers: then everything that is here is empty.
     for (const number of Object.keys(ours.versions)) {
       const own = await valueAt(place.to, number);
-      if (!isEmpty(own)) return `version ${newest}, the newest here, is gone there: delete it here to copy it again`;
+      if (!isEmpty(own)) return `version ${newest}, the newest here, is missing there: delete it here to copy the secret again`;
     }
     return undefined;
   }

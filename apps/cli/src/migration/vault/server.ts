@@ -113,7 +113,7 @@ export class SecretsServer {
     const answer = said === '' ? undefined : bodyIn(said);
     // For a deleted version, the body of the 404 holds the metadata.
     if (absent.includes(status)) return answer?.data ? answer : undefined;
-    if (location) throw new Problem(`${what}: it sends us on to ${location}: name that address`, exitCodes.unreachable);
+    if (location) throw new Problem(`${what}: it redirects to ${location}: use that address`, exitCodes.unreachable);
     if (status < 200 || status >= 300) {
       const reasons = Array.isArray(answer?.errors) ? answer.errors.map(oneLine) : [];
       const refused = new Refused(

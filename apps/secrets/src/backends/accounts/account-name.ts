@@ -35,7 +35,7 @@ export function accountName(template: string, displayName: string, roleName: str
   );
   if (name.length > longest || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
     refuse(
-      `the name template makes ${JSON.stringify(name)}: names have at most ${longest} lower-case letters, digits and -`,
+      `the name template gives ${JSON.stringify(name)}: names have at most ${longest} lower-case letters, digits and -`,
     );
   }
   return name;

@@ -74,7 +74,7 @@ export class AccountsClient {
     const made = (json as { status?: { token?: unknown; expirationTimestamp?: unknown } } | undefined)?.status;
     const expiresAtMs = Date.parse(String(made?.expirationTimestamp));
     if (typeof made?.token !== 'string' || made.token === '' || Number.isNaN(expiresAtMs)) {
-      throw new Refusal('upstream', `${problem}: ${who} answered no token`);
+      throw new Refusal('upstream', `${problem}: ${who} did not return a token`);
     }
     return { token: made.token, expiresAtMs };
   }
@@ -92,7 +92,7 @@ export class AccountsClient {
     const means = { host, ca: kubernetes_ca_cert, token: service_account_jwt, foreign };
     const { ca, token } = await clusterMeans(this.pod, means);
     if (token === undefined)
-      throw new Refusal('invalid', 'service_account_jwt is needed: there is no token of an own pod');
+      throw new Refusal('invalid', 'service_account_jwt is required: the service does not run in a pod with a token');
     const url = withoutEndSlashes(host) + path;
     const answer = await this.calls.call(who, url, { method, json, headers: { authorization: `Bearer ${token}` }, ca });
     // It may come back: leases wait for it.

@@ -163,7 +163,7 @@ describe('the engine kubernetes', () => {
     [
       { kubernetes_role_name: 'x', name_template: '{{ .DisplayName }}_{{ .RoleName }}' },
       {},
-      /^the name template makes/,
+      /^the name template gives/,
     ],
   ])('refuses %j with %j', async (fields, asked, text) => {
     expect(await refused(`creds/${await role(fields)}`, asked)).toMatch(text);

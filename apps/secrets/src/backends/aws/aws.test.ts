@@ -96,10 +96,10 @@ describe('login by a signed request', () => {
     [{}, 'bound_iam_principal_arn'],
     [{ bound_iam_principal_arn: 'ada' }, 'is neither a user nor a role'],
     [{ bound_iam_principal_arn: arn('root') }, 'is neither a user nor a role'],
-    [{ bound_iam_principal_arn: 'arn:aws:iam::*' }, 'does not say whose account'],
+    [{ bound_iam_principal_arn: 'arn:aws:iam::*' }, 'does not contain an account'],
     [{ bound_iam_principal_arn: arn('*/x') }, '* is allowed only at the end'],
     [{ bound_iam_principal_arn: arn('user/unknown') }, 'NoSuchEntity'],
-    [{ bound_iam_principal_arn: 'arn:aws:iam::999999999999:user/ada' }, 'the key is of another account'],
+    [{ bound_iam_principal_arn: 'arn:aws:iam::999999999999:user/ada' }, 'the key belongs to another account'],
     [{ auth_type: 'ec2' }, 'unrecognized auth_type: ec2'],
     [{ bound_iam_principal_arn: arn('user/ada'), role_tag: 'x' }, 'role_tag is not built'],
     [{ bound_iam_principal_arn: arn('user/ada'), bound_ami_id: 'ami-1' }, 'bound_ami_id is not built'],
@@ -310,14 +310,14 @@ describe('login by a signed request', () => {
     it('sends nothing but to the token service of AWS, of the region that was chosen', async () => {
       await secrets.root.delete('auth/aws/config/client').expect(204);
       const to = async (host: string) => (await logIn(sent(await sign('AKIAADA', `https://${host}`), 'ada'))).text;
-      expect(await to('sts.eu-west-1.amazonaws.com')).toContain('must lead to sts.amazonaws.com');
-      expect(await to('evil.example')).toContain('must lead to sts.amazonaws.com');
+      expect(await to('sts.eu-west-1.amazonaws.com')).toContain('must point to sts.amazonaws.com');
+      expect(await to('evil.example')).toContain('must point to sts.amazonaws.com');
       await configure({ sts_region: 'eu-west-1' }).expect(204);
-      expect(await to('sts.us-east-1.amazonaws.com')).toContain('must lead to the token service of eu-west-1');
-      expect(await to('sts.amazonaws.com')).toContain('must lead to the token service of eu-west-1');
+      expect(await to('sts.us-east-1.amazonaws.com')).toContain('must point to the token service of eu-west-1');
+      expect(await to('sts.amazonaws.com')).toContain('must point to the token service of eu-west-1');
       await configure({ sts_region: '', use_sts_region_from_client: true }).expect(204);
       for (const host of ['sts.eu-west-1.evil.example', 'eu-west-1.amazonaws.com', 'sts.x.y.amazonaws.com']) {
-        expect(await to(host)).toContain('must lead to the token service of AWS');
+        expect(await to(host)).toContain('must point to the token service of AWS');
       }
     });
   });

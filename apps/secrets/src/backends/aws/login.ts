@@ -41,7 +41,7 @@ export const loginPath = (parts: AwsParts) =>
       judges: 'unguessable',
       async run({ input, storage, caller, mount }) {
         for (const name of ['identity', 'pkcs7', 'signature'] as const) {
-          if (input[name]) throw new Refusal('invalid', `${name} is not built: log in with iam_request_headers`);
+          if (input[name]) throw new Refusal('invalid', `${name} is not supported: log in with iam_request_headers`);
         }
         for (const name of [
           'iam_http_request_method',

@@ -40,7 +40,7 @@ export class Principals {
     );
     // The API only looks by name in the account of the key, where another account may have the same one.
     if (!found.id || canonicalArn(principalOf(found.arn)) !== arn) {
-      throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: the key is of another account`);
+      throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: the key belongs to another account`);
     }
     return found;
   }

@@ -4,6 +4,6 @@ import { Refusal } from '@keystead/refusal';
 export function refuseFields(fields: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(fields)) {
     const says = Array.isArray(value) ? value.length > 0 : Boolean(value);
-    if (says) throw new Refusal('invalid', `${name} is not built: leave it out`);
+    if (says) throw new Refusal('invalid', `${name} is not supported: leave it out`);
   }
 }

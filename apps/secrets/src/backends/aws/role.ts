@@ -139,7 +139,7 @@ function checkArn(arn: string): void {
   if (at !== arn.length - 1) refuse('bound_iam_principal_arn: * is allowed only at the end');
   // The pattern must at least name an account.
   if (!/^arn:aws[a-z-]*:iam::\d{12}:(?:\*|(?:user|role)\/)/.test(arn)) {
-    refuse(`bound_iam_principal_arn: ${JSON.stringify(arn.slice(0, 300))} does not say whose account`);
+    refuse(`bound_iam_principal_arn: ${JSON.stringify(arn.slice(0, 300))} does not contain an account`);
   }
 }
 

@@ -65,7 +65,7 @@ export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_reg
   if (sts_endpoint !== '') {
     const { host: own, origin } = new URL(sts_endpoint);
     if (host === own) return origin;
-    refuse(`iam_request_url must lead to ${own}`);
+    refuse(`iam_request_url must point to ${own}`);
   }
   const regional = /^sts\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?$/.exec(host);
   if (use_sts_region_from_client ? regional || host === global : host === globalOr(sts_region, regional, host)) {
@@ -161,7 +161,7 @@ function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<st
   const headers = new Map([['authorization', authorization]]);
   for (const name of names) {
     const value = given.get(name);
-    if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed and missing`);
+    if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed but missing`);
     if (value !== undefined) headers.set(name, value);
   }
   // Of temporary credentials and of older signers, which leave it unsigned.

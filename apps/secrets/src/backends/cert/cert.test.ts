@@ -183,7 +183,7 @@ describe('login with a certificate', () => {
       () => authority.issue('web', { fromMs: Date.now() + day }),
       'has expired or is not yet valid',
     ],
-    ['for servers', () => authority.issue('web', { purposes: [serverAuth] }), 'is not made for client authentication'],
+    ['for servers', () => authority.issue('web', { purposes: [serverAuth] }), 'is not for client authentication'],
     ['with a weak key', () => authority.issue('web', { kind: 'RSA-1024' }), 'has a key that is too weak'],
     ['of a forgeable hash', () => authority.issue('web', { hash: 'sha1' }), 'signed with a hash that can be forged'],
     ['without its intermediate', () => between.issue('web'), noOne],
@@ -200,7 +200,7 @@ describe('login with a certificate', () => {
     ],
     ['of an intermediate that may not certify', () => withChain(noSigner.issue('web'), noSigner), noOne],
     ['issued by a client', () => withChain(web.issue('web'), web), noOne],
-    ['of a chain too long', () => withChain(below.issue('web'), below, short), 'allows no such long chain'],
+    ['of a chain too long', () => withChain(below.issue('web'), below, short), 'allows only a shorter chain'],
     [
       'of constrained names',
       () => withChain(limited.issue('web'), limited),

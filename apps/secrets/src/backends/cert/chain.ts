@@ -103,7 +103,7 @@ function troubleOf(certificate: Certificate, nowMs: number): string | undefined 
   // NaN is not a time.
   if (!(nowMs >= notBeforeMs && nowMs <= notAfterMs)) return 'has expired or is not yet valid';
   if (!isStrongKey(key)) return 'has a key that is too weak';
-  if (!isForClients(certificate)) return 'is not made for client authentication';
+  if (!isForClients(certificate)) return 'is not for client authentication';
   if (extensions.has(nameConstraints)) return 'constrains names, which is not supported';
   for (const [id, { critical }] of extensions) {
     if (critical && !understood.has(id)) return `has the critical extension ${id}, which is not supported`;
@@ -113,8 +113,8 @@ function troubleOf(certificate: Certificate, nowMs: number): string | undefined 
 
 /** `below` are the authorities between it and the client. */
 function troubleOfAuthority({ isAuthority, mayNotCertify, pathLength }: Certificate, below: Chain): string | undefined {
-  if (!isAuthority || mayNotCertify) return 'is not that of an authority';
+  if (!isAuthority || mayNotCertify) return 'is not a CA certificate';
   const counted = below.filter(({ subject, issuer }) => !subject.equals(issuer));
-  if (pathLength !== undefined && counted.length > pathLength) return 'allows no such long chain';
+  if (pathLength !== undefined && counted.length > pathLength) return 'allows only a shorter chain';
   return undefined;
 }

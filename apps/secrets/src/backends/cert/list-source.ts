@@ -32,10 +32,10 @@ export class ListSource {
       return subjectName === list.issuer && !mayNotSignLists;
     });
     if (!signers.some(({ key }) => isSignedBy(list, key))) {
-      throw new Refusal('upstream', `${who} answered one that no certificate of a role of this mount has signed`);
+      throw new Refusal('upstream', `${who} returned one that no certificate of a role of this mount has signed`);
     }
     if (list.nextUpdateMs !== undefined && list.nextUpdateMs < nowMs) {
-      throw new Refusal('upstream', `${who} answered one that is over`);
+      throw new Refusal('upstream', `${who} returned an expired one`);
     }
     return list;
   }
@@ -46,6 +46,6 @@ function read(bytes: Buffer): RevocationList {
     return readList(bytes);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new Refusal('upstream', `${who} answered none: ${error.message}`, [], { cause: error });
+    throw new Refusal('upstream', `${who} returned none: ${error.message}`, [], { cause: error });
   }
 }

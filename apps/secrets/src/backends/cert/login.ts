@@ -35,10 +35,10 @@ export const loginPath = (trust: Trust) =>
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const [own] = shown;
         if (own.commonName === '') {
-          throw new Refusal('invalid', 'the certificate has no common name, which would name its alias');
+          throw new Refusal('invalid', 'the certificate has no common name for its alias');
         }
         if (unsure)
-          call.warn('no OCSP responder could say whether the certificate is still good; the role lets it pass');
+          call.warn('no OCSP responder could say whether the certificate is still good; the role accepts it anyway');
         const metadata = metadataOf(own, name, role);
         return login({
           ...loginParams(role),

@@ -60,7 +60,7 @@ export class Responders {
     nowMs: number,
   ): Promise<Standing> {
     const servers = (rules.servers.length > 0 ? rules.servers : own.responders).slice(0, mostServers);
-    if (servers.length === 0) throw new Refusal('invalid', 'the certificate names no OCSP responder');
+    if (servers.length === 0) throw new Refusal('invalid', 'the certificate does not name an OCSP responder');
     const known = this.memoryOf(memory);
     const key = JSON.stringify([
       own.x509.fingerprint256,
@@ -95,7 +95,7 @@ export class Responders {
       return readAnswer(bytes, { own, issuer, trusted, nonce, nowMs, maxAgeMs });
     } catch (error) {
       if (!(error instanceof BadAnswer)) throw error;
-      throw new Refusal('upstream', `${who} gave an answer that cannot be believed: ${error.message}`, [], {
+      throw new Refusal('upstream', `${who} gave an invalid answer: ${error.message}`, [], {
         cause: error,
       });
     }

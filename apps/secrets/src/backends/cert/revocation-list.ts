@@ -111,7 +111,7 @@ function serialsIn(entries: Buffer): string[] {
       const isCritical = elementsOf(extension.content).some(
         ({ tag, content }) => tag === tags.boolean && content[0] !== 0,
       );
-      if (isCritical) throw bad('an entry of it has a critical extension: only lists of one authority are supported');
+      if (isCritical) throw bad('an entry of it has a critical extension: only lists of one CA are supported');
     }
     found.add(unsigned(contentOf(serial, tags.integer)));
     if (found.size > mostSerials) throw bad(`it has more than ${mostSerials} certificates`);

@@ -186,15 +186,15 @@ describe('certificates that were revoked', () => {
         const later = { toMs: clock.now() + 20 * day };
         for (const [list, status, text] of [
           [host.list, 503, 'answered 503'],
-          [Buffer.from('x'), 200, 'answered none'],
+          [Buffer.from('x'), 200, 'returned none'],
           [
             listOf(authority, [], { ...later, signer: makeRoot('Acme Root') }),
             200,
             'no certificate of a role of this mount',
           ],
           [listOf(web, [], later), 200, 'no certificate of a role of this mount'],
-          [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'older than the one before'],
-          [listOf(authority, [], { toMs: clock.now() }), 200, 'answered one that is over'],
+          [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'returned an older list than before'],
+          [listOf(authority, [], { toMs: clock.now() }), 200, 'returned an expired one'],
         ] as const) {
           Object.assign(host, { list, status });
           clock.advance(61_000);
@@ -363,7 +363,7 @@ describe('certificates that were revoked', () => {
     it('refuses an unknown certificate, and one without a responder', async () => {
       says({ standing: 'unknown' });
       expect(await login(asked, 'asked')).toEqual([400, 'unknown OCSP status of the certificate']);
-      expect(await login(web, 'asked')).toEqual([400, 'the certificate names no OCSP responder']);
+      expect(await login(web, 'asked')).toEqual([400, 'the certificate does not name an OCSP responder']);
       await role({ ocsp_fail_open: true }).expect(204);
       expect((await login(asked, 'asked'))[0]).toBe(200);
       expect((await login(web, 'asked'))[0]).toBe(200);
@@ -392,7 +392,7 @@ describe('certificates that were revoked', () => {
 
     it('asks about a certificate that the role lists, where its issuer is known', async () => {
       await role({ certificate: asked.pem }).expect(204);
-      expect(await login(asked, 'asked')).toEqual([400, 'ocsp_ca_certificates has no certificate of who issued it']);
+      expect(await login(asked, 'asked')).toEqual([400, 'ocsp_ca_certificates does not contain its issuer']);
       await role({ certificate: asked.pem, ocsp_ca_certificates: authority.pem }).expect(204);
       expect(await login(asked, 'asked')).toEqual([200, '']);
       expect((await login(authority.issue('x', naming(host.address)), 'asked'))[0]).toBe(400);

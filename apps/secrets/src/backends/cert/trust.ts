@@ -101,7 +101,7 @@ export class Trust {
   private async lookUp(own: Certificate, chain: Chain, role: CertRole, { memory, nowMs }: Court) {
     const trusted = this.read(role.ocsp_ca_certificates);
     const issuer = chain[1] ?? trusted.find((one) => isIssuedBy(own, one));
-    if (!issuer) return invalid('ocsp_ca_certificates has no certificate of who issued it');
+    if (!issuer) return invalid('ocsp_ca_certificates does not contain its issuer');
     const rules = {
       servers: role.ocsp_servers_override,
       trusted,

@@ -100,7 +100,7 @@ async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
   const made = await createUser(iam, name, params.name, role, () => intent.drop());
   const observed = await waitForKey(cloud, connection(config), made, role.wait_for_key ?? 0);
   if (observed?.key_answers === false)
-    warn(`the new key did not answer within ${role.wait_for_key}s; it may need longer`);
+    warn(`the new key did not work within ${role.wait_for_key}s; it may need longer`);
   intent.settle();
   return secret('iam_user', {
     data: { access_key: made.accessKey, secret_key: made.secretKey, security_token: null, arn: made.arn, ...observed },
@@ -169,11 +169,11 @@ function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: read
 /** The code that proves the device of the role; empty if the role names none. */
 function mfaCode(role: CloudTwoRole, { input, warn }: CredsCall): string {
   if (!role.mfa_serial_number) {
-    if (input.mfa_code !== undefined) warn('mfa_code is ignored: the role names no mfa_serial_number');
+    if (input.mfa_code !== undefined) warn('mfa_code is ignored: the role has no mfa_serial_number');
     return '';
   }
   if (input.mfa_code && /^\d{6}$/.test(input.mfa_code)) return input.mfa_code;
-  throw new Refusal('invalid', 'mfa_code is needed: six digits of the device that the role names');
+  throw new Refusal('invalid', 'mfa_code is required: six digits from the device of the role');
 }
 
 function madeName(template: string, type: SessionType, { caller, params, nowMs }: CredsCall): string {

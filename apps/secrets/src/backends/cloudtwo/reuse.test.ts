@@ -227,7 +227,7 @@ describe('waiting for a new key', () => {
     const { body } = await secrets.root.read('cloudtwo/creds/awaited').expect(200);
     cloud.keyDelayMs = 0;
     expect(body.data.key_answers).toBe(false);
-    expect(body.warnings[0]).toContain('did not answer within 1s');
+    expect(body.warnings[0]).toContain('did not work within 1s');
     expect(cloud.keys.has(body.data.access_key)).toBe(true);
     await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);
     expect(cloud.keys.has(body.data.access_key)).toBe(false);

@@ -18,7 +18,7 @@ export function userName(template: string, { names }: Driver, who: UserNameParts
   const made = filled(template || names.template, who, nowMs);
   if (made instanceof TemplateError || made === '' || made.length > names.longest) {
     const why = made instanceof TemplateError ? made.message : `it has ${made.length} of ${names.longest} characters`;
-    throw new Refusal('cap-exceeded', `the user name that username_template gives cannot be used: ${why}`);
+    throw new Refusal('cap-exceeded', `the user name from username_template cannot be used: ${why}`);
   }
   return made;
 }

@@ -54,7 +54,7 @@ export const renewLogin =
   async ({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> => {
     const config = await requireConfig(storage);
     const member = await organizations.memberBy(config, secretKeptFor(internal.token, [config.base_url]));
-    if (member.username !== internal.username) throw new Refusal('invalid', 'the token is of another user by now');
+    if (member.username !== internal.username) throw new Refusal('invalid', 'the token now belongs to another user');
     const policies = await policiesOf(storage, member);
     if (JSON.stringify(policies) !== JSON.stringify(internal.policies)) {
       throw new Refusal('invalid', 'policies do not match');

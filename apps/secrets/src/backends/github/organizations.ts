@@ -49,7 +49,7 @@ export class Organizations {
     const answer = await this.ask(hub.base_url, 'user', token);
     const { login } = Object(admitted(answer)) as { login?: unknown };
     if (typeof login !== 'string' || login === '')
-      throw new Refusal('upstream', `${who} does not say who the token is of`);
+      throw new Refusal('upstream', `${who} does not say whose token it is`);
     const mine = await this.all(hub.base_url, 'user/orgs', token, ({ id }) => id === hub.organization_id);
     if (mine.length === 0) throw new Refusal('invalid', 'user is not part of required org');
     const teams = await this.all(
@@ -72,7 +72,7 @@ export class Organizations {
     for (let page = 1; page <= mostPages; page++) {
       const answer = await this.ask(base, `${path}?per_page=${pageSize}${page === 1 ? '' : `&page=${page}`}`, token);
       const listed = admitted(answer);
-      if (!Array.isArray(listed)) throw new Refusal('upstream', `${who} answered no list of ${path}`);
+      if (!Array.isArray(listed)) throw new Refusal('upstream', `${who} did not return a list of ${path}`);
       found.push(...listed.map((one) => Object(one) as HubEntry).filter(wanted));
       if (listed.length < pageSize) break;
     }

@@ -75,7 +75,7 @@ async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRo
   });
   // Asked before anything is kept: while the provider is away nothing begins.
   const endpoint = await provider.endpoint(found, 'authorization_endpoint');
-  if (!endpoint) call.warn('the provider names no authorization_endpoint: auth_url lacks its address');
+  if (!endpoint) call.warn('the provider has no authorization_endpoint, so auth_url is empty');
   const state = await keep(storage, pending, nowMs);
   const shown = namespace === '' ? state : `${state},ns=${namespace}`;
   const auth_url = authorizationUrl(endpoint, found, role, pending, shown);

@@ -144,7 +144,7 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
     async (found) => {
       // A code of another provider would be shown to this one.
       if (iss && iss !== (await provider.keys.issuer(found))) {
-        throw new Refusal('invalid', `${failed} Another issuer (iss) answered than was asked.`);
+        throw new Refusal('invalid', `${failed} The answer comes from another issuer (iss).`);
       }
       return provider.exchange(found, code, pending.verifier, pending.redirectUri).catch((failure) => {
         if (!(failure instanceof ProviderRefusal)) throw failure;

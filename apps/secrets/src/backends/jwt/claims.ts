@@ -68,7 +68,7 @@ export function groupsOf(claims: Claims, { groups_claim: name, groups_claim_opti
   if (value === undefined) {
     if (optional) return [];
     refuse(
-      `${JSON.stringify(name)} claim not found in token: the issuer must send it, or, where it leaves it out for who is in no group, the role set groups_claim_optional`,
+      `${JSON.stringify(name)} claim not found in token: the issuer must send it; if it leaves it out for people without groups, set groups_claim_optional on the role`,
     );
   }
   const list = Array.isArray(value) ? value : [value];

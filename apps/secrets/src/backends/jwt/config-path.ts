@@ -73,7 +73,7 @@ function checkConfig(wanted: JwtConfig): void {
     ['jwks_ca_pem', 'jwks_url'],
   ] as const) {
     if (wanted[url] && !isWebAddress(wanted[url])) refuse(`${url} must be an http or https address`);
-    if (wanted[ca] && !wanted[url]) refuse(`${ca} has no meaning without ${url}`);
+    if (wanted[ca] && !wanted[url]) refuse(`${ca} has no effect without ${url}`);
     if (wanted[ca] && !parses(() => new X509Certificate(wanted[ca]))) refuse(`${ca} is not an x509 PEM certificate`);
   }
   wanted.jwt_validation_pubkeys.forEach((pem, at) => {

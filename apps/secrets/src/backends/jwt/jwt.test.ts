@@ -473,7 +473,7 @@ describe('login with signed tokens', () => {
       ['an empty list for a bound claim', () => sign({ 'list/of': [] }), 'claim "list/of" does not match'],
       ['another value below a pointer', () => sign({ deep: { flag: false } }), 'claim "/deep/flag" does not match'],
       ['nothing at a pointer', () => sign({ deep: 'x' }), 'claim "/deep/flag" is missing'],
-      ['no groups claim', () => sign({ groups: undefined }), 'in no group, the role set groups_claim_optional'],
+      ['no groups claim', () => sign({ groups: undefined }), 'without groups, set groups_claim_optional'],
       ['groups that are not texts', () => sign({ groups: [1] }), '"groups" claim could not be converted'],
       ['a mapped claim that is an object', () => sign({ mapped: {} }), 'error converting claim "mapped" to string'],
     ];

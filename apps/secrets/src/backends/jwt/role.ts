@@ -125,7 +125,7 @@ export const rolePath = recordPath(
         const role = { ...settleTokenParams(input, sent), role_type: roleType(input, mount.type) };
         checkRole(role);
         if (role.verbose_oidc_logging) {
-          warn('verbose_oidc_logging writes what the provider says of people to the log where its level is debug');
+          warn('verbose_oidc_logging writes personal data from the provider to the log at level debug');
         }
         boundByMount(role, mount, warn);
         roles.put(storage, params.name, role);

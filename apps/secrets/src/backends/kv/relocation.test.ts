@@ -67,7 +67,7 @@ describe('moving and copying secrets', () => {
     const folders = { from: `${at}/from/`, to: `${at}/to/` };
     for (const verb of ['move', 'copy']) {
       const { body } = await secrets.root.write(`kv/${verb}`, folders).expect(400);
-      expect(body.errors[0]).toContain(`there is a secret at ${at}/to/b`);
+      expect(body.errors[0]).toContain(`there is already a secret at ${at}/to/b`);
       expect([await names(`${at}/from/`), await names(`${at}/to/`)]).toEqual([['a', 'b'], ['b']]);
     }
     await secrets.root.write('kv/copy', { ...folders, overwrite: true }).expect(200);
@@ -100,7 +100,7 @@ describe('moving and copying secrets', () => {
     expect(await value('x')).toBe('x');
   });
 
-  it('moves a folder into the one above it, unless one of its secrets would take the place of another', async () => {
+  it('moves a folder into the one above it, unless one of its secrets would replace another', async () => {
     const at = fresh();
     await put(`${at}/deep/a`, 'a');
     await put(`${at}/deep/deep/b`, 'b');

@@ -115,14 +115,14 @@ async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readon
   const names = await scanKeys(storage, from, { limit: most.secrets + 1 });
   if (names.length === 0) throw new Refusal('missing', `there is no secret below ${wish.from}`);
   if (names.length > most.secrets) {
-    throw invalid('from', `more than ${most.secrets} secrets are below ${wish.from}: take its folders one by one`);
+    throw invalid('from', `more than ${most.secrets} secrets are below ${wish.from}: move or copy its folders one by one`);
   }
   const folders = new Set(names.map((name) => name.slice(0, name.lastIndexOf('/') + 1)));
   for (const folder of folders) requireRight({ operation: 'list', path: `metadata/${from}${folder}` });
   const sources = new Set(names.map((name) => from + name));
   const inTheWay = names.find((name) => sources.has(to + name));
   if (inTheWay !== undefined) {
-    throw invalid('to', `${from + inTheWay} would take the place of ${to + inTheWay}, which is in the folder as well`);
+    throw invalid('to', `${from + inTheWay} would replace ${to + inTheWay}, which is also in the folder`);
   }
   return names.map((name) => ({ from: from + name, to: to + name }));
 }
@@ -172,12 +172,12 @@ async function carry(
   const numbers = whole ? Object.keys(key.versions).map(Number) : [key.currentVersion];
   budget.versions -= numbers.length;
   if (budget.versions < 0)
-    throw invalid('from', `there are more than ${most.versions} versions: take fewer secrets at once`);
+    throw invalid('from', `there are more than ${most.versions} versions: move or copy fewer secrets at once`);
   const values = await tx.getMany(numbers.map((number) => valueKey(from, number)));
   const operation = before ? 'update' : 'create';
   for (const text of values.size === 0 ? ['{}'] : values.values()) {
     budget.bytes -= text.length;
-    if (budget.bytes < 0) throw invalid('from', 'the secrets hold more than 32 MiB: take fewer at once');
+    if (budget.bytes < 0) throw invalid('from', 'the secrets have more than 32 MiB: move or copy fewer at once');
     const fields = call.caller.root ? undefined : { data: parseExact(text) };
     requireRight({ operation, path: `data/${to}`, fields });
   }
@@ -191,7 +191,7 @@ async function carry(
   }
   if (before) {
     if (whole) requireRight({ operation: 'delete', path: `metadata/${to}`, destroys: true });
-    if (!overwrite) throw invalid('to', `there is a secret at ${to}: it is replaced where overwrite is true`);
+    if (!overwrite) throw invalid('to', `there is already a secret at ${to}: set overwrite to replace it`);
     checkCas(before, config, undefined);
   }
   if (whole) {

@@ -173,7 +173,7 @@ function unanswered(error: unknown): unknown {
   if (error instanceof ResultCodeError) {
     const text = `it answered ${failed.name} (${error.code})`;
     if (transient.has(error.code)) return new Unreachable(`${who} is unreachable: ${text}`, error);
-    return new Refusal('upstream', `${who} cannot be asked: ${text}`, [], { cause: error });
+    return new Refusal('upstream', `${who} cannot be searched: ${text}`, [], { cause: error });
   }
   if (error instanceof Refusal) return error;
   if (error instanceof Error) return new Unreachable(`${who} is unreachable: ${failed.code ?? failed.message}`, error);

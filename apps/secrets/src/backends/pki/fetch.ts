@@ -259,7 +259,7 @@ export const fetchPaths = [
         const page = pageOf(input);
         const limit = Math.min(page.limit ?? mostDetailed, mostDetailed);
         const serials = await listCertificates(storage, { ...page, limit });
-        if (serials.length === mostDetailed) warn(`there may be more: ask for those after ${serials.at(-1)}`);
+        if (serials.length === mostDetailed) warn(`there may be more: request those after ${serials.at(-1)}`);
         const kept = await findCertificates(storage, serials);
         const found = serials.filter((serial) => kept.has(serial));
         return keys(found, Object.fromEntries(found.map((serial) => [serial, details(kept.get(serial)!)])));

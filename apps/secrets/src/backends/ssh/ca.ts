@@ -4,7 +4,7 @@ import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { publicLine } from './public-key';
 
-/** A key that signs certificates; fields that answers know have their names there. */
+/** A key that signs certificates; fields have the names of the API. */
 export interface SshIssuer {
   readonly issuer_id: string;
   readonly issuer_name: string;
@@ -47,7 +47,7 @@ export function issuerRef({ issuers, default_issuer }: SshCa, ref: string): SshI
   return Object.values(issuers).find(({ issuer_name }) => ref !== '' && issuer_name === ref);
 }
 
-/** As issuerRef; throws `invalid` for none. */
+/** Like issuerRef, but throws `invalid` if there is none. */
 export const requireIssuer = (ca: SshCa, ref: string): SshIssuer =>
   issuerRef(ca, ref) ??
   refuse(ref === 'default' ? 'no default issuer currently configured' : `unable to find issuer for reference: ${ref}`);
@@ -85,7 +85,7 @@ export async function addIssuer(
 const withKey = ({ issuers }: SshCa, line: string): SshIssuer | undefined =>
   Object.values(issuers).find(({ public_key }) => public_key === line);
 
-/** The issuers without one, whose key is deleted with it. */
+/** The issuers without one of them, whose key is deleted. */
 export function withoutIssuer(ca: SshCa, tx: Storage, id: string): SshCa {
   const { [id]: _gone, ...issuers } = ca.issuers;
   tx.delete(keyEntry(id));
@@ -94,7 +94,7 @@ export function withoutIssuer(ca: SshCa, tx: Storage, id: string): SshCa {
 
 const nameRule = /^\w([\w.-]*\w)?$/;
 
-/** A name for an issuer. Throws `invalid` for one that means something else. */
+/** A name for an issuer. Throws `invalid` for a reserved one. */
 export function checkedName(name: string): string {
   const trimmed = name.trim();
   if (trimmed === '') refuse('expected non-empty issuer name');

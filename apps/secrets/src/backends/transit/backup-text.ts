@@ -96,7 +96,7 @@ function entryOf(key: TransitKey, number: number): BackupFields {
 const decimal = (text: string | undefined): ExactNumber =>
   new ExactNumber(BigInt(`0x${Buffer.from(text!, 'base64url').toString('hex')}`).toString());
 
-const bad = (): never => refuse('backup is not a backup of a key that this service can keep');
+const bad = (): never => refuse('backup is not a backup of a supported key');
 
 /** What a backup holds; throws `invalid` for anything else, and for keys that do not fit their type. */
 export function parseBackup(text: string): { name: string; key: TransitKey } {

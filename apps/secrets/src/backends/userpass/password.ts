@@ -40,7 +40,7 @@ export class Passwords {
     };
   }
 
-  /** Whether a password is the stored one. Without a stored one it takes as long and says no. */
+  /** Whether a password matches the stored one. Without a stored one it takes as long and answers false. */
   async matches(password: string, stored: PasswordHash | undefined): Promise<boolean> {
     const against = stored ?? { cost, blockSize, parallelization, salt: '', hash: '' };
     const hash = await this.derive(password, Buffer.from(against.salt, 'base64'), against);

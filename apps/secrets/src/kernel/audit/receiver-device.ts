@@ -229,5 +229,5 @@ export class ReceiverDevice implements AuditDevice {
 
 function reasonOf(error: Error & { code?: string }): string {
   const said = error.message.replace(/^the receiver is unreachable: /, '');
-  return `the receiver takes nothing (${error.name === 'ClosedAddress' || !error.code ? said : error.code})`;
+  return `the receiver accepts nothing (${error.name === 'ClosedAddress' || !error.code ? said : error.code})`;
 }

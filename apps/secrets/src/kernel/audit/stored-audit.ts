@@ -153,7 +153,7 @@ export class StoredAudit {
 export function offHere(): Refusal {
   return new Refusal(
     'invalid',
-    `cannot enable or disable audit devices via API: it is off, and ${FOLDER_SETTING} turns it on for files in the directory it names, ${RECEIVERS_SETTING} for receivers at the addresses it names; other devices are a matter of configuration`,
+    `cannot enable or disable audit devices via API: set ${FOLDER_SETTING} to allow files in a directory, ${RECEIVERS_SETTING} to allow receivers at certain addresses; other devices are set in the configuration`,
   );
 }
 

@@ -59,7 +59,7 @@ export function checkMethod(given: UncheckedConfig): MethodConfig {
     ],
     [config.issuer !== '', 'issuer', 'issuer must be set'],
     [config.issuer.length <= methodRules.issuer.maxLength, 'issuer', 'issuer is longer than 256 characters'],
-    [!/\p{Surrogate}/u.test(config.issuer), 'issuer', 'issuer holds half of a character'],
+    [!/\p{Surrogate}/u.test(config.issuer), 'issuer', 'issuer contains half of a character'],
     [
       encodedLength(config.issuer) <= longestIssuer,
       'issuer',

@@ -191,7 +191,7 @@ describe('the access of a caller', () => {
     policies.put('p5', 'path "p5" { capabilities = ["read"] }');
     const refusal = new Refusal(
       'denied',
-      `permission denied: the policies of the caller hold more than ${maxRulesOfCaller} rules, or too long texts`,
+      `permission denied: the policies of the caller have more than ${maxRulesOfCaller} rules, or are too long`,
     );
     await expect(access.of(query([...names, 'p5']))).rejects.toEqual(refusal);
     await expect(access.of(query([...names, 'p5']))).rejects.toHaveProperty('kind', 'denied');

@@ -163,7 +163,7 @@ export class Access {
 function tooManyRules(): Refusal {
   return new Refusal(
     'denied',
-    `permission denied: the policies of the caller hold more than ${maxRulesOfCaller} rules, or too long texts`,
+    `permission denied: the policies of the caller have more than ${maxRulesOfCaller} rules, or are too long`,
   );
 }
 

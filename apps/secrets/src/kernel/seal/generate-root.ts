@@ -181,7 +181,7 @@ export class RootGeneration {
 }
 
 const unknownShare = (): Refusal =>
-  new Refusal('invalid', 'unseal key verification failed: the share is not one of those in force');
+  new Refusal('invalid', 'unseal key verification failed: the share is not one of the present ones');
 
 async function encode(token: string, { otp, pgpKey }: GenerateRootState): Promise<string> {
   if (pgpKey) {

@@ -50,7 +50,7 @@ export async function insertSeal(
   return count === 1;
 }
 
-/** Seals or opens for all nodes. */
+/** Seals or unseals all nodes. */
 export const flagSeal = ({ prisma }: WithPrisma, sealed: boolean) =>
   prisma.seal.updateMany({ where: ONE, data: { sealed } });
 
@@ -65,11 +65,11 @@ export const replaceKeyring = ({ prisma }: Tx, wrapped: Buffer, keyInstalledAtMs
     data: { keyring: own(wrapped), generation: { increment: 1 }, keyInstalledAtMs },
   });
 
-/** Takes another recovery key into force. */
+/** Activates another recovery key. */
 export const replaceRecovery = ({ prisma }: Tx, verifier: Buffer, shares: number, threshold: number) =>
   prisma.seal.updateMany({ where: ONE, data: { verifier: own(verifier), shares, threshold } });
 
-/** Takes other unseal shares into force: the same keys, wrapped under another key. */
+/** Activates other unseal shares: the same keys, wrapped with another key. */
 export const replaceShares = ({ prisma }: Tx, wrapped: Buffer, shares: number, threshold: number) =>
   prisma.seal.updateMany({
     where: ONE,

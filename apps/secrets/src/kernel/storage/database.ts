@@ -162,7 +162,7 @@ const isUnstorable = ({ code, message }: { code?: string; message?: string }): b
 
 function refusalFor(error: unknown): unknown {
   if (isUnstorable(error as Error)) {
-    return new Refusal('invalid', 'text holds a character that cannot be stored', [], { cause: error });
+    return new Refusal('invalid', 'text contains a character that cannot be stored', [], { cause: error });
   }
   if ((error as { code?: string }).code === OUT_OF_RANGE) {
     return new Refusal('invalid', 'a number is out of range', [], { cause: error });

@@ -172,7 +172,7 @@ describe('what the database refuses', () => {
     [
       'text that is not a text',
       (by, tx) => by.write(tx, 'a\0b'),
-      { kind: 'invalid', message: 'text holds a character that cannot be stored' },
+      { kind: 'invalid', message: 'text contains a character that cannot be stored' },
     ],
     [
       'a number out of range',

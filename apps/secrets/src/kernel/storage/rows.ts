@@ -146,5 +146,5 @@ export async function insertIntents(
 export async function settleIntents(tx: Queryable, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const { rowCount } = await tx.query(sql.SETTLE_INTENTS, [ids]);
-  if (rowCount !== ids.length) throw new Refusal('timeout', 'the request took too long; what it had made was undone');
+  if (rowCount !== ids.length) throw new Refusal('timeout', 'the request took too long; its effects were undone');
 }

@@ -20,7 +20,7 @@ export class SerialQueue {
     try {
       if (before) await during('waiting', 'turn', undefined, () => before);
       if (performance.now() > untilMs)
-        throw new Refusal('unavailable', 'too many requests change the same at once; try again');
+        throw new Refusal('unavailable', 'too many simultaneous changes of the same object; try again');
       return await work();
     } finally {
       if (this.last.get(name) === mine) this.last.delete(name);

@@ -45,8 +45,8 @@ export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
 };
 
 /**
- * The same for entries of which some require something: $5 what, or null for nothing, $6 now. Rows that are found otherwise
- * are left out. A row is required absent by 0, present by -1, and of a revision by that revision; what has expired is absent.
+ * The same for entries of which some require something: $5 what, or null for nothing, $6 now. Rows that do not meet it are
+ * left out. A row is required absent by 0, present by -1, and of a revision by that revision; what has expired is absent.
  */
 export const WRITE_ENTRIES: Statement = {
   name: 'entry-write',

@@ -18,7 +18,7 @@ export async function findPasted(kernel: Kernel, token: string, from: From): Pro
     throw new Refusal('unauthenticated', 'this token is not valid here');
   }
   if (record.wrapping) {
-    throw new Refusal('unauthenticated', 'this is a wrapping token: unwrap it, and sign in with what comes out');
+    throw new Refusal('unauthenticated', 'this is a wrapping token: unwrap it, and sign in with the result');
   }
   if (record.entityId !== undefined) {
     const entity = await kernel.identity.find(record.entityId);
@@ -33,7 +33,7 @@ export function requireUnlimited({ usesLeft }: TokenRecord): void {
   if (usesLeft === undefined) return;
   throw new Refusal(
     'unauthenticated',
-    'a token with a limited number of uses cannot sign in: each page would take some',
+    'a token with a limited number of uses cannot sign in, because each page would spend some',
   );
 }
 

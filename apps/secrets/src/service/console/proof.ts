@@ -68,5 +68,5 @@ function parse<T>(schema: z.ZodType<T>, sent: unknown): T {
           ? 'must be token, userpass, ldap or oidc'
           : 'must be given',
   }));
-  throw new Refusal('invalid', 'this cannot be signed in with', issues);
+  throw new Refusal('invalid', 'this is not a way to sign in', issues);
 }

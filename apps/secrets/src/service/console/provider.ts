@@ -27,7 +27,7 @@ export async function comeBack(kernel: Kernel, proof: ProviderSignIn, from: From
     throw new Refusal('unauthenticated', error.message, [], { cause: error });
   });
   const auth = outcome.envelope?.auth;
-  if (!auth) throw new Refusal('unauthenticated', 'the role of this sign-in is for other clients (callback_mode)');
+  if (!auth) throw new Refusal('unauthenticated', 'the role of this sign-in has a callback_mode for other clients');
   if (!auth.mfaRequirement) return auth.clientToken;
   const { mfa_request_id, mfa_constraints } = auth.mfaRequirement as unknown as Requirement;
   const methods = Object.values(mfa_constraints).flatMap(({ any }) => any.map(({ id }) => id));

@@ -6,7 +6,7 @@ export const patienceMs = 30_000;
 
 /** Nothing was done: the caller may try again. */
 export function tooMany(cause?: unknown): Refusal {
-  return new Refusal('unavailable', 'too many requests change the same at once; try again', [], { cause });
+  return new Refusal('unavailable', 'too many simultaneous changes of the same object; try again', [], { cause });
 }
 
 /** Runs work under the same name one after the other, in order of arrival. Waiters hold no connection. */

@@ -17,7 +17,7 @@ import type { Isolation } from '../isolation/isolation';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import type { OpaProgram } from './program';
 
-/** What policies are judged with. */
+/** The input of an evaluation. */
 interface OpaParts {
   readonly programs: readonly OpaProgram[];
   readonly isolation: Isolation;
@@ -25,7 +25,7 @@ interface OpaParts {
 }
 
 const secondsOfCall = 20;
-/** What a call may take beyond that, to start and to print. */
+/** Additional time of a call, to start and to print. */
 const graceSeconds = 10;
 const tooLong = `The policies took longer than ${secondsOfCall} seconds`;
 const secondsOfSet = 120;
@@ -33,7 +33,7 @@ const outputBytes = 16 * 1024 * 1024;
 const mostMessages = 100;
 const longestMessage = 1000;
 
-/** Judges by the program of OPA, confined as the tool is, without a network, and within limits of time and memory. */
+/** Evaluates with the OPA binary, confined like the tool, without a network, and with limits of time and memory. */
 export function opaEngine(parts: OpaParts): PolicyEngine {
   return {
     async judge(sets, judged) {
@@ -51,7 +51,7 @@ export function opaEngine(parts: OpaParts): PolicyEngine {
   };
 }
 
-/** The plan goes from the store to the disk as it is: no process of ours holds it whole. */
+/** The plan is streamed from the store to the disk: no process of ours holds all of it. */
 async function writeInput({ jobFolder }: Slot, { run, plan }: JudgedPlan): Promise<void> {
   const pieces = async function* () {
     yield `{"run":${JSON.stringify(run)},"plan":`;
@@ -72,7 +72,7 @@ async function judgeBySet(
   const refused = (error: string): SetVerdict => ({ id, error, outcomes: unjudged(policies) });
   if (!program)
     return refused(
-      `The set asks for OPA ${toolVersion}, and the worker has ${programs.map(({ version }) => version).join(', ')}`,
+      `The set requires OPA ${toolVersion}, but the worker has ${programs.map(({ version }) => version).join(', ')}`,
     );
   await writeSet(slot, set, folder, program);
   const call = new Calls(parts, slot, folder, program);
@@ -80,7 +80,7 @@ async function judgeBySet(
   if ('values' in all)
     return { id, error: '', outcomes: policies.map((one, at) => outcomeOf(set, one, all.values[at])) };
   if (all.isOfSet) return refused(all.problem);
-  // One of them cannot be judged: which, and what the others say.
+  // One of them cannot be evaluated: find out which, and the results of the others.
   const outcomes: PolicyOutcome[] = [];
   for (const one of policies) {
     const answer = policies.length === 1 ? all : await call.ask([one.query]);
@@ -116,7 +116,7 @@ interface Printed {
   }[];
 }
 
-/** Questions about one set. */
+/** The queries of one set. */
 class Calls {
   private older = false;
   private readonly untilMs = performance.now() + secondsOfSet * 1000;
@@ -128,7 +128,7 @@ class Calls {
     private readonly program: OpaProgram,
   ) {}
 
-  /** Texts in the language before version 1 are read as such where they are not version 1. */
+  /** Texts that are not Rego version 1 are read as the older language. */
   async ask(queries: readonly string[]): Promise<Answer> {
     const answer = await this.call(queries);
     if (this.older || !('problem' in answer) || !answer.isOfSet) return answer;
@@ -190,7 +190,7 @@ function read(text: string, said: string): Answer {
   try {
     printed = parseExact(text) as unknown as Printed;
   } catch {
-    return { problem: said.slice(0, longestMessage) || 'OPA answered no JSON', isOfSet: false };
+    return { problem: said.slice(0, longestMessage) || 'OPA did not answer JSON', isOfSet: false };
   }
   const { errors = [], result } = printed;
   if (errors.length > 0) {

@@ -31,7 +31,7 @@ const Plan = z.looseObject({
   output_changes: z.record(z.string(), Change).optional(),
 });
 
-/** The tool's JSON of a plan, as far as this service looks into it. */
+/** The parts of the tool's JSON plan that this service reads. */
 export type PlanDocument = z.infer<typeof Plan>;
 
 /** Reads what `show -json` printed. */
@@ -53,8 +53,9 @@ export function countChanges(plan: PlanDocument) {
 }
 
 /**
- * A value without what providers do not tell apart, or forget on the way: null, empty texts, lists and maps are the same, as are spellings of a
- * number. */
+ * A value without differences that providers ignore: null, empty texts, lists and maps are the same, as are spellings of a
+ * number.
+ */
 function settled(value: unknown): unknown {
   if (value === null || value === '') return undefined;
   if (typeof value === 'number' || value instanceof ExactNumber) return new ExactNumber(decimalValue(String(value)));
@@ -84,8 +85,8 @@ function managedIn(module: unknown): string[] {
 }
 
 /**
- * What a plan that only refreshes says of the health of what is there: resources that are otherwise than the state says, or gone,
- * and how each check went.
+ * The health of the infrastructure in a refresh-only plan: resources that have changed or are gone, and the result of each
+ * check.
  */
 export function healthOf(plan: PlanDocument): Health {
   const drifted = new Set<unknown>();
@@ -115,7 +116,7 @@ function redactChange<T extends z.infer<typeof Change>>(change: T): T {
   };
 }
 
-/** The schemas that rendering a plan takes. */
+/** The schemas needed to render a plan. */
 export function wantedSchemas(plan: PlanDocument): WantedSchemas {
   const all = [...(plan.resource_changes ?? []), ...(plan.resource_drift ?? [])];
   return {
@@ -147,7 +148,7 @@ export function redactPlan(plan: PlanDocument, schemas: ProviderSchemas): object
   };
 }
 
-/** Kept schemas may be of more types than one plan has. */
+/** Cached schemas may cover more types than one plan has. */
 function onlyTypes(
   { provider, resource_schemas, data_source_schemas }: ProviderSchemas['provider_schemas'][string],
   types: ReadonlySet<string>,
@@ -160,7 +161,7 @@ function onlyTypes(
   };
 }
 
-/** What an apply said it did, in its last words, as text or as JSON; undefined when it said nothing of the kind. */
+/** The summary in the last lines of an apply, as text or as JSON; undefined when there is none. */
 export function countApplied(log: string) {
   const pattern =
     /(?:Apply|Destroy) complete! Resources: (?:(\d+) imported, )?(?:(\d+) added, (\d+) changed, )?(\d+) destroyed/g;

@@ -105,7 +105,7 @@ export const ownAccount = byAccount(
     }
     const contact = payload.contact === undefined ? undefined : readContacts(payload.contact);
     const after = await accounts.change(call.storage, account.id, (found) => {
-      if (found?.status !== 'valid') return fail('unauthorized', 'the account is not valid any more');
+      if (found?.status !== 'valid') return fail('unauthorized', 'the account is no longer valid');
       return { ...found, contact: contact ?? found.contact, status: status === 'deactivated' ? status : found.status };
     });
     return shown(directory, after);
@@ -133,8 +133,8 @@ export const changeKey = byAccount(
     }
     const next = thumbprintOf(jwk);
     const after = await accounts.change(call.storage, account.id, async (found, tx) => {
-      if (found?.status !== 'valid') return fail('unauthorized', 'the account is not valid any more');
-      if (thumbprintOf(found.jwk) !== thumbprint) fail('unauthorized', 'the account has another key meanwhile');
+      if (found?.status !== 'valid') return fail('unauthorized', 'the account is no longer valid');
+      if (thumbprintOf(found.jwk) !== thumbprint) fail('unauthorized', 'the key of the account has changed meanwhile');
       const owner = await findOwner(tx, prefix, next);
       if (owner !== undefined) {
         fail('conflict', 'the key is that of an account', { Location: `${base}/account/${owner}` });

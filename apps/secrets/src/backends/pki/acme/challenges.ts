@@ -84,7 +84,7 @@ export const ownChallenge = (validations: Validations) =>
         const mine = of(one);
         if (mine.status !== 'pending') return one;
         if (one.challenges.some(({ status }) => status === 'processing'))
-          fail('malformed', 'another challenge is looked at');
+          fail('malformed', 'another challenge is being checked');
         begun = true;
         tx.put(dueKey(nowMs, one.id), 'true');
         const started: Challenge = { ...mine, status: 'processing', dueAtMs: nowMs };

@@ -23,7 +23,7 @@ export async function readIdentifiers(sent: unknown): Promise<readonly Identifie
   }
   const all = await Promise.all(sent.map(readIdentifier));
   const texts = new Set(all.map(textOf));
-  if (texts.size !== all.length) fail('malformed', 'identifiers: one is there twice');
+  if (texts.size !== all.length) fail('malformed', 'identifiers: one occurs twice');
   return all;
 }
 

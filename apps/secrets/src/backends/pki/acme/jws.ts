@@ -56,7 +56,7 @@ export function readJwk(value: unknown): { readonly jwk: Jwk; readonly key: KeyO
   const bad = (why: string) => fail('badPublicKey', `the key ${why}`);
   if (!isObject(value) || typeof value.kty !== 'string') return bad('is not a JWK');
   const names = Object.hasOwn(parts, value.kty) ? parts[value.kty]! : bad('is of a type that is not supported');
-  if (value.d !== undefined) return bad('has its private half: it is not private any more');
+  if (value.d !== undefined) return bad('contains its private key, which is no longer secret');
   const texts = names.map((name) => [name, value[name]] as const);
   if (!texts.every(([, text]) => typeof text === 'string')) return bad('lacks a part');
   try {

@@ -22,7 +22,7 @@ export async function readOrdered(role: Role, identifiers: readonly Identifier[]
     checkKey(role, csr);
     const basic = csr.extensions.find(({ extnID }) => extnID === id_ce_basicConstraints);
     if (basic && AsnConvert.parse(basic.extnValue.buffer, BasicConstraints).cA)
-      fail('badCSR', 'csr asks for an authority');
+      fail('badCSR', 'csr requests a CA certificate');
     const { dns, emails, addresses, uris, others } = csr.names;
     if (emails.length + uris.length + others.length > 0)
       fail('badCSR', 'csr has names that are not hosts or addresses');

@@ -181,7 +181,7 @@ export const readOrdersCertificate = {
       const { certificate } = await requireOrder(request);
       if (!certificate) return fail('orderNotReady', 'the order has no certificate yet');
       const kept = await findCertificate(storage, certificate.serial);
-      if (!kept) return fail('malformed', 'the certificate is not kept any more');
+      if (!kept) return fail('malformed', 'the certificate is no longer stored');
       const ca = await findCa(storage);
       const issuer = ca.issuers[certificate.issuer];
       const chain = issuer ? chainOf(ca, issuer).map((one) => one.certificate) : [];

@@ -94,7 +94,7 @@ export class Validations {
     const problem =
       account.status === 'valid'
         ? await this.probe.look({ type, token, keyAuthorization, digest, resolver, identifier: found.identifier })
-        : problemText('unauthorized', 'the account is not valid any more');
+        : problemText('unauthorized', 'the account is no longer valid');
     await authorizations.change(storage, id, (one, tx) => {
       const challenge = one && processing(one);
       // Another node has taken it meanwhile, or it was given up.

@@ -67,7 +67,7 @@ export function readDevice(input: DeviceInput, node: NodeParts): StoredDevice {
   const { prefix = '', format = 'json', hmac_accessor, log_raw } = options;
   if (format !== 'json') throw new Refusal('invalid', 'format must be json');
   if (readFlag('log_raw', log_raw, false)) {
-    throw new Refusal('invalid', 'log_raw must be false: audit lines never hold secrets as they are');
+    throw new Refusal('invalid', 'log_raw must be false: audit lines never contain secrets in clear');
   }
   if (prefix.length > 128 || !/^[\x20-\x7e]*$/.test(prefix)) {
     throw new Refusal('invalid', 'prefix may have 128 visible ASCII characters at most');
@@ -85,7 +85,7 @@ function readFile(options: Options, { folder }: NodeParts) {
   const { file_path, path, mode } = options;
   const sentPath = file_path ?? path;
   if (sentPath === undefined) throw new Refusal('invalid', 'file_path is required');
-  if (!folder) throw new Refusal('invalid', `file_path: files are off here; ${FOLDER_SETTING} names their directory`);
+  if (!folder) throw new Refusal('invalid', `file_path: files are not allowed here; set ${FOLDER_SETTING} to their directory`);
   const { path: _path, ...shown } = options;
   return { file: folder.nameOf(sentPath), whole: sentPath.startsWith('/'), options: shown, mode: readMode(mode) };
 }
@@ -123,7 +123,7 @@ function readReceiver(type: AuditReceiver['type'], options: Options, node: NodeP
 }
 
 function receiversOff(option: string): Refusal {
-  return new Refusal('invalid', `${option}: receivers are off here; ${RECEIVERS_SETTING} names their addresses`);
+  return new Refusal('invalid', `${option}: receivers are not allowed here; set ${RECEIVERS_SETTING} to their addresses`);
 }
 
 function readSocket({ address, socket_type = 'tcp' }: Options, { folder }: NodeParts): Endpoint {
@@ -157,7 +157,7 @@ function readUri(text: string | undefined): string {
     throw new Refusal('invalid', 'uri must be an http or https address');
   }
   if (url.username !== '' || url.password !== '') {
-    throw new Refusal('invalid', 'uri must hold no name and password: headers are kept secret, and it is shown');
+    throw new Refusal('invalid', 'uri must not contain a name and password, because it is shown: use headers');
   }
   return url.href;
 }
@@ -184,7 +184,7 @@ function readHeaders(text: string | undefined): Record<string, string> {
     for (const value of all) {
       if (typeof value !== 'string' || !headerValue.test(value)) throw bad(`a value of ${name} cannot be sent`);
       if (/^(env|file):\/\//.test(value))
-        throw bad(`${name}: nothing is read from the environment or from files by API`);
+        throw bad(`${name}: values from the environment or from files are not allowed by API`);
     }
     if (all.length > 0) headers[name] = all.join(', ');
   }

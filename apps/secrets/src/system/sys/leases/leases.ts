@@ -58,7 +58,7 @@ export function leasePaths(parts: LeaseParts) {
           );
         }
         if (outcome.left > 0 && input.sync !== false) {
-          warn(`The revocation goes on in the background; sys/leases/jobs/${outcome.jobId} tells its progress.`);
+          warn(`The revocation continues in the background; sys/leases/jobs/${outcome.jobId} shows its progress.`);
         }
         return empty;
       },

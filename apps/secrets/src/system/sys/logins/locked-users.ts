@@ -97,7 +97,7 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
           }));
           const all = found.flatMap(({ mounts }) => mounts);
           if (all.some(({ count, names }) => names.length < count)) {
-            warn('more names are locked than are listed: those locked last are');
+            warn('more names are locked than listed; these were locked last');
           }
           return data({ by_namespace: shown.sort(most), total: shown.reduce((sum, { counts }) => sum + counts, 0) });
         },

@@ -94,7 +94,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       const version = input.options?.version;
       checkOptions(mount.type, input.options ?? null);
       if (mount.type === 'kv' && version !== undefined && version !== (mount.options?.version ?? '1')) {
-        if (version !== '2') throw new Refusal('invalid', 'a kv mount with versions cannot go without them again');
+        if (version !== '2') throw new Refusal('invalid', 'versions of a kv mount cannot be disabled');
         await upgrade(mount);
       }
       const there = await mounts.tune(mount, (now) => {

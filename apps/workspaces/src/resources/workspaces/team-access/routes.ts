@@ -16,7 +16,7 @@ import { ChangeProjectGrant, ChangeWorkspaceGrant, GrantProject, GrantWorkspace 
 import { projectGrantSerializer, workspaceGrantSerializer } from './serializers';
 import * as workspaceGrants from './workspace-grants';
 
-/** The rules of what a grant is on, judged through the grant. */
+/** The rules of a grant's project or workspace, checked through the grant. */
 function through<Grant, Target>(rules: Policy<Target>, targetOf: (grant: Grant) => Target) {
   return (name: string) => (access: Access, grant: Grant) => rules[name]!(access, targetOf(grant));
 }
@@ -31,7 +31,7 @@ const ofWorkspaces = endpoints({}, workspaceGrantSerializer, { visible: managesW
 const ofProjects = endpoints({}, projectGrantSerializer, { visible: readsProject });
 const include = ['team', 'workspace'] as const;
 
-/** A team of the organization that the caller sees. Throws `missing`. */
+/** A team of the organization that the caller can see. Throws `missing`. */
 async function requireTeam(db: Database, access: Access, organizationId: string, id: string): Promise<Team> {
   const team = await teams.find(db, id);
   if (!team || team.organizationId !== organizationId || !seesTeam(access, team)) throw notFound();
@@ -46,7 +46,7 @@ function present<T>(found: T | undefined): T {
 const listOfWorkspace = ofWorkspaces.list('/team-workspaces', {
   summary: 'List which teams have access to a workspace, or to which workspaces a team has access.',
   query: {
-    'filter[workspace][id]': 'The workspace; this or the other filter is needed.',
+    'filter[workspace][id]': 'The workspace; this or the other filter is required.',
     'filter[team][id]': 'The team.',
   },
   include,
@@ -105,7 +105,7 @@ const removeOfWorkspace = ofWorkspaces.remove(workspaceGrantPath, {
 
 const listOfProject = ofProjects.list('/team-projects', {
   summary: 'List which teams have access to a project.',
-  query: { 'filter[project][id]': 'The project; needed.' },
+  query: { 'filter[project][id]': 'The project; required.' },
   include: ['team', 'project'],
   run: async ({ db, query, page, accessTo }) => {
     const project = present(await projects.find(db, query.get('filter[project][id]') ?? ''));
@@ -155,7 +155,7 @@ const removeOfProject = ofProjects.remove(projectGrantPath, {
   run: ({ db, target, ...call }) => projectGrants.remove(db, actorOf(call), target),
 });
 
-/** What teams may do on workspaces and projects. */
+/** Access of teams to workspaces and projects. */
 export const teamAccessResource: Resource = {
   name: 'team-access',
   endpoints: [
