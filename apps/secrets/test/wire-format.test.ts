@@ -186,7 +186,15 @@ describe('wire format', () => {
         400,
         ['b.c.0 contains half of a character'],
       ],
-      ['half of a name', 'root', 'post', 'cubbyhole/a', '{"\\udfff":1.0}', 400, ['the body contains half of a character']],
+      [
+        'half of a name',
+        'root',
+        'post',
+        'cubbyhole/a',
+        '{"\\udfff":1.0}',
+        400,
+        ['the body contains half of a character'],
+      ],
       [
         'an array as body',
         'root',

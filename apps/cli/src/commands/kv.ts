@@ -220,7 +220,8 @@ function relocation(verb: 'move' | 'copy', help: string, flags: CommandSpec['fla
     async run(made, { mount: engine, overwrite, allVersions }: KvFlags, from: string, to: string) {
       const source = await findVersioned(made, from, engine);
       const target = await findVersioned(made, to, engine);
-      if (source.mount !== target.mount) throw new Problem(`${from} and ${to} are in different engines: use kv get and kv put`);
+      if (source.mount !== target.mount)
+        throw new Problem(`${from} and ${to} are in different engines: use kv get and kv put`);
       const place = (text: string, { key: at }: KvPath) => (text.endsWith('/') || at === '' ? `${at}/` : at);
       const body = { from: place(from, source), to: place(to, target), overwrite, all_versions: allVersions };
       const answer = await made.client.post(`${source.mount}/${verb}`, body);

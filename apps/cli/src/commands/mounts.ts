@@ -123,7 +123,8 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       examples: [`${group} tune -default-lease-ttl=30m ${example}`],
       async run(made, flags: MountFlags, path: string) {
         const change = tuned(flags);
-        if (Object.keys(change).length === 0) throw new Problem(`give a setting to change (keystead ${group} tune --help)`);
+        if (Object.keys(change).length === 0)
+          throw new Problem(`give a setting to change (keystead ${group} tune --help)`);
         const answer = await made.client.post(`${base}/${path.replace(/\/$/, '')}/tune`, change);
         printOrSay(made, answer, `tuned: ${thing} at ${path}`);
       },

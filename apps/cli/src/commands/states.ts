@@ -70,7 +70,8 @@ export const stateCommands: readonly CommandSpec[] = [
       const found = await versionOf(made, service, flags, id);
       const link = found.attributes?.['hosted-state-download-url'];
       const bytes = typeof link === 'string' ? await service.download(link) : undefined;
-      if (!bytes) throw new Problem(`the content of ${found.id} is deleted, or hidden from this token`, exitCodes.refused);
+      if (!bytes)
+        throw new Problem(`the content of ${found.id} is deleted, or hidden from this token`, exitCodes.refused);
       made.output.raw(bytes.toString());
     },
   },

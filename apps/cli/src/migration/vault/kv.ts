@@ -99,7 +99,8 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
     // An earlier run may have been interrupted while it passed over numbers: then everything that is here is empty.
     for (const number of Object.keys(ours.versions)) {
       const own = await valueAt(place.to, number);
-      if (!isEmpty(own)) return `version ${newest}, the newest here, is missing there: delete it here to copy the secret again`;
+      if (!isEmpty(own))
+        return `version ${newest}, the newest here, is missing there: delete it here to copy the secret again`;
     }
     return undefined;
   }

@@ -115,7 +115,10 @@ async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readon
   const names = await scanKeys(storage, from, { limit: most.secrets + 1 });
   if (names.length === 0) throw new Refusal('missing', `there is no secret below ${wish.from}`);
   if (names.length > most.secrets) {
-    throw invalid('from', `more than ${most.secrets} secrets are below ${wish.from}: move or copy its folders one by one`);
+    throw invalid(
+      'from',
+      `more than ${most.secrets} secrets are below ${wish.from}: move or copy its folders one by one`,
+    );
   }
   const folders = new Set(names.map((name) => name.slice(0, name.lastIndexOf('/') + 1)));
   for (const folder of folders) requireRight({ operation: 'list', path: `metadata/${from}${folder}` });

@@ -21,7 +21,8 @@ export const revokeCertificate = byEither('Revoke a certificate.', 'write-acme-r
   if (!reasons.includes(reason as number)) fail('badRevocationReason', `reason: one of ${reasons.join(', ')}`);
   const read = await asProblem('malformed', () => readCertificate(Buffer.from(sent, 'base64url')));
   const kept = await findCertificate(storage, read.serial);
-  if (kept?.der !== read.der.toString('base64')) return fail('malformed', 'the certificate was not issued by this service');
+  if (kept?.der !== read.der.toString('base64'))
+    return fail('malformed', 'the certificate was not issued by this service');
   const made = await madeBy.find(storage, read.serial);
   const isOwn = account
     ? made !== undefined &&

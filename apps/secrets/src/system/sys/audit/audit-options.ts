@@ -85,7 +85,8 @@ function readFile(options: Options, { folder }: NodeParts) {
   const { file_path, path, mode } = options;
   const sentPath = file_path ?? path;
   if (sentPath === undefined) throw new Refusal('invalid', 'file_path is required');
-  if (!folder) throw new Refusal('invalid', `file_path: files are not allowed here; set ${FOLDER_SETTING} to their directory`);
+  if (!folder)
+    throw new Refusal('invalid', `file_path: files are not allowed here; set ${FOLDER_SETTING} to their directory`);
   const { path: _path, ...shown } = options;
   return { file: folder.nameOf(sentPath), whole: sentPath.startsWith('/'), options: shown, mode: readMode(mode) };
 }
@@ -123,7 +124,10 @@ function readReceiver(type: AuditReceiver['type'], options: Options, node: NodeP
 }
 
 function receiversOff(option: string): Refusal {
-  return new Refusal('invalid', `${option}: receivers are not allowed here; set ${RECEIVERS_SETTING} to their addresses`);
+  return new Refusal(
+    'invalid',
+    `${option}: receivers are not allowed here; set ${RECEIVERS_SETTING} to their addresses`,
+  );
 }
 
 function readSocket({ address, socket_type = 'tcp' }: Options, { folder }: NodeParts): Endpoint {
