@@ -34,7 +34,7 @@ describe('the program', () => {
     ['a value without a name', ['write', 'a/b', 'green'], 'give name=value'],
     ['JSON that is none', ['write', 'a/b', 'a:={'], 'is not JSON'],
     ['a number that is none', ['token', 'create', '--uses', 'many'], '--uses many'],
-    ['an unknown login method', ['login', 'bob', '--method', 'magic'], 'no login method'],
+    ['an unknown login method', ['login', 'bob', '--method', 'magic'], 'is not a login method'],
     ['no word on which token to end', ['token', 'revoke'], 'give --accessor or --self'],
   ])('ends with 1 for %s', async (_, args, message) => {
     const { code, said, printed } = await keystead(args, { SERVICE_ADDR: 'http://127.0.0.1:9' });
@@ -73,7 +73,7 @@ describe('the program', () => {
   });
 
   it('asks no name before it knows the login method, and reads no authority that is not there', async () => {
-    expect((await keystead(['login', '--method', 'magic'])).said).toContain('no login method');
+    expect((await keystead(['login', '--method', 'magic'])).said).toContain('is not a login method');
     const { code, said } = await keystead(['status', '--address', 'https://127.0.0.1:9', '--ca-cert', '/absent.pem']);
     expect([code, said]).toEqual([1, expect.stringContaining('/absent.pem cannot be read')]);
   });
@@ -93,7 +93,7 @@ describe('the program', () => {
     };
     for (const empty of ['', ' ']) {
       const { code, said } = await keystead(['token', 'revoke', '--self'], { ...env, SERVICE_TOKEN: empty });
-      expect([code, said, requests]).toEqual([1, expect.stringContaining('SERVICE_TOKEN is set, and empty'), 0]);
+      expect([code, said, requests]).toEqual([1, expect.stringContaining('SERVICE_TOKEN is set but empty'), 0]);
     }
     expect((await keystead(['token', 'revoke', '--self'], env)).code).toBe(0);
     expect(requests).toBe(1);

@@ -220,7 +220,7 @@ describe('an import of a server of secrets', () => {
 
   it.each([
     ['sends on elsewhere', 307, { location: 'https://active.example.com/v1/x' }, '', 'https://active.example.com'],
-    ['is for people', 200, {}, '<html>', 'no JSON'],
+    ['is for people', 200, {}, '<html>', 'not JSON'],
     ['does not know the token', 403, {}, '{"errors":["permission denied"]}', 'does not know the token'],
   ])('ends at once where the other server %s', async (_, status, headers, text, said) => {
     other.state.mood = (response) => {

@@ -118,7 +118,7 @@ describe('the commands people know, against a service', () => {
         'kv undelete -versions=1 one/deep/a',
       ]) {
         const { code, said } = await run(line);
-        expect([line, code, said]).toEqual([line, 2, expect.stringContaining('keeps no versions')]);
+        expect([line, code, said]).toEqual([line, 2, expect.stringContaining('has no versions')]);
       }
       await done('kv delete one/deep/a');
       expect((await run('kv get one/deep/a')).code).toBe(2);

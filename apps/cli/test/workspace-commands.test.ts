@@ -59,7 +59,7 @@ describe('the commands of workspaces, against a service', () => {
     const noToken = await run('org list', [], { TFE_TOKEN: undefined as unknown as string });
     expect(noToken).toMatchObject({ code: 1, said: expect.stringContaining('TF_TOKEN_127_0_0_1') });
     const empty = await run('org list', [], { TFE_TOKEN: ' ' });
-    expect(empty).toMatchObject({ code: 1, said: expect.stringContaining('TFE_TOKEN is set, and empty') });
+    expect(empty).toMatchObject({ code: 1, said: expect.stringContaining('TFE_TOKEN is set but empty') });
     const wrong = await run('org list', [], { TFE_TOKEN: 'wrong' });
     expect(wrong).toMatchObject({ code: 2, said: expect.stringContaining('with the token of TFE_TOKEN') });
     const { host } = new URL(address());
@@ -115,7 +115,7 @@ describe('the commands of workspaces, against a service', () => {
     const back = await json(`state rollback ${older?.id}`);
     expect(back.attributes.serial).toBe(3);
     expect((await run('state list')).printed.trim().split('\n')).toHaveLength(4);
-    expect(await run('state push -', ['{}'])).toMatchObject({ code: 1, said: expect.stringContaining('no state') });
+    expect(await run('state push -', ['{}'])).toMatchObject({ code: 1, said: expect.stringContaining('is not a state') });
   });
 
   it('uploads a large state by its link', async () => {

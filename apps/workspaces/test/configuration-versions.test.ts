@@ -135,12 +135,12 @@ describe('configuration versions', () => {
 
   const many = Array.from({ length: 3 }, (_, index) => [`f${index}`, 'x'] as const);
   it.each([
-    ['text', async () => Buffer.from('no archive at all'), 'no gzip archive'],
-    ['a gzip of something else', async () => gzipSync(randomBytes(5000)), 'no gzip archive'],
+    ['text', async () => Buffer.from('no archive at all'), 'not a gzip archive'],
+    ['a gzip of something else', async () => gzipSync(randomBytes(5000)), 'not a gzip archive'],
     [
       'an archive that ends early',
       async () => (await archiveOf([...many, ['big', randomBytes(50_000).toString('hex')]])).subarray(0, -20_000),
-      'no gzip archive',
+      'not a gzip archive',
     ],
     ['a way out', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside of itself'],
     ['a hidden way out', async () => archiveOf([['a/../../b', 'x']]), 'outside of itself'],

@@ -100,9 +100,9 @@ describe('providers of the registry', () => {
   });
 
   it.each<[string, RegExp, (files: { sums: string; archive: Buffer }) => Promise<[string, Buffer]>]>([
-    ['made by another key', /no valid signature/, async ({ sums }) => [sums, await signatureOf(sums, foreign)]],
-    ['of other sums', /no valid signature/, async ({ sums }) => [sums, await signatureOf(`${sums}\n`, key)]],
-    ['that is none', /no valid signature/, async ({ sums }) => [sums, Buffer.from('none')]],
+    ['made by another key', /not a valid signature/, async ({ sums }) => [sums, await signatureOf(sums, foreign)]],
+    ['of other sums', /not a valid signature/, async ({ sums }) => [sums, await signatureOf(`${sums}\n`, key)]],
+    ['that is none', /not a valid signature/, async ({ sums }) => [sums, Buffer.from('none')]],
     [
       'that is armored',
       /must not be armored/,

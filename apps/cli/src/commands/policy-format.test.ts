@@ -41,7 +41,7 @@ path "x" { policy = "write" }
 
   it('of JSON is that of JSON', () => {
     expect(formatPolicy('{"path":{"a":{"capabilities":["read"]}}}')).toContain('\n  "path": {\n');
-    expect(() => formatPolicy('{"path":')).toThrow('no JSON');
+    expect(() => formatPolicy('{"path":')).toThrow('not JSON');
   });
 
   it.each([

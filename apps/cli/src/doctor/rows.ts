@@ -92,7 +92,7 @@ const workspaces: readonly Question[] = [
     count: 'SELECT count(*) FROM object_removal WHERE attempts > 5',
     fine: 'files are removed from their store',
     what: (count) => `${count} files could not be removed from the object store after six attempts`,
-    next: 'check the permissions of the store's credentials',
+    next: 'check the permissions of the store’s credentials',
   },
   {
     about: 'administrators',

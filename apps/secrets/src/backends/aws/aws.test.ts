@@ -84,9 +84,9 @@ describe('login by a signed request', () => {
     [{ max_retries: 21 }, 'max_retries must be between'],
     [{ allowed_sts_header_values: 'a b' }, 'is not a name of a header'],
     [{ iam_server_id_header_value: 'ä' }, 'must be printable ASCII'],
-    [{ role_arn: arn('role/x') }, 'role_arn is not built'],
-    [{ identity_token_audience: 'x' }, 'identity_token_audience is not built'],
-    [{ endpoint: 'https://ec2' }, 'endpoint is not built'],
+    [{ role_arn: arn('role/x') }, 'role_arn is not supported'],
+    [{ identity_token_audience: 'x' }, 'identity_token_audience is not supported'],
+    [{ endpoint: 'https://ec2' }, 'endpoint is not supported'],
   ])('refuses the configuration %j', async (fields, text) => {
     const { body } = await configure(fields).expect(400);
     expect(body.errors[0]).toContain(text);
@@ -101,8 +101,8 @@ describe('login by a signed request', () => {
     [{ bound_iam_principal_arn: arn('user/unknown') }, 'NoSuchEntity'],
     [{ bound_iam_principal_arn: 'arn:aws:iam::999999999999:user/ada' }, 'the key belongs to another account'],
     [{ auth_type: 'ec2' }, 'unrecognized auth_type: ec2'],
-    [{ bound_iam_principal_arn: arn('user/ada'), role_tag: 'x' }, 'role_tag is not built'],
-    [{ bound_iam_principal_arn: arn('user/ada'), bound_ami_id: 'ami-1' }, 'bound_ami_id is not built'],
+    [{ bound_iam_principal_arn: arn('user/ada'), role_tag: 'x' }, 'role_tag is not supported'],
+    [{ bound_iam_principal_arn: arn('user/ada'), bound_ami_id: 'ami-1' }, 'bound_ami_id is not supported'],
     [{ bound_iam_principal_arn: arn('user/ada'), inferred_entity_type: 'ec2_instance' }, 'inferred_entity_type is'],
     [{ bound_iam_principal_arn: arn('user/ada'), token_period: '9000h' }, 'is greater than'],
   ])('refuses the role %j', async (fields, text) => {
@@ -218,7 +218,7 @@ describe('login by a signed request', () => {
   it.each([
     [{ iam_alias: 'arn' }, 'invalid iam_alias'],
     [{ iam_metadata: 'inferred_entity_id' }, 'contains an unavailable field, please select from'],
-    [{ ec2_alias: 'instance_id' }, 'ec2_alias is not built'],
+    [{ ec2_alias: 'instance_id' }, 'ec2_alias is not supported'],
   ])('refuses the identity %j', async (fields, text) => {
     const { body } = await secrets.root.write('auth/aws/config/identity', fields).expect(400);
     expect(body.errors[0]).toContain(text);

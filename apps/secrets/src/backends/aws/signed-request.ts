@@ -73,8 +73,8 @@ export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_reg
   }
   refuse(
     use_sts_region_from_client
-      ? 'iam_request_url must lead to the token service of AWS'
-      : `iam_request_url must lead to ${sts_region === '' ? global : `the token service of ${sts_region}`}, as sts_region and use_sts_region_from_client of config/client say`,
+      ? 'iam_request_url must point to the token service of AWS'
+      : `iam_request_url must point to ${sts_region === '' ? global : `the token service of ${sts_region}`}, as sts_region and use_sts_region_from_client of config/client say`,
   );
 }
 

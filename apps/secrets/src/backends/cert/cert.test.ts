@@ -196,7 +196,7 @@ describe('login with a certificate', () => {
     [
       'of an intermediate for servers',
       () => withChain(servers.issue('web'), servers),
-      'an authority whose certificate is not made',
+      'an authority whose certificate is not for',
     ],
     ['of an intermediate that may not certify', () => withChain(noSigner.issue('web'), noSigner), noOne],
     ['issued by a client', () => withChain(web.issue('web'), web), noOne],

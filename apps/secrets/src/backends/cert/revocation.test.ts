@@ -133,7 +133,7 @@ describe('certificates that were revoked', () => {
         () => ({
           crl: crl([1n], { entryExtensions: [extension('2.5.29.29', new OctetString(Buffer.from([1])), true)] }),
         }),
-        'only lists of one authority',
+        'only lists of one CA',
       ],
       ['no address', () => ({ url: 'ftp://a' }), 'invalid CRL url'],
       ['an address with a password', () => ({ url: 'https://a:b@c/' }), 'invalid CRL url'],

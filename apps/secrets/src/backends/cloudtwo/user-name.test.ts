@@ -104,7 +104,7 @@ describe('user names of the cloud provider', () => {
     ['{{ .Type', 'unclosed action'],
     ['{{ end }}', 'unexpected {{end}}'],
     ['{{ (.Type }}', 'unclosed left paren'],
-    ['{{ .Type | "x" }}', 'no function to pipe into'],
+    ['{{ .Type | "x" }}', 'not a function to pipe into'],
   ])('refuses the template %s when it is configured', (template, reason) => {
     expect(() => checkTemplate(template, world)).toThrow(
       expect.objectContaining({

@@ -58,7 +58,7 @@ describe('login with signed tokens', () => {
       [
         'certificates for nothing',
         () => ({ oidc_discovery_url: issuer.address, jwks_ca_pem: 'x' }),
-        'no meaning without',
+        'no effect without',
       ],
       [
         'broken certificates',

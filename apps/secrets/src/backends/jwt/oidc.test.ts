@@ -259,7 +259,7 @@ describe('sign-in at an OpenID provider', () => {
     it('is refused where another issuer answers than was asked, or the configuration changed meanwhile', async () => {
       const { auth_url } = await begin();
       const sent = provider.signIn(auth_url);
-      await callback({ ...sent, iss: 'https://evil.example' }).expect(400, /Another issuer/);
+      await callback({ ...sent, iss: 'https://evil.example' }).expect(400, /another issuer/);
       const own = await begin();
       await callback({ ...provider.signIn(own.auth_url), iss: provider.address }).expect(200);
       const before = await begin();

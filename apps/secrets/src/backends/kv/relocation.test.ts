@@ -108,7 +108,7 @@ describe('moving and copying secrets', () => {
     expect(await names(`${at}/`)).toEqual(['a', 'deep/b']);
     await put(`${at}/deep/deep/b`, 'another');
     const folder = { from: `${at}/deep/`, to: `${at}/`, overwrite: true };
-    expect((await secrets.root.write('kv/move', folder).expect(400)).body.errors[0]).toContain('would take the place');
+    expect((await secrets.root.write('kv/move', folder).expect(400)).body.errors[0]).toContain('would replace');
     expect([await value(`${at}/deep/b`), await value(`${at}/deep/deep/b`)]).toEqual(['b', 'another']);
   });
 

@@ -171,8 +171,8 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
       writeFileSync(path.join(folder, 'state', 'large'), 'x'.repeat(101));
       await expect(read('state/link')).rejects.toThrow('is a link');
       await expect(read('state/folder/key')).rejects.toThrow('is a link');
-      await expect(read('state')).rejects.toThrow('no plain file');
-      await expect(read('state/large')).rejects.toThrow(owner ? 'no plain file' : 'larger than');
+      await expect(read('state')).rejects.toThrow('not a plain file');
+      await expect(read('state/large')).rejects.toThrow(owner ? 'not a plain file' : 'larger than');
       expect(await read('state/absent')).toBeUndefined();
     } finally {
       await slot.release();

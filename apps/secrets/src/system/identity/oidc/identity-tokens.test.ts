@@ -206,8 +206,8 @@ describe('roles', () => {
     [{ key: 'default', template: '{"a": {{identity.entity.nothing}} }' }, /no value could be found/],
     [{ key: 'default', template: '{"a": {{identity.groups.names.a.id}} }' }, /no value could be found/],
     [{ key: 'default', template: '{"a": {{time.then}} }' }, /invalid time selector/],
-    [{ key: 'default', template: '"text"' }, /no JSON object/],
-    [{ key: 'default', template: '{"a": "{{identity.entity.name}}"}' }, /no JSON object/],
+    [{ key: 'default', template: '"text"' }, /not a JSON object/],
+    [{ key: 'default', template: '{"a": "{{identity.entity.name}}"}' }, /not a JSON object/],
     [{ key: 'default', template: '{"iss": "https://other"}' }, /top level key \\"iss\\" not allowed/],
     [{ key: 'default', template: '{"sub": "someone"}' }, /top level key \\"sub\\" not allowed/],
   ])('refuse %j', async (fields, why) => {

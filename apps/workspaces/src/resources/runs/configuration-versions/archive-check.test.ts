@@ -45,11 +45,11 @@ describe('a look at an archive', () => {
   });
 
   it('takes what is none for no archive, also where a piece is so large that it has to wait', async () => {
-    await expect(check(Buffer.from('no gzip'))).rejects.toThrow('no gzip archive');
-    await expect(check(Buffer.alloc(64 * 1024, 'x'))).rejects.toThrow('no gzip archive');
+    await expect(check(Buffer.from('no gzip'))).rejects.toThrow('not a gzip archive');
+    await expect(check(Buffer.alloc(64 * 1024, 'x'))).rejects.toThrow('not a gzip archive');
   });
 
   it('takes nothing for no archive', async () => {
-    await expect(check(Buffer.alloc(0))).rejects.toThrow('no gzip archive');
+    await expect(check(Buffer.alloc(0))).rejects.toThrow('not a gzip archive');
   });
 });
