@@ -149,8 +149,8 @@ describe('the keys of an issuer', () => {
     [{ issuer: 'https://issuer', jwks_uri: 'http://issuer/keys' }, 'cannot be trusted'],
     [{ issuer: 'https://issuer', jwks_uri: 'keys' }, 'cannot be trusted'],
     [{ issuer: 'https://issuer', jwks_uri: 'https://issuer/absent' }, 'answered 404 to /absent'],
-    ['text', 'no JSON object'],
-    [null, 'no JSON object'],
+    ['text', 'not a JSON object'],
+    [null, 'not a JSON object'],
     [{ issuer: 'https://issuer', jwks_uri: 7 }, 'without issuer or keys'],
     [{ issuer: 7, jwks_uri: 'https://issuer/keys' }, 'without issuer or keys'],
     [
