@@ -115,7 +115,10 @@ describe('the commands of workspaces, against a service', () => {
     const back = await json(`state rollback ${older?.id}`);
     expect(back.attributes.serial).toBe(3);
     expect((await run('state list')).printed.trim().split('\n')).toHaveLength(4);
-    expect(await run('state push -', ['{}'])).toMatchObject({ code: 1, said: expect.stringContaining('is not a state') });
+    expect(await run('state push -', ['{}'])).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('is not a state'),
+    });
   });
 
   it('uploads a large state by its link', async () => {

@@ -188,7 +188,7 @@ export const revokePaths = [
   path('issuer/:ref/revoke', {
     summary: 'Revokes an issuer.',
     write: {
-      summary: 'Revoke an issuer: it can no longer issue, and is on the lists of its own issuer.',
+      summary: 'Revoke an issuer: it can no longer issue, and is on the lists of its issuer.',
       operationId: 'revoke-issuer',
       stepUp: true,
       output: issuerOutput,

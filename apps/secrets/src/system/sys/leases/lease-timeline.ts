@@ -34,7 +34,7 @@ const shown = z.object({
   attempts: z.int().describe('Number of failed revocations.'),
   error: z.string().nullable().describe('The last error of its revocation.'),
   next_attempt: z.string().nullable().describe('Time of the next attempt to revoke it.'),
-  away_since: z.string().nullable().describe('Since when its system has not answered.'),
+  away_since: z.string().nullable().describe('Time at which its system stopped answering.'),
 });
 
 /** `sys/leases/timeline`: what lives, in the order in which it ends. */
