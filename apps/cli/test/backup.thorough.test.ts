@@ -239,7 +239,7 @@ describe('a backup of the secrets service', () => {
     ]);
     expect(JSON.parse(printed)[0].rows).toBeGreaterThan(40);
     const wrong = await keystead(drill, { SECRETS_SEAL_KEY: 'cd'.repeat(32) });
-    expect([wrong.code, wrong.said]).toEqual([2, expect.stringContaining('does not open')]);
+    expect([wrong.code, wrong.said]).toEqual([2, expect.stringContaining('does not decrypt the backup')]);
     expect(await drillDatabases()).toEqual([]);
     expect((await keystead(['backup', 'drill', folder], SECRETS_KEY)).said).toContain('contains no backup');
     expect((await keystead([...made.slice(0, -1), '0'], SECRETS_KEY)).said).toContain('--keep');

@@ -14,6 +14,7 @@ const withoutEffect = [
   'internal-generate-open-api-document: list',
   'mounts-enable-secrets-engine: seal_wrap',
   'mounts-tune-configuration-parameters: force_no_cache',
+  'plugins-catalog-remove-plugin-with-type: version',
   'token-renew-self: token',
 ];
 

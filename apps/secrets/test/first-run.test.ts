@@ -16,7 +16,7 @@ describe('a first start with a file for the keys', () => {
   it('makes no keys where their file is taken or cannot be made', async () => {
     const taken = path.join(folder, 'taken');
     writeFileSync(taken, 'keys of another installation');
-    await expect(secrets.service.firstRun(taken)).rejects.toThrow('is there already');
+    await expect(secrets.service.firstRun(taken)).rejects.toThrow('already exists');
     expect(readFileSync(taken, 'utf8')).toBe('keys of another installation');
     await expect(secrets.service.firstRun(path.join(folder, 'absent', 'file'))).rejects.toThrow('ENOENT');
     expect(await initialised()).toBe(false);

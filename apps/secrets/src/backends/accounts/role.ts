@@ -28,7 +28,10 @@ const fields = recordFields({
     announced(string(), { enum: ['Role', 'ClusterRole'] }).describe('Kind of the role: Role or ClusterRole.'),
     'Role',
   ],
-  name_template: [string().describe('Template of the names of created objects, with DisplayName and RoleName.'), ''],
+  name_template: [
+    document(string()).describe('Template of the names of created objects, with DisplayName and RoleName.'),
+    '',
+  ],
   extra_labels: [keyValues().describe('Labels of created objects.'), {}],
   extra_annotations: [keyValues().describe('Annotations of created objects.'), {}],
 });

@@ -586,7 +586,7 @@ describe('cloud provider engine', () => {
       const device = 'arn:aws:iam::123456789012:mfa/root-svc';
       await role('own', { mfa_serial_number: device }).expect(204);
       cloud.calls.length = 0;
-      expect(await refused(secrets.root.read('cloudtwo/creds/own'))).toContain('mfa_code is needed');
+      expect(await refused(secrets.root.read('cloudtwo/creds/own'))).toContain('mfa_code is required');
       expect(cloud.actions()).toEqual([]);
       await refused(secrets.root.read('cloudtwo/creds/own?mfa_code=000000'), 502);
       cloud.calls.length = 0;

@@ -46,7 +46,7 @@ export class Cluster {
     if (status < 200 || status > 299) throw new Refusal('upstream', `${who} answered ${status} to a token review`);
     const answer = (json as { status?: Review } | undefined)?.status;
     if (typeof answer !== 'object' || answer === null)
-      throw new Refusal('upstream', `${who} did not return a token review`);
+      throw new Refusal('upstream', `${who} answered, but not with a token review`);
     if (answer.authenticated !== true || answer.error) throw denied();
     const good = Array.isArray(answer.audiences) ? answer.audiences : [];
     // A cluster that does not support audiences names none, and would accept a token meant for another audience.

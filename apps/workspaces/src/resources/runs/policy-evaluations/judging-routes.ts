@@ -1,3 +1,4 @@
+import { parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
 import type { Database } from '../../../kernel/database/database';
@@ -128,7 +129,7 @@ const releasing = raw('POST')(`${one}/release`, {
 function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['_output']['sets'][number]> {
   let said: unknown;
   try {
-    said = JSON.parse(bytes.toString('utf8'));
+    said = parseExact(bytes.toString('utf8'));
   } catch {
     throw new Refusal('malformed', 'the verdicts are no JSON');
   }
