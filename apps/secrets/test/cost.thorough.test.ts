@@ -29,10 +29,11 @@ describe('what a request may cost', () => {
   });
 
   /** The status that is answered to a head by itself: the body it announces is never sent. */
-  function statusOfHead({ verb, at }: Visit, token: string | undefined, announced: string): Promise<number> {
+  function statusOfHead({ verb, at, operation }: Visit, token: string | undefined, announced: string): Promise<number> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(port, '127.0.0.1');
-      const type = verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
+      const usual = verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
+      const type = operation.wholeBody?.media ?? usual;
       const sent = token === undefined ? '' : `X-Service-Token: ${token}\r\n`;
       socket.write(
         `${verb === 'patch' ? 'PATCH' : 'POST'} /v1/${at} HTTP/1.1\r\nHost: x\r\n${sent}Content-Type: ${type}\r\n` +
