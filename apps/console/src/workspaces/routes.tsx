@@ -22,6 +22,7 @@ const sets = () => import('./variable-sets/variable-sets');
 const policies = () => import('./policies/policies');
 const policySets = () => import('./policies/policy-sets');
 const registry = () => import('./registry/modules');
+const registryModule = () => import('./registry/module');
 const registryProviders = () => import('./registry/providers');
 const notifications = () => import('./notifications/pages');
 
@@ -56,7 +57,7 @@ const pages = [
   page(`${inOrganization}/varsets`, lazy(sets, 'VariableSets')),
   page(`${inOrganization}/varsets/$set`, lazy(sets, 'VariableSetPage')),
   page(`${inOrganization}/registry`, lazy(registry, 'Modules'), 'q', 'page'),
-  page(`${inOrganization}/registry/modules/$module`, lazy(registry, 'ModulePage'), 'version'),
+  page(`${inOrganization}/registry/modules/$module`, lazy(registryModule, 'ModulePage'), 'version'),
   page(`${inOrganization}/registry/providers`, lazy(registryProviders, 'Providers'), 'q', 'page'),
   page(`${inOrganization}/registry/providers/$provider`, lazy(registryProviders, 'ProviderPage')),
   page(`${inOrganization}/policies`, lazy(policies, 'Policies'), 'q', 'page'),

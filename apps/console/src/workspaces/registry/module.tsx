@@ -1,0 +1,414 @@
+import { Link, useParams } from '@tanstack/react-router';
+import { useId, useState } from 'react';
+import { readError } from '../../api/api-error';
+import { taken } from '../../api/transport';
+import type { Resource } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
+import { SelectField, TextField } from '../../design/field';
+import { FormDialog } from '../../design/form';
+import { Notice } from '../../design/notice';
+import { Lines, PageHead } from '../../design/page';
+import { Table } from '../../design/table';
+import { Time } from '../../design/time';
+import { useSession } from '../../shell/session';
+import { exactly, organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
+import { useAddress } from '../filters';
+import { DangerZone } from '../parts/danger-zone';
+import { fieldsOf, useDraft } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+import { Opener } from '../parts/opener';
+import { RemoveButton } from '../parts/remove-button';
+import { ResourceTable } from '../parts/resource-table';
+import { SameByApi } from '../parts/same-by-api';
+import { Status } from '../parts/states';
+import { typedText } from '../parts/typed';
+import { newestOf } from './newest';
+
+type Module = Resource<'RegistryModulesResource'>;
+type Version = Module['attributes']['version-statuses'][number];
+
+/** What a version says of itself, as the registry protocol tells it. */
+interface ModuleDocs {
+  readonly root: {
+    readonly readme: string;
+    readonly inputs: readonly {
+      readonly name: string;
+      readonly type: string;
+      readonly description: string;
+      readonly default: string;
+      readonly required: boolean;
+    }[];
+    readonly outputs: readonly { readonly name: string; readonly description: string }[];
+    readonly resources: readonly { readonly name: string; readonly type: string }[];
+  };
+  readonly submodules: readonly { readonly path: string }[];
+}
+
+/** One module: how it is used, what it takes and gives, its versions, and the workspaces that use them. */
+export function ModulePage() {
+  const org = useOrganizationName();
+  const { module: id = '' } = useParams({ strict: false }) as { module?: string };
+  const [{ version: asked }, change] = useAddress<{ version?: string }>();
+  const found = useRead(['registry-module', id], (api) =>
+    api.GET('/api/v2/registry-modules/{registry_module_id}', { params: { path: { registry_module_id: id } } }),
+  );
+  const module = found.data?.data ?? undefined;
+  const at = `/organizations/${encodeURIComponent(org)}/registry`;
+  const may = module?.attributes.permissions['can-delete'];
+  const forbidden = rule(may, 'manage-modules');
+  const resync = useChange((api) =>
+    api.POST('/api/v2/registry-modules/{registry_module_id}/actions/resync', {
+      params: { path: { registry_module_id: id } },
+    }),
+  );
+  const versions = module?.attributes['version-statuses'] ?? [];
+  const published = versions.filter(({ status }) => status === 'ok');
+  const shown = published.find(({ version }) => version === asked) ?? newestOf(versions);
+  return (
+    <div className="stack">
+      <PageHead
+        title={module?.attributes.name ?? 'Module'}
+        crumbs={organizationCrumbs(org, { label: 'Registry', to: at }, { label: module?.attributes.name ?? '…' })}
+        state={module === undefined ? undefined : <Badge>{module.attributes.provider}</Badge>}
+        actions={
+          module === undefined ? undefined : module.attributes['vcs-repo'] === null ? (
+            <Opener label="Publish version" kind="primary" forbidden={forbidden}>
+              {(close) => <PublishVersion module={module} onClose={close} />}
+            </Opener>
+          ) : (
+            <Button busy={resync.isPending} forbidden={forbidden} onClick={() => resync.mutate()}>
+              Look for versions now
+            </Button>
+          )
+        }
+      />
+      <Loaded query={found} rows={8}>
+        {() =>
+          module === undefined ? null : (
+            <>
+              {shown === undefined ? (
+                <Notice>It has no published version yet.</Notice>
+              ) : (
+                <>
+                  <div className="inline-form">
+                    <SelectField
+                      label="Version"
+                      value={shown.version}
+                      options={published.map(({ version, deprecation }) => ({
+                        value: version,
+                        label: deprecation === undefined ? version : `${version} (deprecated)`,
+                      }))}
+                      onChange={(version) => change({ version })}
+                    />
+                  </div>
+                  {shown.deprecation === undefined ? null : (
+                    <Notice tone="amber">
+                      {shown.version} is deprecated{shown.deprecation.reason ? `: ${shown.deprecation.reason}` : '.'}
+                    </Notice>
+                  )}
+                  <Lines what="block" text={blockOf(module, shown.version)} />
+                  <Docs module={module} version={shown.version} />
+                </>
+              )}
+              <Versions module={module} forbidden={forbidden} />
+              <Usages module={module} org={org} />
+              <DangerZone
+                what="module"
+                name={module.attributes.name}
+                call={(api) =>
+                  api.DELETE(
+                    '/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}',
+                    { params: { path: pathOf(module) } },
+                  )
+                }
+                to={at}
+                forbidden={forbidden}
+              >
+                All its versions go. Workspaces that use one can no longer download it.
+              </DangerZone>
+            </>
+          )
+        }
+      </Loaded>
+      <SameByApi path={`registry-modules/${id}`} />
+    </div>
+  );
+}
+
+const pathOf = ({ attributes, relationships }: Module) => ({
+  organization_name: relationships.organization.data?.id ?? attributes.namespace,
+  registry_name: attributes['registry-name'],
+  namespace: attributes.namespace,
+  module_name: attributes.name,
+  module_provider: attributes.provider,
+});
+
+const blockOf = ({ attributes: { namespace, name, provider } }: Module, version: string): string =>
+  `module "${name}" {\n  source  = "${location.host}/${namespace}/${name}/${provider}"\n  version = "${version}"\n}`;
+
+function Docs({ module, version }: { readonly module: Module; readonly version: string }) {
+  const { namespace, name, provider } = module.attributes;
+  const docs = useRead(['registry-module', module.id, 'docs', version], (_, transport) =>
+    exactly<ModuleDocs>(transport, `/api/registry/v1/modules/${namespace}/${name}/${provider}/${version}`),
+  );
+  return (
+    <Loaded query={docs} rows={6}>
+      {({ root, submodules }) => (
+        <>
+          {root.readme === '' ? null : (
+            <section className="stack-tight" aria-labelledby="readme">
+              <h2 id="readme">README</h2>
+              <pre className="code-block readme">{root.readme}</pre>
+            </section>
+          )}
+          <section className="stack-tight" aria-labelledby="inputs">
+            <h2 id="inputs">Inputs</h2>
+            {root.inputs.length === 0 ? <p className="second">None.</p> : null}
+            {root.inputs.length === 0 ? null : (
+              <Table
+                label="Inputs"
+                rows={root.inputs}
+                keyOf={(one) => one.name}
+                narrow="stacked"
+                columns={[
+                  {
+                    head: 'Name',
+                    cell: ({ name, required }) => (
+                      <span className="row">
+                        <code>{name}</code>
+                        {required ? <Badge tone="amber">required</Badge> : null}
+                      </span>
+                    ),
+                  },
+                  { head: 'Type', cell: ({ type }) => <code>{type}</code> },
+                  {
+                    head: 'Default',
+                    cell: (one) => (one.required ? '' : <code className="clipped">{one.default}</code>),
+                  },
+                  { head: 'Description', cell: ({ description }) => description },
+                ]}
+              />
+            )}
+          </section>
+          <section className="stack-tight" aria-labelledby="outputs">
+            <h2 id="outputs">Outputs</h2>
+            {root.outputs.length === 0 ? <p className="second">None.</p> : null}
+            {root.outputs.length === 0 ? null : (
+              <Table
+                label="Outputs"
+                rows={root.outputs}
+                keyOf={(one) => one.name}
+                columns={[
+                  { head: 'Name', cell: ({ name }) => <code>{name}</code> },
+                  { head: 'Description', cell: ({ description }) => description },
+                ]}
+              />
+            )}
+          </section>
+          <p className="second">
+            {root.resources.length} resources
+            {submodules.length === 0 ? '' : `, submodules: ${submodules.map(({ path }) => path).join(', ')}`}
+          </p>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Versions({ module, forbidden }: { readonly module: Module; readonly forbidden: string | undefined }) {
+  return (
+    <section className="stack-tight" aria-labelledby="versions">
+      <h2 id="versions">Versions</h2>
+      <Table
+        label="Versions"
+        rows={module.attributes['version-statuses']}
+        keyOf={({ version }) => version}
+        narrow="stacked"
+        columns={[
+          { head: 'Version', cell: ({ version }) => version },
+          {
+            head: 'Status',
+            cell: ({ status, deprecation, error }) => (
+              <span className="row">
+                <Status status={deprecation === undefined ? status : 'deprecated'} />
+                {error ?? deprecation?.reason}
+              </span>
+            ),
+          },
+          {
+            head: '',
+            className: 'tight',
+            cell: (version) => (
+              <span className="row">
+                {version.status === 'ok' ? (
+                  <Opener
+                    label={`${version.deprecation === undefined ? 'Deprecate' : 'Restore'} ${version.version}`}
+                    text={version.deprecation === undefined ? 'Deprecate' : 'Restore'}
+                    small
+                    forbidden={forbidden}
+                  >
+                    {(close) => <Deprecate module={module} version={version} onClose={close} />}
+                  </Opener>
+                ) : null}
+                <RemoveButton
+                  label={`Delete ${version.version}`}
+                  text="Delete"
+                  title={`Delete version ${version.version}?`}
+                  call={(api) =>
+                    api.DELETE(
+                      '/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/{module_version}',
+                      { params: { path: { ...pathOf(module), module_version: version.version } } },
+                    )
+                  }
+                  forbidden={forbidden}
+                />
+              </span>
+            ),
+          },
+        ]}
+      />
+    </section>
+  );
+}
+
+function Deprecate({
+  module,
+  version: { version, deprecation },
+  onClose,
+}: {
+  readonly module: Module;
+  readonly version: Version;
+  readonly onClose: () => void;
+}) {
+  const isDeprecated = deprecation !== undefined;
+  const draft = useDraft({ reason: '' });
+  const save = useChange(
+    (api) =>
+      api.PATCH(
+        '/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/{module_version}',
+        {
+          params: { path: { ...pathOf(module), module_version: version } },
+          body: {
+            data: {
+              type: 'module-versions',
+              attributes: {
+                deprecation: isDeprecated
+                  ? { 'deprecated-status': 'Undeprecated' }
+                  : { 'deprecated-status': 'Deprecated', reason: typedText(draft.value.reason) },
+              },
+            },
+          },
+        },
+      ),
+    onClose,
+  );
+  const { field } = fieldsOf(draft, save.error);
+  return (
+    <FormDialog
+      title={isDeprecated ? `Restore ${version}?` : `Deprecate ${version}?`}
+      action={isDeprecated ? 'Restore version' : 'Deprecate version'}
+      change={save}
+      onBack={onClose}
+      onSend={() => save.mutate()}
+    >
+      {isDeprecated ? (
+        <p>The tools stop warning about it.</p>
+      ) : (
+        <TextField label="Reason" autoFocus hint="Shown by the tools to those who use it." {...field('reason')} />
+      )}
+    </FormDialog>
+  );
+}
+
+/** Names a version, and uploads its archive by the link that the service answers. */
+function PublishVersion({ module, onClose }: { readonly module: Module; readonly onClose: () => void }) {
+  const { transport } = useSession();
+  const draft = useDraft({ version: '' });
+  const [archive, setArchive] = useState<File>();
+  const field = useId();
+  const { organization_name, module_name, module_provider } = pathOf(module);
+  const publish = useChange(async (api) => {
+    const made = await taken(
+      api.POST('/api/v2/registry-modules/{organization_name}/{module_name}/{module_provider}/versions', {
+        params: { path: { organization_name, module_name, module_provider } },
+        body: { data: { type: 'registry-module-versions', attributes: draft.value } },
+      }),
+    );
+    const link = made.data?.links?.upload ?? '';
+    // The link names the public address of the service, which may be another one than the browser's.
+    const { pathname, search } = new URL(link, location.origin);
+    const headers = { 'Content-Type': 'application/octet-stream' };
+    const response = await transport.fetch(
+      new Request(pathname + search, { method: 'PUT', headers, body: archive ?? null }),
+    );
+    if (!response.ok) throw readError(response.status, await response.json().catch(() => undefined));
+    return { data: undefined, response };
+  }, onClose);
+  const { field: textField } = fieldsOf(draft, publish.error);
+  return (
+    <FormDialog
+      title="Publish version"
+      action="Publish version"
+      change={publish}
+      forbidden={archive === undefined ? 'Choose an archive first.' : undefined}
+      onBack={onClose}
+      onSend={() => publish.mutate()}
+    >
+      <TextField label="Version" required autoFocus placeholder="1.0.0" {...textField('version')} />
+      <div className="field">
+        <label htmlFor={field}>Archive (.tar.gz)</label>
+        <input
+          id={field}
+          className="input"
+          type="file"
+          accept=".gz,.tgz,application/gzip"
+          onChange={(event) => setArchive(event.target.files?.[0])}
+        />
+      </div>
+    </FormDialog>
+  );
+}
+
+function Usages({ module, org }: { readonly module: Module; readonly org: string }) {
+  const usages = useRead(['registry-module', module.id, 'usages'], (api) =>
+    api.GET('/api/v2/registry-modules/{registry_module_id}/usages', {
+      params: { path: { registry_module_id: module.id }, query: { include: 'workspace', 'page[size]': 100 } },
+    }),
+  );
+  // Only for those who may read all workspaces.
+  if (usages.error !== null) return null;
+  const names = new Map(
+    usages.data?.included?.flatMap((one) =>
+      one.type === 'workspaces' ? [[one.id, one.attributes.name] as const] : [],
+    ),
+  );
+  return (
+    <section className="stack-tight" aria-labelledby="usages">
+      <h2 id="usages">Used by</h2>
+      <ResourceTable
+        label="Used by"
+        query={usages}
+        outline={2}
+        empty={<p className="second">No workspace: its newest run installed no version of this module.</p>}
+        columns={[
+          {
+            head: 'Workspace',
+            cell: ({ relationships: { workspace } }) => {
+              const name = names.get(workspace.data?.id ?? '');
+              return name === undefined ? (
+                workspace.data?.id
+              ) : (
+                <Link to={`/organizations/${encodeURIComponent(org)}/workspaces/${encodeURIComponent(name)}`}>
+                  {name}
+                </Link>
+              );
+            },
+          },
+          { head: 'Version', className: 'tight', cell: ({ attributes }) => attributes.version },
+          { head: 'Since', className: 'tight', cell: ({ attributes }) => <Time at={attributes['used-at']} /> },
+        ]}
+      />
+    </section>
+  );
+}
