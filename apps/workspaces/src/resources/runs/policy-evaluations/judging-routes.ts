@@ -64,7 +64,7 @@ const claiming = raw('POST')(evaluations, {
     const given = await prepareEvaluation({ db, keyring: env.keyring }, due);
     if (!given) return done;
     const { id, claim: attempt, organization_id: organizationId } = due;
-    const sets = given.loaded.flatMap((loaded) => ('set' in loaded ? shownSet(loaded.set) : []));
+    const sets = (await given.sets()).flatMap((loaded) => ('set' in loaded ? shownSet(loaded.set) : []));
     const lease = mintLease(env.keyring, agent.id, { id, attempt }, 'agent-evaluation');
     return json(toWire({ id, organizationId, run: given.run, sets, lease }));
   },

@@ -117,7 +117,8 @@ const unserved = 'Policies of Sentinel are kept, but not run here: rewrite them 
 /** The run, and the sets that judge its plan. */
 interface PreparedEvaluation {
   readonly run: object;
-  readonly loaded: readonly LoadedSet[];
+  /** Read and decrypted at each call. */
+  sets(): Promise<readonly LoadedSet[]>;
   plan(): Promise<Readable | undefined>;
 }
 
@@ -140,7 +141,7 @@ export async function prepareEvaluation(
     await refuse(parts, due, gone);
     return undefined;
   }
-  return { run, loaded: await setsOf(parts, due.id), plan: () => readBlob(db, keyring, blobId) };
+  return { run, sets: () => setsOf(parts, due.id), plan: () => readBlob(db, keyring, blobId) };
 }
 
 const gone = 'The plan is not there any more';
@@ -151,9 +152,10 @@ async function judge(
 ): Promise<void> {
   const given = await prepareEvaluation(parts, due);
   if (!given) return;
+  const { run } = given;
+  const loaded = await given.sets();
   const json = await given.plan();
   if (!json) return refuse(parts, due, gone);
-  const { run, loaded } = given;
   const verdicts = await engine
     .judge(
       loaded.flatMap((one) => ('set' in one ? one.set : [])),
