@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run bench`, `npm run bench:scale`, `npm run bench:console`, `npm run bench -- --hostile` or `--budget`: builds what is to be measured,
+// `npm run bench`, `npm run bench:scale`, `npm run bench:console`, `npm run bench -- --hostile`, `--budget`, `--cells` or `--runs`: builds what is to be measured,
 // then runs the bench program.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
@@ -10,7 +10,7 @@ try {
   requireNode();
   await build();
   const given = process.argv.slice(2).filter((one) => one !== '--');
-  const other = ['scale', 'hostile', 'console', 'budget', 'cells'].find((name) => given[0] === `--${name}`);
+  const other = ['scale', 'hostile', 'console', 'budget', 'cells', 'runs'].find((name) => given[0] === `--${name}`);
   const ofConsole = other === 'console';
   const program = ofConsole
     ? path.join(root, 'apps/console/test/bench.ts')

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type EmbeddedServer, withClient } from '@keystead/postgres';
+import type { EmbeddedServer } from '@keystead/postgres';
 import { benchRoot } from '../src/child';
 import type { Setting } from '../src/family';
 import { median } from '../src/figures';
@@ -12,6 +12,7 @@ import { choosePinning, machine, type Pinning, pinProcess } from '../src/machine
 import { aboutPinning, type Ground, onGround, runProgram, show } from '../src/program';
 import type { Scenario } from '../src/scenario';
 import { secretsFamily } from '../src/secrets-family';
+import { countsStatements, forgetStatements, statementsOf } from '../src/statements';
 import { workspacesFamily } from '../src/workspaces-family';
 
 const usage = `npm run bench -- --budget [--only NAME]... [--against TREE] [--rounds N] [--parts] [--keep] [--write]
@@ -88,25 +89,11 @@ async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string, s
 async function inPostgres(
   { run }: Scenario,
   url: string,
-  showsEach: boolean,
+  parts: boolean,
 ): Promise<Pick<Cost, 'statements' | 'postgres'>> {
-  await withClient(url, (client) => client.query('SELECT pg_stat_statements_reset()'));
+  await forgetStatements(url);
   const { requests } = await run(CONNECTIONS, SECONDS);
-  const { rows } = await withClient(url, (client) =>
-    client.query<{ query: string; calls: number; ms: number }>(
-      `SELECT query, calls::float8, total_exec_time + total_plan_time AS ms
-         FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid
-        WHERE d.datname = current_database() AND query NOT LIKE '%pg_stat_statements%'
-        ORDER BY ms DESC`,
-    ),
-  );
-  const perRequest = (total: number) => total / requests;
-  for (const { query, calls, ms } of showsEach ? rows.slice(0, 12) : []) {
-    const text = query.replaceAll(/\s+/g, ' ').slice(0, 160);
-    process.stderr.write(`  ${perRequest(calls).toFixed(3)} × ${perRequest(ms * 1000).toFixed(1)} µs  ${text}\n`);
-  }
-  const sum = (figure: 'calls' | 'ms') => perRequest(rows.reduce((total, row) => total + row[figure], 0));
-  return { statements: sum('calls'), postgres: sum('ms') * 1000 };
+  return statementsOf(url, requests, parts ? 12 : 0);
 }
 
 /** The requests whose cost is kept, of the services in a tree. */
@@ -169,7 +156,6 @@ async function measureAll(
     const found: Cost[] = [];
     for (const [index, { scenarios, url }] of trees.entries()) {
       const scenario = scenarios[at]!;
-      await withClient(url(name), (client) => client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements'));
       const database = await inPostgres(scenario, url(name), parts);
       const kilobytes = await kilobytesPerRequest(scenario, ground.folder, parts);
       found.push({ bare: median(ratios[index]!), kilobytes, ...database });
@@ -203,7 +189,7 @@ async function main(args: string[]): Promise<boolean> {
       write: { type: 'boolean', default: false },
     },
   });
-  const settings = { max_connections: '200', shared_preload_libraries: 'pg_stat_statements' };
+  const settings = { max_connections: '200', ...countsStatements };
   const options = {
     only: values.only,
     against: values.against,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { mintLease } from '../src/resources/runs/agents/lease';
+import { inlineBytes } from '../src/resources/runs/agents/protocol';
 import { agentResource } from '../src/resources/runs/agents/routes';
 import { judgingResource } from '../src/resources/runs/policy-evaluations/judging-routes';
 import { fetchResource } from '../src/resources/runs/vcs/fetch-routes';
@@ -130,8 +131,9 @@ describe('agents', () => {
     await setRole(null);
     expect((await doing.get('/configuration').expect(200)).body.length).toBeGreaterThan(50);
     await doing.get('/state').expect(204);
-    await doing.post('/start').expect(200, { 'log-offset': 0 });
-    await doing.post('/start').expect(200, { 'log-offset': 0 });
+    const start = { 'log-offset': 0, inputs: { ...inputs, registry } };
+    expect((await doing.post('/start').expect(200)).body).toEqual(start);
+    expect((await doing.post('/start').expect(200)).body).toEqual(start);
     expect((await run(id)).status).toBe('planning');
     await doing.put('/log?offset=0', Buffer.from('hello ')).expect(200, { size: 6 });
     await doing.put('/log?offset=0', Buffer.from('hello world')).expect(200, { size: 11 });
@@ -140,13 +142,20 @@ describe('agents', () => {
     await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200, { cancel: 'no' });
     const upload = async (name: string, text: string) =>
       (await doing.put(`/uploads/${name}`, Buffer.from(text)).expect(201)).body.upload;
-    const uploads = {
-      'json-plan': await upload('json-plan', '{"format_version":"1.2"}'),
-      'plan-file': await upload('plan-file', 'plan'),
-    };
-    await doing.post('/finish', { outcome: 'planned', 'has-changes': true, additions: 1, uploads }).expect(204);
+    const uploads = { 'plan-file': await upload('plan-file', 'plan') };
+    const json = '{"format_version":"1.2"}';
+    const result = { outcome: 'planned', 'has-changes': true, additions: 1, uploads };
+    for (const bad of ['?', 'A'.repeat(4 * Math.ceil((inlineBytes + 3) / 3))]) {
+      const { body } = await doing.post('/finish', { ...result, files: { 'json-plan': bad } }).expect(422);
+      expect(body.errors[0].detail).toContain('files.json-plan');
+    }
+    expect((await run(id)).status).toBe('planning');
+    const files = { 'json-plan': Buffer.from(json).toString('base64') };
+    await doing.post('/finish', { ...result, files }).expect(204);
     expect((await run(id)).status).toBe('planned');
-    await doing.post('/finish', { outcome: 'planned', 'has-changes': true, uploads }).expect(409);
+    await doing.post('/finish', { ...result, files }).expect(409);
+    const { headers } = await admin.get(`runs/${id}/plan/json-output`).expect(307);
+    expect((await fetchUrl(workspaces, headers.location ?? '')).body.toString()).toBe(json);
     const plan = (await admin.get(`runs/${id}/plan`).expect(200)).body.data;
     expect(plan.attributes).toMatchObject({ 'resource-additions': 1, 'has-changes': true });
     const log = await fetchUrl(workspaces, plan.attributes['log-read-url']).expect(200);

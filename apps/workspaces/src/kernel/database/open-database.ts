@@ -61,21 +61,6 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const mutex = new KeyedMutex();
   const keyedReads = new KeyedReads(quickPool);
   const writes = new BatchedWrites(quickPool);
-  const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
-  const readerOf = (read: KeyedRead) => {
-    let reader = readers.get(read.name);
-    if (reader === undefined) {
-      reader = gather<string, KeyedRow>(
-        async (keys) => {
-          const found = rowsOf(read, await rows<KeyedRow>({ name: read.name, text: read.text, values: [keys] }));
-          return new Map(found.map((row) => [row.key, row]));
-        },
-        { name: read.name },
-      );
-      readers.set(read.name, reader);
-    }
-    return reader;
-  };
   const ofOne = new Map<string, string>();
   /** The text of a read of one key, made once: it is long, and such reads begin most writes. */
   const textOfOne = ({ name, text }: KeyedRead): string => {
@@ -85,6 +70,26 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
       ofOne.set(name, made);
     }
     return made;
+  };
+  const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
+  const readerOf = (read: KeyedRead) => {
+    const { name, text } = read;
+    let reader = readers.get(name);
+    if (reader === undefined) {
+      reader = gather<string, KeyedRow>(
+        async (keys) => {
+          const statement =
+            keys.length === 1
+              ? { name: `${name}_one`, text: textOfOne(read), values: [...keys] }
+              : { name, text, values: [keys] };
+          const found = rowsOf(read, await rows<KeyedRow>(statement));
+          return new Map(found.map((row) => [row.key, row]));
+        },
+        { name },
+      );
+      readers.set(name, reader);
+    }
+    return reader;
   };
   const notHere = async (): Promise<never> => {
     throw new Error('a decision under a separate lock would not be part of this transaction');

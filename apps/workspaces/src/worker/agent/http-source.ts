@@ -51,6 +51,10 @@ export class HttpSource implements JobSource {
   /** Jobs that this agent knows it has, each with the lease that it proves. */
   private readonly held = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
+  /** Inputs that came with the answer to the start. */
+  private readonly given = new Map<string, z.infer<typeof wire.InputsAnswer>>();
+  /** Whether the service takes small files with a result. */
+  private takesFiles = true;
   /** Jobs that have no role to log in with. */
   private readonly roleless = new Set<string>();
   private id: string;
@@ -118,7 +122,9 @@ export class HttpSource implements JobSource {
   async started(job: RunJob): Promise<boolean> {
     try {
       const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/start' }));
-      this.offsets.set(job.id, wire.StartAnswer.parse(answer)['log-offset']);
+      const { 'log-offset': offset, inputs } = wire.StartAnswer.parse(answer);
+      this.offsets.set(job.id, offset);
+      if (inputs) this.given.set(job.id, inputs);
       return true;
     } catch (error) {
       if (!isOver(error)) throw error;
@@ -129,7 +135,8 @@ export class HttpSource implements JobSource {
 
   async inputs(job: RunJob): Promise<JobInputs> {
     const sent = { method: 'GET', path: '/inputs' } as const;
-    const answer = wire.InputsAnswer.parse(await this.persist(() => this.ask(job, sent)));
+    const answer = this.given.get(job.id) ?? wire.InputsAnswer.parse(await this.persist(() => this.ask(job, sent)));
+    this.given.delete(job.id);
     const file = (name: string) => async () => {
       const open = () => this.persist(() => this.client.ask(this.of(job, { method: 'GET', path: `/${name}` })));
       const { status, body } = await open();
@@ -241,6 +248,7 @@ export class HttpSource implements JobSource {
   private forget({ id }: RunJob): void {
     this.held.delete(id);
     this.offsets.delete(id);
+    this.given.delete(id);
     this.roleless.delete(id);
   }
 
@@ -260,23 +268,42 @@ export class HttpSource implements JobSource {
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
   ): Promise<boolean> {
     try {
-      const uploads: Partial<Record<wire.UploadName, string>> = {};
-      const upload = async (name: wire.UploadName) => {
-        const bytes = files[name];
-        if (bytes === undefined || 'blobId' in bytes) return;
-        const source = bytes instanceof Uint8Array ? bytes : Readable.from(bytes);
-        const sent = { method: 'PUT', path: `/uploads/${name}`, bytes: source, silenceMs: 300_000 } as const;
-        uploads[name] = wire.UploadAnswer.parse(await this.ask(job, sent)).upload;
-      };
-      await Promise.all(wire.uploadNames.map(upload));
-      await this.ask(job, { method: 'POST', path: '/finish', json: { ...toWire(said), uploads } });
-      this.forget(job);
-      return true;
+      await this.report(job, said, files).catch((error) => {
+        if (!this.takesFiles || !isRefusal(error) || error.kind !== 'invalid') throw error;
+        this.takesFiles = false;
+        return this.report(job, said, files);
+      });
     } catch (error) {
       if (!isLost(error)) throw error;
       this.forget(job);
       return false;
     }
+    this.forget(job);
+    return true;
+  }
+
+  /** Sends a result: small files in it, the others before it. */
+  private async report(
+    job: RunJob,
+    said: object,
+    files: Partial<Record<wire.UploadName, Bytes | undefined>>,
+  ): Promise<void> {
+    const uploads: Partial<Record<wire.UploadName, string>> = {};
+    const small: Partial<Record<wire.UploadName, string>> = {};
+    const upload = async (name: wire.UploadName) => {
+      const bytes = files[name];
+      if (bytes === undefined || 'blobId' in bytes) return;
+      if (this.takesFiles && bytes instanceof Uint8Array && bytes.length <= wire.inlineBytes) {
+        small[name] = Buffer.from(bytes).toString('base64');
+        return;
+      }
+      const source = bytes instanceof Uint8Array ? bytes : Readable.from(bytes);
+      const sent = { method: 'PUT', path: `/uploads/${name}`, bytes: source, silenceMs: 300_000 } as const;
+      uploads[name] = wire.UploadAnswer.parse(await this.ask(job, sent)).upload;
+    };
+    await Promise.all(wire.uploadNames.map(upload));
+    const parts = Object.keys(small).length > 0 ? { uploads, files: small } : { uploads };
+    await this.ask(job, { method: 'POST', path: '/finish', json: { ...toWire(said), ...parts } });
   }
 
   /** Uploads the state of an apply; if it is refused, returns why. */

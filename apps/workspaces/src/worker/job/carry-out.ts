@@ -78,12 +78,11 @@ async function carry(
 ): Promise<string | undefined> {
   const { source } = parts;
   const startedAtMs = performance.now();
-  const reading = source.inputs(job).catch((error) => {
+  if (!(await source.started(job))) return undefined;
+  const inputs = await source.inputs(job).catch((error) => {
     log.error({ err: error }, 'the inputs of a job cannot be read');
     return undefined;
   });
-  if (!(await source.started(job))) return undefined;
-  const inputs = await reading;
   const toolTime = new Stopwatch();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
   // Traces of heartbeats would say nothing about the job.

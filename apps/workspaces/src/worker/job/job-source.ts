@@ -26,6 +26,7 @@ export interface JobSource {
   abandon(job: RunJob, as: string): Promise<void>;
   /** The tool is about to run. False: the job is not this worker's any more. */
   started(job: RunJob): Promise<boolean>;
+  /** Of a job that was started. */
   inputs(job: RunJob): Promise<JobInputs>;
   /** Adds to the log of a job; one call after the other, each again until it succeeds. */
   appendLog(job: RunJob, bytes: Uint8Array): Promise<void>;

@@ -56,17 +56,26 @@ const signing = ({ db, env }: JobRequest) => ({
   nowMs: env.now(),
 });
 
+/** The inputs of a job as its agent is sent them. */
+async function inputsOf({ db, env }: JobRequest, held: RunJob) {
+  const given = await jobInputs(db, env.keyring, held, env.publicUrl);
+  const { variables, environment, sshKey = null, registry = null, logsIn } = given;
+  return toWire({ variables, environment, sshKey, registry, logsIn });
+}
+
 const starting = raw('POST')(`${job}/start`, {
   ...spoken,
   summary: 'Report that the tool is about to run.',
-  answers: { 200: described('It may; where the log goes on.', wire.StartAnswer) },
+  answers: { 200: described('It may; where the log goes on, and what the job works with.', wire.StartAnswer) },
   load,
   run: async (call) => {
     const { db, env, params } = call;
     const held = await heldJob(call);
     // Said again by an agent that did not hear the answer.
     if (!held.isBegun && !(await started(db, env.keyring, held, params.agent_id))) throw lost();
-    return json({ 'log-offset': Number(await endOf(db, held)) });
+    // A job whose inputs cannot be read begins, and asks for them: its run then says why it ends.
+    const [end, given] = await Promise.all([endOf(db, held), inputsOf(call, held).catch(() => undefined)]);
+    return json({ 'log-offset': Number(end), inputs: given });
   },
 });
 
@@ -90,12 +99,7 @@ const inputs = raw('GET')(`${job}/inputs`, {
   summary: 'Read the variables and the key of a job.',
   answers: { 200: described('Values after all precedence.', wire.InputsAnswer) },
   load,
-  run: async (call) => {
-    const { db, env } = call;
-    const given = await jobInputs(db, env.keyring, await heldJob(call), env.publicUrl);
-    const { variables, environment, sshKey = null, registry = null, logsIn } = given;
-    return json(toWire({ variables, environment, sshKey, registry, logsIn }));
-  },
+  run: async (call) => json(await inputsOf(call, await heldJob(call))),
 });
 
 const fileNames = { configuration: 'configuration', state: 'state', plan: 'planFile' } as const;

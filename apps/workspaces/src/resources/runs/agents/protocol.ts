@@ -94,9 +94,6 @@ export const JobAnswer = z.looseObject({
   lease: z.string(),
 });
 
-/** The job is about to be carried out: where its log goes on. */
-export const StartAnswer = z.looseObject({ 'log-offset': z.number() });
-
 /** Asks for a commit to fetch. */
 export const FetchClaim = z.strictObject({ 'wait-seconds': whole(30) });
 
@@ -191,6 +188,13 @@ export const InputsAnswer = z.looseObject({
   'logs-in': z.boolean().default(true),
 });
 
+/** The job is about to run: where its log goes on, and its inputs, unless they cannot be read. */
+export const StartAnswer = z.looseObject({
+  'log-offset': z.number(),
+  /** Services before this sent them by themselves only. */
+  inputs: InputsAnswer.optional(),
+});
+
 /** Where a log ends. */
 export const LogAnswer = z.looseObject({ size: z.number() });
 
@@ -200,6 +204,15 @@ export const UploadAnswer = z.looseObject({ upload: z.string() });
 /** What may be uploaded with a result. */
 export const uploadNames = ['json-plan', 'redacted-json-plan', 'plan-file', 'errored-state'] as const;
 export type UploadName = (typeof uploadNames)[number];
+
+/** The largest file, in bytes, that may be part of the result instead. */
+export const inlineBytes = 64 * 1024;
+const inline = z
+  .string()
+  .max(Math.ceil(inlineBytes / 3) * 4)
+  .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'must be base64');
+const byName = <T extends z.ZodType>(value: T) =>
+  z.strictObject(Object.fromEntries(uploadNames.map((name) => [name, value])) as Record<UploadName, T>).optional();
 
 /** How a plan or an apply ended. */
 export const Result = z.strictObject({
@@ -222,9 +235,9 @@ export const Result = z.strictObject({
     .optional(),
   'error-message': z.string().max(10_000).optional(),
   'state-lost': z.string().max(10_000).optional(),
-  uploads: z
-    .strictObject(Object.fromEntries(uploadNames.map((name) => [name, z.string().max(200).optional()])))
-    .optional(),
+  uploads: byName(z.string().max(200).optional()),
+  /** Small files themselves, in base64. Services before this refuse the field. */
+  files: byName(inline.optional()),
 });
 
 /** Where a job logs in at the secrets service. */

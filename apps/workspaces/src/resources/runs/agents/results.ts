@@ -9,7 +9,7 @@ import { endApply, finishPlan, quarantineState, takeState } from '../runs/jobs/r
 import type { Health } from '../runs/record-assessment';
 import { type Lease, lost, openUpload, requireBegun } from './lease';
 import { fromWire } from './names';
-import type { Result } from './protocol';
+import type { Result, UploadName } from './protocol';
 
 async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJob> {
   const found = await describe(db, keyring, lease.id);
@@ -51,10 +51,13 @@ export async function finishJob(
 ): Promise<void> {
   const job = await describe(db, keyring, lease.id, { workerId: agentId, attempt: lease.attempt });
   if (!job?.isBegun) throw lost();
-  const { outcome, additions, changes, destructions, imports, uploads = {} } = result;
+  const { outcome, additions, changes, destructions, imports, uploads = {}, files = {} } = result;
   const counts = { additions, changes, destructions, imports };
   const errorMessage = result['error-message'];
-  const sent = (name: Parameters<typeof openUpload>[2]) => openUpload(keyring, lease, name, uploads[name]);
+  const sent = (name: UploadName) => {
+    const file = files[name];
+    return file === undefined ? openUpload(keyring, lease, name, uploads[name]) : Buffer.from(file, 'base64');
+  };
   if (outcome === (job.kind === 'plan' ? 'applied' : 'planned')) {
     throw new Refusal('transition', `the job is of the kind ${job.kind}`);
   }

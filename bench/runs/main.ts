@@ -4,18 +4,19 @@ import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { benchRoot } from './child';
-import { median } from './figures';
-import { machine } from './machine';
-import { type Ground, onGround, runProgram } from './program';
-import { ask, startServiceProcess } from './service';
+import { benchRoot } from '../src/child';
+import { median } from '../src/figures';
+import { machine } from '../src/machine';
+import { type Ground, onGround, runProgram } from '../src/program';
+import { ask, startServiceProcess } from '../src/service';
+import { countsStatements, forgetStatements, statementsOf } from '../src/statements';
 
-const usage = `npx tsx bench/src/run-speed.ts [ROUNDS [RUNS]]
+const usage = `npm run bench -- --runs [ROUNDS [RUNS]]
 
 How long a remote plan that changes nothing takes compared with the same plan at home, what of it the worker takes for itself, how long
 RUNS that are queued at once take on four workers compared with the tool itself, what processor time and memory that needs. Needs terraform
 or tofu on the PATH. The worker is an agent of the installation, as with npm start; RUN_SPEED_OVER=database: one with the database.
-A plan has ten resources, or RUN_SPEED_RESOURCES.`;
+A plan has ten resources, or RUN_SPEED_RESOURCES. RUN_SPEED_PARTS=1: also the statements of a run.`;
 
 const run = promisify(execFile);
 const workers = 4;
@@ -102,7 +103,7 @@ const row = (what: string, value: number, unit: string) =>
   process.stdout.write(`| ${what} | ${value.toFixed(unit === 's' ? 2 : 0)} ${unit} |\n`);
 
 runProgram(usage, (args) =>
-  onGround({}, async (ground) => {
+  onGround(countsStatements, async (ground) => {
     const [rounds = 7, runs = 50] = args.map(Number);
     const tool = execFileSync('sh', ['-c', 'command -v terraform || command -v tofu'], { encoding: 'utf8' }).trim();
     const { url, token, pid, service, isolation, finished } = await begin(ground);
@@ -151,7 +152,10 @@ runProgram(usage, (args) =>
     if (jobs[0]?.toolMs !== undefined) {
       row('of it without commands', median(jobs.map(({ ms, toolMs = 0 }) => ms - toolMs)), 'ms');
     }
-    await many({ ground, made, api, headers, runs, tool, env, finished, pid, service });
+    // A service just started has no plans of its statements yet.
+    for (const turn of ['cold', 'warm']) {
+      await many({ ground, made, api, headers, runs, tool, env, finished, pid, service, turn });
+    }
   }),
 );
 
@@ -167,8 +171,10 @@ async function many(given: {
   finished: () => Finished[];
   pid: number;
   service: number;
+  turn: string;
 }): Promise<void> {
-  const { ground, made, api, headers, runs, tool, env, finished, pid, service } = given;
+  const { ground, made, api, headers, runs, tool, env, finished, pid, service, turn } = given;
+  process.stdout.write(`| **${turn}** | |\n`);
   const packed = execFileSync('tar', [
     '--create',
     '--gzip',
@@ -178,7 +184,8 @@ async function many(given: {
   ]);
   const ids: string[] = [];
   for (let i = 0; i < runs; i++) {
-    const workspace = (await made('organizations/speed/workspaces', body('workspaces', { name: `many-${i}` }))).data.id;
+    const workspace = (await made('organizations/speed/workspaces', body('workspaces', { name: `${turn}-${i}` }))).data
+      .id;
     const version = await made(
       `workspaces/${workspace}/configuration-versions`,
       body('configuration-versions', { 'auto-queue-runs': false }),
@@ -195,6 +202,7 @@ async function many(given: {
     service: processorMs(service),
     postgres: postgresMs(ground),
   };
+  await forgetStatements(ground.postgres.url('workspaces'));
   const startedMs = performance.now();
   await Promise.all(
     ids.map((id) => {
@@ -222,6 +230,8 @@ async function many(given: {
     postgres: postgresMs(ground) - beforeMs.postgres,
   };
   const jobs = finished().slice(before);
+  const parts = process.env.RUN_SPEED_PARTS === undefined ? 0 : 60;
+  const { statements } = await statementsOf(ground.postgres.url('workspaces'), runs, parts);
   // The same commands by hand, as many at a time, with nothing around them.
   let next = 0;
   const byHandMs = performance.now();
@@ -230,7 +240,7 @@ async function many(given: {
   await Promise.all(
     Array.from({ length: workers }, async () => {
       while (next < runs) {
-        const folder = path.join(ground.folder, `hand-${next++}`);
+        const folder = path.join(ground.folder, `hand-${turn}-${next++}`);
         mkdirSync(folder);
         writeFileSync(path.join(folder, 'main.tf'), resources);
         const script =
@@ -248,6 +258,7 @@ async function many(given: {
   row('processor time of the service, a run', spentMs.service / runs, 'ms');
   row('processor time of PostgreSQL, a run', spentMs.postgres / runs, 'ms');
   row('processor time of the tool by hand, a run', handMs / runs, 'ms');
+  row('statements, a run', statements, '');
   const allMs = Object.values(spentMs).reduce((sum, ms) => sum + ms, 0);
   process.stdout.write(`| ratio of processor time | ${(allMs / handMs).toFixed(2)} |\n`);
   process.stdout.write(`| ratio | ${(queuedSeconds / handSeconds).toFixed(2)} |\n`);

@@ -1,0 +1,72 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { RunJob } from '../../resources/runs/runs/jobs/job';
+import { AgentClient } from './client';
+import { HttpSource } from './http-source';
+
+const agent = { id: 'agent-1', pool: 'apool-1', installation: 'i', fetches: false, forwards: false, judges: false };
+const inputs = { variables: [], environment: [], 'ssh-key': null, registry: null, 'logs-in': false };
+const job = { id: 'job-1', agentId: agent.id, lease: '1.x' } as unknown as RunJob;
+
+describe('an agent with a service', () => {
+  let server: Server;
+  let requests: { call: string; body: string }[];
+
+  /** A source at a service, which answers each call as `answers` say; the others with 204. */
+  async function sourceAt(answers: (call: string, body: string) => [status: number, body: object] | undefined) {
+    requests = [];
+    server = createServer(async (req, res) => {
+      let body = '';
+      for await (const piece of req) body += piece;
+      const call = `${req.method} ${req.url?.split('/job-1')[1]}`;
+      requests.push({ call, body });
+      const [status, answer] = answers(call, body) ?? [204, undefined];
+      res.writeHead(status, { 'Content-Type': 'application/json' }).end(answer && JSON.stringify(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const client = new AgentClient(new URL(`http://127.0.0.1:${port}`), 'token', undefined);
+    return new HttpSource(
+      client,
+      agent,
+      30,
+      async () => agent,
+      () => undefined,
+    );
+  }
+
+  afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+  const planned = { outcome: 'planned' as const, planFile: Buffer.from('plan'), jsonPlan: Buffer.alloc(65_537, ' ') };
+  const calls = () => requests.map(({ call }) => call);
+
+  it('takes its inputs from the start, and puts small files into the result', async () => {
+    const source = await sourceAt((call) => {
+      if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];
+      if (call.startsWith('PUT /uploads')) return [201, { upload: 'large' }];
+      return undefined;
+    });
+    expect(await source.started(job)).toBe(true);
+    expect(await source.inputs(job)).toMatchObject({ variables: [] });
+    expect(await source.finishPlan(job, planned)).toBe(true);
+    expect(calls()).toEqual(['POST /start', 'PUT /uploads/json-plan', 'POST /finish']);
+    const result = { outcome: 'planned', uploads: { 'json-plan': 'large' }, files: { 'plan-file': 'cGxhbg==' } };
+    expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual(result);
+  });
+
+  it('asks for its inputs and uploads every file where the service is older', async () => {
+    const source = await sourceAt((call, body) => {
+      if (call === 'POST /start') return [200, { 'log-offset': 0 }];
+      if (call === 'GET /inputs') return [200, inputs];
+      if (call.startsWith('PUT /uploads')) return [201, { upload: call.slice('PUT /uploads/'.length) }];
+      return body.includes('"files"') ? [422, { errors: [{ detail: 'Unrecognized key: "files"' }] }] : undefined;
+    });
+    expect(await source.started(job)).toBe(true);
+    expect(await source.inputs(job)).toMatchObject({ variables: [] });
+    for (let i = 0; i < 2; i++) expect(await source.finishPlan(job, planned)).toBe(true);
+    expect(calls().filter((call) => call === 'POST /finish')).toHaveLength(3);
+    const uploads = { 'json-plan': 'json-plan', 'plan-file': 'plan-file' };
+    expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'planned', uploads });
+  });
+});

@@ -1,0 +1,43 @@
+import { withClient } from '@keystead/postgres';
+
+/** The settings with which a PostgreSQL counts its statements. */
+export const countsStatements = {
+  shared_preload_libraries: 'pg_stat_statements',
+  'pg_stat_statements.track_planning': 'on',
+};
+
+/** Forgets the statements counted so far. */
+export async function forgetStatements(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
+    await client.query('SELECT pg_stat_statements_reset()');
+  });
+}
+
+/**
+ * Statements since then in one database, a request, and what they took in PostgreSQL in µs. The dearest `shown` of them go
+ * to the error stream.
+ */
+export async function statementsOf(
+  url: string,
+  requests: number,
+  shown = 0,
+): Promise<{ statements: number; postgres: number }> {
+  const { rows } = await withClient(url, (client) =>
+    client.query<{ query: string; calls: number; ms: number; planning: number }>(
+      `SELECT query, calls::float8, total_exec_time + total_plan_time AS ms, total_plan_time AS planning
+         FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid
+        WHERE d.datname = current_database() AND query NOT LIKE '%pg_stat_statements%'
+        ORDER BY ms DESC`,
+    ),
+  );
+  const perRequest = (total: number) => total / requests;
+  for (const { query, calls, ms, planning } of rows.slice(0, shown)) {
+    const text = query.replaceAll(/\s+/g, ' ').slice(0, 160);
+    process.stderr.write(
+      `  ${perRequest(calls).toFixed(3)} × ${perRequest(ms * 1000).toFixed(1)} µs (${perRequest(planning * 1000).toFixed(1)} planning)  ${text}\n`,
+    );
+  }
+  const sum = (figure: 'calls' | 'ms') => perRequest(rows.reduce((total, row) => total + row[figure], 0));
+  return { statements: sum('calls'), postgres: sum('ms') * 1000 };
+}
