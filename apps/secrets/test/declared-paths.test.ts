@@ -7,6 +7,8 @@ import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 const withoutEffect = [
   'auth-enable-method: seal_wrap',
   'auth-tune-configuration-parameters: force_no_cache',
+  'configure-auto-tidy: tidy_invalid_certs',
+  'configure-auto-tidy: tidy_move_legacy_ca_bundle',
   'initialize: stored_shares',
   'internal-generate-open-api-document-with-parameters: context',
   'internal-generate-open-api-document-with-parameters: list',

@@ -1,22 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll } from '@jest/globals';
 import { emptyDatabase, type TestDatabase, testServer } from '@keystead/testing';
 import pg from 'pg';
-import { startSecrets } from '../start-secrets';
 import { runOf } from './generated-database';
-import { type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
-import { type ComparedServer, compare } from './request-comparison';
+import { type ComparedServer, describeComparison } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
 // Every path of database against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program, over one PostgreSQL
 // with a manager and users for each. What differs on purpose is decision 0277.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
-const compared = program ? it : it.skip;
-const perRun = 50;
-const total = Number(process.env.KEYSTEAD_REFERENCE_REQUESTS ?? (process.env.KEYSTEAD_LONG === '1' ? 10_000 : 400));
-const seed = Number(process.env.KEYSTEAD_REFERENCE_SEED ?? 20_261_129);
 const id = randomBytes(3).toString('hex');
 const password = `manager-${id}`;
 const sides = ['ours', 'theirs'] as const;
@@ -163,65 +156,53 @@ const differences: readonly Difference[] = [
   },
 ];
 
-describe('database against a reference server', () => {
-  const secrets = startSecrets();
-  let reference: ReferenceServer;
-  let speaker: Speaker;
-  let database: TestDatabase;
-  let admin: pg.Client;
-  beforeAll(async () => {
-    if (!program) return;
-    reference = await startReferenceServer(program);
-    speaker = new Speaker((secrets.server.address() as AddressInfo).port);
-    database = await emptyDatabase();
-    const { adminUrl } = await testServer();
-    admin = new pg.Client({
-      connectionString: Object.assign(new URL(adminUrl), { pathname: `/${database.name}` }).href,
-    });
-    await admin.connect();
-    for (const side of sides) {
-      await admin.query(`CREATE ROLE manager_${side}_${id} LOGIN CREATEROLE PASSWORD '${password}'`);
-      await admin.query(`GRANT ALL ON SCHEMA public TO manager_${side}_${id} WITH GRANT OPTION`);
-      for (const user of ['first', 'second']) {
-        await admin.query(`CREATE ROLE ${user}_${side}_${id} LOGIN`);
-        await admin.query(`GRANT ${user}_${side}_${id} TO manager_${side}_${id} WITH ADMIN OPTION`);
-      }
-    }
-  }, 60_000);
-  afterAll(async () => {
-    speaker?.close();
-    await reference?.stop();
-    await admin?.end();
-    await database?.drop();
+let database: TestDatabase;
+let admin: pg.Client;
+beforeAll(async () => {
+  if (!program) return;
+  database = await emptyDatabase();
+  const { adminUrl } = await testServer();
+  admin = new pg.Client({
+    connectionString: Object.assign(new URL(adminUrl), { pathname: `/${database.name}` }).href,
   });
+  await admin.connect();
+  for (const side of sides) {
+    await admin.query(`CREATE ROLE manager_${side}_${id} LOGIN CREATEROLE PASSWORD '${password}'`);
+    await admin.query(`GRANT ALL ON SCHEMA public TO manager_${side}_${id} WITH GRANT OPTION`);
+    for (const user of ['first', 'second']) {
+      await admin.query(`CREATE ROLE ${user}_${side}_${id} LOGIN`);
+      await admin.query(`GRANT ${user}_${side}_${id} TO manager_${side}_${id} WITH ADMIN OPTION`);
+    }
+  }
+}, 60_000);
+afterAll(async () => {
+  await admin?.end();
+  await database?.drop();
+});
 
-  const serverOf = (side: (typeof sides)[number], server: ComparedServer): ComparedServer => {
-    const { hostname, port } = new URL(database.url);
-    const at = (at: string) =>
-      `postgresql://{{username}}:{{password}}@${hostname}:${at}/${database.name}?sslmode=disable`;
-    const named = (name: string) => `${name}_${side}_${id}`;
-    const users = Object.fromEntries(['manager', 'first', 'second', 'none'].map((name) => [name, named(name)]));
-    return { ...server, places: { ...users, password, address: at(port), wrong: at('1') } };
-  };
+function placed(side: (typeof sides)[number], server: ComparedServer): ComparedServer {
+  const { hostname, port } = new URL(database.url);
+  const at = (at: string) =>
+    `postgresql://{{username}}:{{password}}@${hostname}:${at}/${database.name}?sslmode=disable`;
+  const named = (name: string) => `${name}_${side}_${id}`;
+  const users = Object.fromEntries(['manager', 'first', 'second', 'none'].map((name) => [name, named(name)]));
+  return { ...server, places: { ...users, password, address: at(port), wrong: at('1') } };
+}
 
-  compared(
-    `answers the same to ${total} requests of seed ${seed}`,
-    async () => {
-      const servers = [serverOf('ours', { speaker, rootToken: secrets.rootToken }), serverOf('theirs', reference)];
-      const runs = { total, runOf: (index: number) => runOf(seed, index, perRun) };
-      // Two changes of one user's password at the same moment refuse each other.
-      const result = await compare(servers, { type: 'database', ...runs, lanes: 1, kept: [], plain, differences });
-      if (process.env.KEYSTEAD_LONG === '1') process.stdout.write(`${JSON.stringify([...result.seen].sort())}\n`);
-      expect(result.differences).toEqual([]);
-      const least = [
-        'POST config 2xx',
-        'POST roles 2xx',
-        'GET creds 2xx',
-        'POST static-roles 2xx',
-        'POST rotate-role 2xx',
-      ];
-      for (const path of least) expect([path, (result.seen.get(path) ?? 0) > total / 200]).toEqual([path, true]);
-    },
-    3_600_000,
-  );
+describeComparison({
+  type: 'database',
+  requests: 400,
+  longRequests: 10_000,
+  perRun: 50,
+  runOf,
+  placed: ([ours, theirs]) => [placed('ours', ours), placed('theirs', theirs)],
+  // Two changes of one user's password at the same moment refuse each other.
+  lanes: 1,
+  kept: [],
+  plain,
+  differences,
+  often: {
+    oneIn: 200,
+    of: ['POST config 2xx', 'POST roles 2xx', 'GET creds 2xx', 'POST static-roles 2xx', 'POST rotate-role 2xx'],
+  },
 });

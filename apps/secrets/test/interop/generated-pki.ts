@@ -59,7 +59,9 @@ const manyNames = often(
 );
 const addresses = often(one('10.1.2.3', '::1', '10.1.2.3,10.1.2.4', ''), one<unknown>('x', null, '10.1.2', 7));
 const lifetime = often(one<unknown>('1h', 3600, '30m', '', 0, '2h'), one<unknown>('x', -5, null, '90000h', [], true));
-const moment = often(one('2026-11-30T00:00:00Z', ''), one<unknown>('x', '2020-01-01T00:00:00Z', null, 7));
+/** Before the first authority ends, whenever the requests are sent. */
+const soon = `${new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`;
+const moment = often(one(soon, ''), one<unknown>('x', '2020-01-01T00:00:00Z', null, 7));
 const reference = often(
   one('default', 'default', 'first', '«issuer_id:0»', '«issuer_id:1»', 'second'),
   one('none', 'DEFAULT', 'a b'),
@@ -230,7 +232,13 @@ const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = 
     8,
     write(
       one('sign-verbatim', 'sign-verbatim/a', 'sign-verbatim/absent'),
-      bodyOf({ csr: [98, requestFor], ...times, ...usages, format: [15, form] }),
+      bodyOf({
+        csr: [98, requestFor],
+        ...times,
+        ...usages,
+        format: [15, form],
+        basic_constraints_valid_for_non_ca: [10, bool],
+      }),
     ),
   ],
   [3, write(at('issuer', reference, '/sign-verbatim'), bodyOf({ csr: [98, requestFor], ...times, ...usages }))],
@@ -298,12 +306,19 @@ const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = 
     ),
   ],
   [
-    3,
+    6,
     ask(
       'GET',
       fc.oneof(
         at('cert', one('«serial_number:0»', '«serial_number:1»', 'x', '11:22')),
-        one('cert/ca', 'cert/ca_chain', 'ca_chain', 'cert/crl'),
+        one('cert/ca', 'cert/ca_chain', 'ca_chain', 'cert/crl', 'cert/delta-crl'),
+        one('ca', 'ca/pem', 'cert/ca/raw', 'cert/ca/raw/pem', 'crl', 'crl/pem', 'crl/delta', 'crl/delta/pem'),
+        fc
+          .tuple(one('«serial_number:0»', '«serial_number:1»', '11:22'), one('/raw', '/raw/pem'))
+          .map(([name, end]) => `cert/${name}${end}`),
+        fc
+          .tuple(reference, one('pem', 'der', 'crl', 'crl/pem', 'crl/der', 'crl/delta', 'crl/delta/pem'))
+          .map(([ref, what]) => `issuer/${plain(ref)}/${what}`),
       ),
     ),
   ],

@@ -8,7 +8,7 @@ import { freePort } from '@keystead/testing';
 /** What one of the two servers answered. */
 export interface Answer {
   readonly status: number;
-  /** The parsed body; empty if there was none. */
+  /** The parsed body; `text` has one character for each byte of any other. Empty if there was none. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -78,7 +78,7 @@ function parsed(bytes: Buffer): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
   } catch {
-    return { text: bytes.toString('utf8') };
+    return { text: bytes.toString('latin1') };
   }
 }
 

@@ -1,4 +1,7 @@
-import type { Answer, Speaker } from './reference-server';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startSecrets } from '../start-secrets';
+import { type Answer, type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
 import type { Difference, Told } from './transit-differences';
 
 /** A request below a mount. Texts `«field:n»` mean what the nth earlier answer of the same server held in that field. */
@@ -19,15 +22,19 @@ export interface ComparedServer {
 }
 
 /** What two servers are asked, and what counts as the same. */
-export interface Comparison {
+interface Comparison {
   readonly type: string;
   /** The requests of the nth run. Each has its own mount; those at the same moment do not meet. */
   readonly runOf: (index: number) => readonly ComparedRequest[];
+  /** The first run; each can be looked at by itself. */
+  readonly first: number;
   /** Runs are begun until this number of requests was answered. A run ends early where one changed what is stored on one side only. */
   readonly total: number;
   /** Runs at the same moment. */
   readonly lanes?: number;
-  /** Fields of answers that later requests send. */
+  /** Whether a run goes on where only one side carried this out: what it stores is not looked at. */
+  readonly isApart?: (request: ComparedRequest) => boolean;
+  /** Fields of answers that later requests send, where both have them. */
   readonly kept: readonly string[];
   /** An answer without what is random or of its time. */
   readonly plain: (told: Told, request: ComparedRequest) => Told;
@@ -35,7 +42,7 @@ export interface Comparison {
 }
 
 /** What the servers differ in, one example of each kind, and how often each path answered how. */
-export interface Compared {
+interface Compared {
   readonly differences: readonly string[];
   readonly seen: ReadonlyMap<string, number>;
 }
@@ -49,17 +56,16 @@ class Side {
     this.kept = new Map(Object.entries(server.places ?? {}).map(([name, place]) => [name, [place]]));
   }
 
-  async send({ method, path, body, anonymous }: ComparedRequest, kept: readonly string[]): Promise<Answer> {
+  send({ method, path, body, anonymous }: ComparedRequest): Promise<Answer> {
     const token = anonymous ? undefined : this.server.rootToken;
     const sent = { method, path: `${this.mount}/${this.filled(path)}`, body: this.filled(body) as object, token };
-    const answer = await this.server.speaker.send(sent).catch((error) => {
+    return this.server.speaker.send(sent).catch((error) => {
       throw new Error(`${method} ${sent.path} ${JSON.stringify(sent.body)}: ${error}`);
     });
-    for (const field of kept) {
-      const value = (answer.body.data as Record<string, unknown> | null | undefined)?.[field] ?? answer.body[field];
-      if (value !== undefined) this.kept.set(field, [...(this.kept.get(field) ?? []), value]);
-    }
-    return answer;
+  }
+
+  keep(field: string, value: unknown): void {
+    this.kept.set(field, [...(this.kept.get(field) ?? []), value]);
   }
 
   start(type: string): Promise<unknown> {
@@ -100,39 +106,130 @@ function told({ status, body }: Answer): Told {
   return { status: status === 500 ? 400 : status, errors, warnings, data: body.data ?? body.text ?? null };
 }
 
+const { env } = process;
+const long = env.KEYSTEAD_LONG === '1';
+/** Whether each request is told, with both answers. */
+const isTold = env.KEYSTEAD_REFERENCE_FIRST !== undefined;
+
+const valueIn = ({ body }: Answer, field: string): unknown =>
+  (body.data as Record<string, unknown> | null | undefined)?.[field] ?? body[field];
+
+type Members = Readonly<Record<string, unknown>>;
+const membersOf = (value: unknown): Members | undefined =>
+  typeof value === 'object' && value !== null ? (value as Members) : undefined;
+
+/** The members in which two answers differ: their paths, and both values. */
+export function differing(
+  one: unknown,
+  other: unknown,
+  at = '',
+): (readonly [path: string, one: unknown, other: unknown])[] {
+  if (JSON.stringify(one) === JSON.stringify(other)) return [];
+  const [left, right] = [membersOf(one), membersOf(other)];
+  const isApart = Array.isArray(one) !== Array.isArray(other) || (Array.isArray(one) && one.length !== right?.length);
+  if (!left || !right || isApart) return [[at, one, other]];
+  const names = [...new Set([...Object.keys(left), ...Object.keys(right)])];
+  return names.flatMap((name) => differing(left[name], right[name], at === '' ? name : `${at}.${name}`));
+}
+
+const shortened = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 600);
+
 /** Asks both servers the same. */
-export async function compare(servers: readonly ComparedServer[], comparison: Comparison): Promise<Compared> {
-  const { type, runOf, total, lanes = 3, kept, plain } = comparison;
-  const differences = new Map<string, string>();
+async function compare(servers: readonly ComparedServer[], comparison: Comparison): Promise<Compared> {
+  const { type, runOf, first, total, lanes = 3, kept, plain } = comparison;
+  const differences = new Map<string, { text: string; times: number }>();
   const seen = new Map<string, number>();
   const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
-  let next = 0;
+  let next = first;
   let answered = 0;
   const work = async () => {
-    while (answered < total && differences.size < 20) {
+    while (answered < total) {
       const index = next++;
       const sides = servers.map((server) => new Side(server, `${type}-${index}`));
       await Promise.all(sides.map((side) => side.start(type)));
       for (const request of runOf(index)) {
         answered++;
-        const answers = await Promise.all(sides.map((side) => side.send(request, kept)));
+        const answers = await Promise.all(sides.map((side) => side.send(request)));
+        for (const field of kept) {
+          const values = answers.map((answer) => valueIn(answer, field));
+          if (values.includes(undefined)) continue;
+          for (const [at, side] of sides.entries()) side.keep(field, values[at]);
+        }
         const [ours, theirs] = answers.map((answer) => plain(told(answer), request)) as [Told, Told];
-        count(`${request.method} ${request.path.split(/[/?]/)[0]} ${Math.floor(theirs.status / 100)}xx`);
-        const [one, other] = [ours, theirs].map((each) => JSON.stringify(each));
-        if (one === other) continue;
+        const head = request.path.split(/[/?]/)[0];
+        count(`${request.method} ${head} ${Math.floor(theirs.status / 100)}xx`);
+        if (isTold) process.stdout.write(`${JSON.stringify({ index, request, ours, theirs })}\n`);
+        if (JSON.stringify(ours) === JSON.stringify(theirs)) continue;
         const meant = comparison.differences.find(({ fits }) => fits(ours, theirs, request));
         if (meant) count(meant.why);
         else {
-          const kind = `${request.path.split(/[/?]/)[0]} ${one} ${other}`.replace(/\d+/g, '0');
-          const text = `${index} ${JSON.stringify(request)}\n  ours   ${one}\n  theirs ${other}`;
-          differences.set(kind, differences.get(kind) ?? text);
+          const parts = differing(ours, theirs).map(
+            ([path, one, other]) => `\n  ${path}: ${shortened(one)} but theirs ${shortened(other)}`,
+          );
+          const kind = `${head} ${parts.join('')}`.replace(/\d+/g, '0');
+          const text = `${index} ${JSON.stringify(request)}${parts.join('')}`;
+          const known = differences.get(kind);
+          differences.set(kind, { text: known?.text ?? text, times: (known?.times ?? 0) + 1 });
         }
         // What is stored may differ, too.
-        if (request.method !== 'GET' && ours.status !== theirs.status) break;
+        if (meant?.parts && ours.status < 300) break;
+        if (request.method !== 'GET' && ours.status !== theirs.status && !comparison.isApart?.(request)) break;
       }
       await Promise.all(sides.map((side) => side.end()));
     }
   };
   await Promise.all(Array.from({ length: lanes }, work));
-  return { differences: [...differences.values()], seen };
+  return { differences: [...differences.values()].map(({ text, times }) => `${times} × ${text}`), seen };
+}
+
+/** The comparison of one engine, as a test. */
+export interface EngineComparison extends Omit<Comparison, 'runOf' | 'first' | 'total'> {
+  /** Requests that are sent, usually and in a long test. */
+  readonly requests: number;
+  readonly longRequests: number;
+  readonly perRun: number;
+  readonly runOf: (seed: number, index: number, perRun: number) => readonly ComparedRequest[];
+  /** What has to come at least once in `oneIn` requests: what only refuses compares little. */
+  readonly often: { readonly oneIn: number; readonly of: readonly string[] };
+  /** The servers with what requests to each say in place of names. */
+  readonly placed?: (servers: readonly [ComparedServer, ComparedServer]) => readonly ComparedServer[];
+}
+
+/**
+ * Compares an engine with that of the program in KEYSTEAD_REFERENCE_SERVER; skipped where there is none. To see each request of
+ * some runs: KEYSTEAD_REFERENCE_SEED, KEYSTEAD_REFERENCE_FIRST (the number of the run) and KEYSTEAD_REFERENCE_REQUESTS.
+ */
+export function describeComparison(engine: EngineComparison): void {
+  const program = env.KEYSTEAD_REFERENCE_SERVER;
+  const total = Number(env.KEYSTEAD_REFERENCE_REQUESTS ?? (long ? engine.longRequests : engine.requests));
+  const seed = Number(env.KEYSTEAD_REFERENCE_SEED ?? 20_261_128);
+  const first = Number(env.KEYSTEAD_REFERENCE_FIRST ?? 0);
+  describe(`${engine.type} against a reference server`, () => {
+    const secrets = startSecrets();
+    let reference: ReferenceServer;
+    let speaker: Speaker;
+    beforeAll(async () => {
+      if (!program) return;
+      reference = await startReferenceServer(program);
+      speaker = new Speaker((secrets.server.address() as AddressInfo).port);
+    }, 60_000);
+    afterAll(async () => {
+      speaker?.close();
+      await reference?.stop();
+    });
+
+    (program ? it : it.skip)(
+      `answers the same to ${total} requests of seed ${seed}`,
+      async () => {
+        const { perRun, often, placed = (servers) => servers } = engine;
+        const servers = placed([{ speaker, rootToken: secrets.rootToken }, reference]);
+        const runOf = (index: number) => engine.runOf(seed, index, perRun);
+        const { seen, differences } = await compare(servers, { ...engine, first, total, runOf });
+        if (long) process.stdout.write(`${JSON.stringify([...seen].sort())}\n`);
+        expect(differences).toEqual([]);
+        for (const what of often.of) expect([what, (seen.get(what) ?? 0) > total / often.oneIn]).toEqual([what, true]);
+      },
+      3_600_000,
+    );
+  });
 }

@@ -1,20 +1,10 @@
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSshCertificate } from '../ssh-certificate';
-import { startSecrets } from '../start-secrets';
 import { runOf } from './generated-ssh';
-import { type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
-import { compare } from './request-comparison';
+import { describeComparison } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
 // Every path of ssh against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
 // decision 0266.
-
-const program = process.env.KEYSTEAD_REFERENCE_SERVER;
-const compared = program ? it : it.skip;
-const perRun = 60;
-const total = Number(process.env.KEYSTEAD_REFERENCE_REQUESTS ?? (process.env.KEYSTEAD_LONG === '1' ? 15_000 : 600));
-const seed = Number(process.env.KEYSTEAD_REFERENCE_SEED ?? 20_261_128);
 
 /** A certificate without what is random or of its time. */
 function shown(line: string): unknown {
@@ -114,32 +104,17 @@ const differences: readonly Difference[] = [
   },
 ];
 
-describe('ssh against a reference server', () => {
-  const secrets = startSecrets();
-  let reference: ReferenceServer;
-  let speaker: Speaker;
-  beforeAll(async () => {
-    if (!program) return;
-    reference = await startReferenceServer(program);
-    speaker = new Speaker((secrets.server.address() as AddressInfo).port);
-  }, 60_000);
-  afterAll(async () => {
-    speaker?.close();
-    await reference?.stop();
-  });
-
-  compared(
-    `answers the same to ${total} requests of seed ${seed}`,
-    async () => {
-      const runs = { total, runOf: (index: number) => runOf(seed, index, perRun) };
-      const servers = [{ speaker, rootToken: secrets.rootToken }, reference];
-      const result = await compare(servers, { type: 'ssh', ...runs, kept: ['issuer_id', 'key'], plain, differences });
-      if (process.env.KEYSTEAD_LONG === '1') process.stdout.write(`${JSON.stringify([...result.seen].sort())}\n`);
-      expect(result.differences).toEqual([]);
-      for (const path of ['POST roles 2xx', 'POST sign 2xx', 'POST creds 2xx', 'POST verify 2xx', 'POST sign 4xx']) {
-        expect([path, (result.seen.get(path) ?? 0) > total / 100]).toEqual([path, true]);
-      }
-    },
-    3_600_000,
-  );
+describeComparison({
+  type: 'ssh',
+  requests: 600,
+  longRequests: 15_000,
+  perRun: 60,
+  runOf,
+  kept: ['issuer_id', 'key'],
+  plain,
+  differences,
+  often: {
+    oneIn: 100,
+    of: ['POST roles 2xx', 'POST sign 2xx', 'POST creds 2xx', 'POST verify 2xx', 'POST sign 4xx'],
+  },
 });

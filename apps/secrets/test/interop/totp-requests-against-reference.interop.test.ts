@@ -1,20 +1,10 @@
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { startSecrets } from '../start-secrets';
 import { bodyOf, bool, number, often, one } from './generated-bodies';
-import { type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
-import { type ComparedRequest, compare } from './request-comparison';
+import { type ComparedRequest, describeComparison } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
 // Every path of totp against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
 // decision 0020.
-
-const program = process.env.KEYSTEAD_REFERENCE_SERVER;
-const compared = program ? it : it.skip;
-const perRun = 40;
-const total = Number(process.env.KEYSTEAD_REFERENCE_REQUESTS ?? (process.env.KEYSTEAD_LONG === '1' ? 10_000 : 400));
-const seed = Number(process.env.KEYSTEAD_REFERENCE_SEED ?? 20_261_128);
 
 const name = often(one('a', 'b', 'c'), one('absent', '-x', 'x@y.z', 'a/b', 'ü')) as fc.Arbitrary<string>;
 const period = often(
@@ -144,35 +134,17 @@ const differences: readonly Difference[] = [
   },
 ];
 
-describe('totp against a reference server', () => {
-  const secrets = startSecrets();
-  let reference: ReferenceServer;
-  let speaker: Speaker;
-  beforeAll(async () => {
-    if (!program) return;
-    reference = await startReferenceServer(program);
-    speaker = new Speaker((secrets.server.address() as AddressInfo).port);
-  }, 60_000);
-  afterAll(async () => {
-    speaker?.close();
-    await reference?.stop();
-  });
-
-  compared(
-    `answers the same to ${total} requests of seed ${seed}`,
-    async () => {
-      const runs = {
-        total,
-        runOf: (index: number) => fc.sample(request, { numRuns: perRun, seed: seed + index }),
-      };
-      const servers = [{ speaker, rootToken: secrets.rootToken }, reference];
-      const result = await compare(servers, { type: 'totp', ...runs, kept: ['code'], plain, differences });
-      if (process.env.KEYSTEAD_LONG === '1') process.stdout.write(`${JSON.stringify([...result.seen].sort())}\n`);
-      expect(result.differences).toEqual([]);
-      for (const path of ['POST keys 2xx', 'GET code 2xx', 'POST code 2xx', 'POST code 4xx', 'GET keys 2xx']) {
-        expect([path, (result.seen.get(path) ?? 0) > total / 100]).toEqual([path, true]);
-      }
-    },
-    3_600_000,
-  );
+describeComparison({
+  type: 'totp',
+  requests: 400,
+  longRequests: 10_000,
+  perRun: 40,
+  runOf: (seed, index, numRuns) => fc.sample(request, { numRuns, seed: seed + index }),
+  kept: ['code'],
+  plain,
+  differences,
+  often: {
+    oneIn: 100,
+    of: ['POST keys 2xx', 'GET code 2xx', 'POST code 2xx', 'POST code 4xx', 'GET keys 2xx'],
+  },
 });

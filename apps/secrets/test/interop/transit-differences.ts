@@ -12,6 +12,8 @@ export interface Told {
 export interface Difference {
   readonly why: string;
   readonly fits: (ours: Told, theirs: Told, request: TransitRequest) => boolean;
+  /** Set where the sides store something else from then on, though both answered alike. */
+  readonly parts?: true;
 }
 
 const text = ({ errors }: Told): string => errors?.[0] ?? '';

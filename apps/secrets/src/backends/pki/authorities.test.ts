@@ -153,7 +153,7 @@ describe('authorities', () => {
     const [id] = first.imported_issuers;
     expect(first.mapping).toEqual({ [id]: '' });
     await must('import/roles/a', { allow_any_name: true, key_type: 'ec' });
-    expect(await refused('import/issue/a', { common_name: 'a.test' })).toMatch(/no key/);
+    expect(await refused('import/issue/a', { common_name: 'a.test' })).toMatch(/no default issuer/);
     const imported = await must('import/keys/import', { pem_bundle: key, key_name: 'theirs' });
     expect(imported).toMatchObject({ key_name: 'theirs', key_type: 'rsa' });
     expect((await read(`import/issuer/${id}`)).key_id).toBe(imported.key_id);

@@ -96,9 +96,11 @@ export function withKey(ca: Ca, tx: Storage, { info, key }: NewKey): Ca {
     const fits = issuer.key_id === '' && publicKeyOf(issuer) === info.publicKey;
     return [id, fits ? { ...issuer, key_id: info.key_id } : issuer] as const;
   });
+  const [firstId = ''] = issuers.find(([, { key_id }]) => key_id === info.key_id) ?? [];
   return {
     ...ca,
     issuers: Object.fromEntries(issuers),
+    default_issuer: ca.default_issuer || firstId,
     keys: { ...ca.keys, [info.key_id]: info },
     default_key: ca.default_key || info.key_id,
   };
@@ -145,7 +147,7 @@ export async function asRevokedBefore(tx: Storage, issuer: Issuer): Promise<Issu
 export function withIssuer(ca: Ca, issuer: Issuer): Ca {
   const id = issuer.issuer_id;
   if (issuer.issuer_name !== '' && issuerRef(ca, issuer.issuer_name)) refuse('issuer name already in use');
-  const isDefault = ca.default_issuer === '' || (ca.default_follows_latest_issuer && issuer.key_id !== '');
+  const isDefault = issuer.key_id !== '' && (ca.default_issuer === '' || ca.default_follows_latest_issuer);
   return { ...ca, issuers: { ...ca.issuers, [id]: issuer }, default_issuer: isDefault ? id : ca.default_issuer };
 }
 

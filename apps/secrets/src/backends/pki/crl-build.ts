@@ -1,13 +1,14 @@
 import type { BackgroundCall } from '../../sdk/call';
-import { refuse } from '../../sdk/refuse';
 import { algorithmFor, algorithmNamed, type Signer } from '../../sdk/signature-algorithm';
 import type { Storage } from '../../sdk/storage';
 import { type Ca, certificateOf, findCa, type Issuer, privateKey } from './ca';
-import { makeCrl, type Revoked } from './crl';
+import { type CrlContent, makeCrl, type Revoked } from './crl';
 import { type CrlConfig, findCrlConfig } from './crl-config';
+import { freshestCrl } from './extension';
 import { secondsOf } from './kept-duration';
 import { hasAdded, isUnlisted, listAdded, listRevoked, noteListed } from './revocations';
 import { authorityKeyOf, authorityOf } from './signing';
+import { addressesOfDelta } from './urls';
 
 /** What is known of the lists of an authority; the lists themselves are next to it. */
 export interface CrlState {
@@ -74,33 +75,45 @@ async function build(
     const issuer = listSigners(ca).get(authority);
     if (!issuer) return;
     const certificate = certificateOf(issuer);
+    const signer = await revocationSigner(tx, issuer);
     const number = (state?.number ?? 0) + 1;
     const isDelta = kind === 'delta' && state !== undefined;
     const fresh = await listAdded(tx, authority);
-    const revoked = config.disable ? [] : isDelta ? fresh : await listRevoked(tx, authority);
-    const nextUpdateMs = nowMs + secondsOf(config.expiry) * 1000;
-    const der = await makeCrl(
-      {
-        issuer: certificate.tbs.subject,
-        keyId: authorityKeyOf(certificate),
-        number,
-        baseNumber: isDelta ? state.completeNumber : undefined,
-        thisUpdateMs: nowMs,
-        nextUpdateMs: isDelta ? state.completeEndsAtMs : nextUpdateMs,
-        revoked,
-      },
-      await revocationSigner(tx, issuer),
-    );
-    const after: CrlState = isDelta
-      ? { ...state, number, deltaAtMs: nowMs }
-      : { number, completeNumber: number, completeAtMs: nowMs, completeEndsAtMs: nextUpdateMs, deltaAtMs: nowMs };
-    tx.put(stateKey(authority), JSON.stringify(after));
-    tx.put(listKey(authority, isDelta ? 'delta' : 'complete'), JSON.stringify(der.toString('base64')));
-    if (!isDelta) {
-      noteListed(tx, authority, fresh);
-      // What it added is in the complete list now.
-      tx.delete(listKey(authority, 'delta'));
+    const endsAtMs = isDelta ? state.completeEndsAtMs : nowMs + secondsOf(config.expiry) * 1000;
+    const putList = async (of: CrlKind, revoked: readonly Revoked[], more: Partial<CrlContent>) => {
+      const der = await makeCrl(
+        {
+          issuer: certificate.tbs.subject,
+          keyId: authorityKeyOf(certificate),
+          number,
+          thisUpdateMs: nowMs,
+          nextUpdateMs: endsAtMs,
+          revoked: config.disable ? [] : revoked,
+          ...more,
+        },
+        signer,
+      );
+      tx.put(listKey(authority, of), JSON.stringify(der.toString('base64')));
+    };
+    if (isDelta) {
+      await putList('delta', fresh, { baseNumber: state.completeNumber });
+      tx.put(stateKey(authority), JSON.stringify({ ...state, number, deltaAtMs: nowMs } satisfies CrlState));
+      return;
     }
+    const revoked = config.disable ? [] : await listRevoked(tx, authority);
+    await putList('complete', revoked, { extensions: freshestCrl(await addressesOfDelta(tx, issuer)) });
+    // What was added is in the complete list now. The two of one moment have one number.
+    if (config.enable_delta) await putList('delta', [], { baseNumber: number });
+    else tx.delete(listKey(authority, 'delta'));
+    noteListed(tx, authority, fresh);
+    const after: CrlState = {
+      number,
+      completeNumber: number,
+      completeAtMs: nowMs,
+      completeEndsAtMs: endsAtMs,
+      deltaAtMs: nowMs,
+    };
+    tx.put(stateKey(authority), JSON.stringify(after));
   });
 }
 
@@ -169,6 +182,5 @@ const isDeltaDue = (state: CrlState | undefined, config: CrlConfig, nowMs: numbe
   state !== undefined &&
   nowMs >= state.deltaAtMs + secondsOf(config.delta_rebuild_interval) * 1000;
 
-/** The authority of an issuer that was asked for. */
-export const authorityOfIssuer = (issuer: Issuer | undefined): string =>
-  issuer ? authorityOf(certificateOf(issuer)) : refuse('no default issuer currently configured');
+/** The authority of an issuer. */
+export const authorityOfIssuer = (issuer: Issuer): string => authorityOf(certificateOf(issuer));

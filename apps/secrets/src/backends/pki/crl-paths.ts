@@ -14,9 +14,15 @@ const forms = {
 } as const;
 type Form = keyof typeof forms;
 
-async function showCrl({ storage }: Pick<Call, 'storage'>, ref: string, kind: CrlKind, form: Form): Promise<Reply> {
+/** A list of an issuer, or without a reference of the default one, where there is any. */
+async function showCrl(
+  { storage }: Pick<Call, 'storage'>,
+  ref: string | undefined,
+  kind: CrlKind,
+  form: Form,
+): Promise<Reply> {
   const ca = await findCa(storage);
-  const issuer = ref === 'default' ? issuerRef(ca, ref) : requireIssuer(ca, ref);
+  const issuer = ref === undefined ? issuerRef(ca, 'default') : requireIssuer(ca, ref);
   const der = issuer && (await findCrl(storage, authorityOfIssuer(issuer), kind));
   if (!der) return empty;
   if (form === 'der') return raw(der);
@@ -29,48 +35,63 @@ const kinds = [
   ['/delta', 'delta'],
 ] as const;
 
-const reading = (ref: (params: { readonly ref?: string }) => string, kind: CrlKind, form: Form) =>
+const reading = (kind: CrlKind, form: Form) =>
   operation<{ readonly ref?: string }>({
     summary: kind === 'complete' ? 'Read the list of revoked certificates.' : 'Read what was added to the list.',
     judges: 'nothing',
     mayBeEmpty: true,
     ...forms[form],
-    run: (call) => showCrl(call, ref(call.params), kind, form),
+    run: (call) => showCrl(call, call.params.ref, kind, form),
   });
 
 const open = { auth: 'none' } as const;
 const bare = { auth: 'none', responseFormat: 'raw' } as const;
-const ofDefault = () => 'default';
-const ofIssuer = ({ ref = 'default' }: { readonly ref?: string }) => ref;
 
 const listPaths = kinds.flatMap(([suffix, kind]) => {
-  const name = kind === 'complete' ? 'crl' : 'crl-delta';
+  const [name, certName] = kind === 'complete' ? ['crl', 'crl'] : ['crl-delta', 'delta-crl'];
   const summary = kind === 'complete' ? 'Revoked certificates' : 'Certificates revoked since the complete list';
   return [
     path(`crl${suffix}`, {
       summary: `${summary} of the default issuer, as DER.`,
       ...bare,
-      read: { ...reading(ofDefault, kind, 'der'), operationId: `read-${name}-der` },
+      read: { ...reading(kind, 'der'), operationId: `read-${name}-der` },
     }),
     path(`crl${suffix}/pem`, {
       summary: `${summary} of the default issuer, as PEM.`,
       ...bare,
-      read: { ...reading(ofDefault, kind, 'pem'), operationId: `read-${name}-pem` },
+      read: { ...reading(kind, 'pem'), operationId: `read-${name}-pem` },
     }),
     path(`issuer/:ref/crl${suffix}`, {
       summary: `${summary} of an issuer.`,
       ...open,
-      read: { ...reading(ofIssuer, kind, 'json'), operationId: `issuer-read-${name}` },
+      read: { ...reading(kind, 'json'), operationId: `issuer-read-${name}` },
     }),
     path(`issuer/:ref/crl${suffix}/der`, {
       summary: `${summary} of an issuer, as DER.`,
       ...bare,
-      read: { ...reading(ofIssuer, kind, 'der'), operationId: `issuer-read-${name}-der` },
+      read: { ...reading(kind, 'der'), operationId: `issuer-read-${name}-der` },
     }),
     path(`issuer/:ref/crl${suffix}/pem`, {
       summary: `${summary} of an issuer, as PEM.`,
       ...bare,
-      read: { ...reading(ofIssuer, kind, 'pem'), operationId: `issuer-read-${name}-pem` },
+      read: { ...reading(kind, 'pem'), operationId: `issuer-read-${name}-pem` },
+    }),
+    path(`cert/${certName}`, {
+      summary: `${summary} of the default issuer.`,
+      ...open,
+      read: {
+        summary: `${summary} of the default issuer.`,
+        operationId: `read-cert-${certName}`,
+        judges: 'nothing',
+        mayBeEmpty: true,
+        output: z.object({ certificate: z.string(), revocation_time: z.int(), revocation_time_rfc3339: z.string() }),
+        async run({ storage }) {
+          const issuer = requireIssuer(await findCa(storage), 'default');
+          const der = await findCrl(storage, authorityOfIssuer(issuer), kind);
+          if (!der) return empty;
+          return data({ certificate: pemOf(der, 'X509 CRL'), revocation_time: 0, revocation_time_rfc3339: '' });
+        },
+      },
     }),
   ];
 });
@@ -95,23 +116,6 @@ const changesLists = (before: CrlConfig, after: CrlConfig): boolean =>
 /** Lists of revoked certificates, and how they are made. */
 export const crlPaths = [
   ...listPaths,
-  path('cert/crl', {
-    summary: 'Revoked certificates of the default issuer.',
-    ...open,
-    read: {
-      summary: 'Read the list of revoked certificates of the default issuer.',
-      operationId: 'read-cert-crl',
-      judges: 'nothing',
-      mayBeEmpty: true,
-      output: z.object({ certificate: z.string(), revocation_time: z.int(), revocation_time_rfc3339: z.string() }),
-      async run({ storage }) {
-        const issuer = issuerRef(await findCa(storage), 'default');
-        const der = issuer && (await findCrl(storage, authorityOfIssuer(issuer), 'complete'));
-        if (!der) return empty;
-        return data({ certificate: pemOf(der, 'X509 CRL'), revocation_time: 0, revocation_time_rfc3339: '' });
-      },
-    },
-  }),
   path('crl/rotate', {
     summary: 'Builds the lists of revoked certificates.',
     read: { ...rotating('complete'), operationId: 'rotate-crl' },

@@ -68,9 +68,12 @@ export function urlExtensions(urls: UrlSet): Extension[] {
   return [
     ...(access.length === 0 ? [] : [serialize(id_pe_authorityInfoAccess, new AuthorityInfoAccessSyntax(access))]),
     ...distributionPoints(id_ce_cRLDistributionPoints, urls.crl_distribution_points),
-    ...distributionPoints(id_ce_freshestCRL, urls.delta_crl_distribution_points),
+    ...freshestCrl(urls.delta_crl_distribution_points),
   ];
 }
+
+/** Where to find what was added to a list. */
+export const freshestCrl = (texts: readonly string[]): Extension[] => distributionPoints(id_ce_freshestCRL, texts);
 
 function distributionPoints(id: string, texts: readonly string[]): Extension[] {
   if (texts.length === 0) return [];

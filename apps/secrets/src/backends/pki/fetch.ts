@@ -5,11 +5,12 @@ import { operation, path } from '../../sdk/path';
 import { certificatePem } from '../../sdk/pem';
 import { data, empty, keys, missing, raw } from '../../sdk/reply';
 import { namesIn } from './alternative-names';
-import { findCa, issuerRef, requireIssuer } from './ca';
+import { type Ca, findCa, type Issuer, issuerRef, requireIssuer } from './ca';
 import { readCertificate } from './certificate';
 import { chainOf } from './chain';
 import { kindOfKey } from './key-pair';
 import { readSerial } from './serial';
+import { issuerOf } from './signing';
 import { findCertificate, findCertificates, listCertificates, type StoredCertificate } from './stored-certificate';
 import { nameText, ownNames } from './subject';
 
@@ -20,20 +21,22 @@ const oneCertificate = { media: ['application/pkix-cert'] } as const;
 const pemFile = { media: ['application/x-pem-file'] } as const;
 const chainOfPem = { media: ['application/pem-certificate-chain'] } as const;
 
-async function chainText({ storage }: Reading): Promise<readonly string[]> {
-  const ca = await findCa(storage);
-  const issuer = issuerRef(ca, 'default');
-  return issuer ? chainOf(ca, issuer).map((one) => certificatePem(Buffer.from(one.certificate, 'base64'))) : [];
-}
+const derOf = ({ certificate }: Issuer): Buffer => Buffer.from(certificate, 'base64');
+
+const chainText = (ca: Ca, issuer: Issuer): string =>
+  chainOf(ca, issuer)
+    .map((one) => certificatePem(derOf(one)))
+    .join('\n');
 
 async function defaultCertificate({ storage }: Reading): Promise<Buffer | undefined> {
   const issuer = issuerRef(await findCa(storage), 'default');
-  return issuer && Buffer.from(issuer.certificate, 'base64');
+  return issuer && derOf(issuer);
 }
 
 const certificateOutput = z.object({
   certificate: z.string(),
   ca_chain: z.string().optional(),
+  issuer_id: z.string().optional(),
   revocation_time: z.int(),
   revocation_time_rfc3339: z.string(),
 });
@@ -69,14 +72,14 @@ const open = { auth: 'none' } as const;
 const bare = { auth: 'none', responseFormat: 'raw' } as const;
 const rawCertificate = (isPem: boolean) =>
   operation<{ readonly serial: string }>({
-    summary: 'Read a certificate without an envelope.',
+    summary: 'Read a certificate, or with the serial number ca that of the default issuer, without an envelope.',
     judges: 'nothing',
     ...(isPem ? pemFile : oneCertificate),
-    async run({ params, storage }) {
-      const found = await findBySerial(storage, params.serial);
-      if (!found) return missing;
-      const der = Buffer.from(found.der, 'base64');
-      return raw(isPem ? certificatePem(der) : der);
+    async run(call) {
+      const { serial } = call.params;
+      const found = serial === 'ca' ? undefined : await findBySerial(call.storage, serial);
+      const der = found ? Buffer.from(found.der, 'base64') : serial === 'ca' && (await defaultCertificate(call));
+      return der ? raw(isPem ? certificatePem(der) : der) : missing;
     },
   });
 
@@ -133,9 +136,10 @@ export const fetchPaths = [
       judges: 'nothing',
       ...chainOfPem,
       mayBeEmpty: true,
-      async run(call) {
-        const chain = await chainText(call);
-        return chain.length > 0 ? raw(chain.join('\n')) : empty;
+      async run({ storage }) {
+        const ca = await findCa(storage);
+        const issuer = issuerRef(ca, 'default');
+        return issuer ? raw(chainText(ca, issuer)) : empty;
       },
     },
   }),
@@ -146,11 +150,10 @@ export const fetchPaths = [
       summary: 'Read the certificate of the default issuer.',
       operationId: 'read-cert-ca',
       judges: 'nothing',
-      mayBeEmpty: true,
       output: certificateOutput,
-      async run(call) {
-        const der = await defaultCertificate(call);
-        return der ? data({ certificate: certificatePem(der), ...notRevoked }) : empty;
+      async run({ storage }) {
+        const issuer = requireIssuer(await findCa(storage), 'default');
+        return data({ certificate: certificatePem(derOf(issuer)), ...notRevoked });
       },
     },
   }),
@@ -161,11 +164,11 @@ export const fetchPaths = [
       summary: 'Read the chain of the default issuer.',
       operationId: 'read-cert-ca-chain',
       judges: 'nothing',
-      mayBeEmpty: true,
       output: certificateOutput,
-      async run(call) {
-        const text = (await chainText(call)).join('\n');
-        return text === '' ? empty : data({ certificate: text, ca_chain: text, ...notRevoked });
+      async run({ storage }) {
+        const ca = await findCa(storage);
+        const text = chainText(ca, requireIssuer(ca, 'default'));
+        return data({ certificate: text, ca_chain: text, ...notRevoked });
       },
     },
   }),
@@ -181,11 +184,19 @@ export const fetchPaths = [
       async run({ params, storage }) {
         const found = await findBySerial(storage, params.serial);
         if (!found) return missing;
-        const { der, revokedAtMs } = found;
+        const { der, authority } = found;
+        const certificate = certificatePem(Buffer.from(der, 'base64'));
+        const ca = await findCa(storage);
+        // An authority that signed itself is on no list.
+        const own = Object.values(ca.issuers).find((one) => one.certificate === der);
+        const revokedAtMs = found.revokedAtMs ?? own?.revokedAtMs;
+        if (revokedAtMs === undefined) return data({ certificate, ...notRevoked });
+        const issuer = found.revokedAtMs === undefined ? undefined : issuerOf(ca, authority);
         return data({
-          certificate: certificatePem(Buffer.from(der, 'base64')),
-          revocation_time: revokedAtMs === undefined ? 0 : Math.floor(revokedAtMs / 1000),
-          revocation_time_rfc3339: revokedAtMs === undefined ? '' : new Date(revokedAtMs).toISOString(),
+          certificate,
+          ...(issuer && { issuer_id: issuer.issuer_id }),
+          revocation_time: Math.floor(revokedAtMs / 1000),
+          revocation_time_rfc3339: new Date(revokedAtMs).toISOString(),
         });
       },
     },

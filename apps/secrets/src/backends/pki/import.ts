@@ -123,11 +123,7 @@ const importing = (keysAllowed: boolean) =>
         }
         return withBestDefault(before, ca, found.issuers);
       });
-      if (after.default_issuer !== '' && after.issuers[after.default_issuer]?.key_id === '') {
-        warn(
-          'The default issuer has no key associated with it. Some operations like issuing certificates and signing CRLs will be unavailable with the requested default issuer until a key is imported or the default issuer is changed.',
-        );
-      }
+      for (const text of defaultWarnings(after, found.issuers, found.oldIssuers)) warn(text);
       await makeFirstLists(storage, nowMs);
       if (!(await mountHasUrls(storage))) warn(noUrlsWarning);
       const listed = (list: readonly string[]) => (list.length === 0 ? null : list);
@@ -141,6 +137,30 @@ const importing = (keysAllowed: boolean) =>
       });
     },
   });
+
+/** What is said of the default issuer after some were imported. */
+function defaultWarnings(ca: Ca, made: readonly string[], known: readonly string[]): string[] {
+  const id = ca.default_issuer;
+  const able = made.filter((one) => ca.issuers[one]!.key_id !== '');
+  const isMade = made.includes(id);
+  return [
+    ...(ca.default_follows_latest_issuer && able.length > 1
+      ? [
+          'Default issuer left unchanged: could not select new issuer automatically as multiple imported issuers had key material in Vault.',
+        ]
+      : []),
+    ...((isMade || known.includes(id)) && ca.issuers[id]?.key_id === ''
+      ? [
+          'The default issuer has no key associated with it. Some operations like issuing certificates and signing CRLs will be unavailable with the requested default issuer until a key is imported or the default issuer is changed.',
+        ]
+      : []),
+    ...(able.length > 1 && isMade
+      ? [
+          'The imported bundle contained multiple certs matching keys, the default issuer that was selected should be verified and manually changed if incorrect.',
+        ]
+      : []),
+  ];
+}
 
 /** A first default is one that has its key, if there is one. */
 function withBestDefault(before: Ca, ca: Ca, imported: readonly string[]): Ca {
@@ -182,7 +202,7 @@ export const importPaths = [
       stepUp: true,
       input: z.object({ pem_bundle: bundle, key_name: string().optional().describe('Its name.') }),
       output: z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() }),
-      async run({ input, storage, nowMs }) {
+      async run({ input, storage, nowMs, warn }) {
         const blocks = blocksOf(input.pem_bundle ?? '').filter(({ label }) => !passedOver.includes(label));
         if (blocks.length !== 1) refuse('only a single key can be present within the pem_bundle for importing');
         const made = newKey(keyIn(blocks[0]!, 0), checkedName(input.key_name ?? '', 'key'));
@@ -192,6 +212,7 @@ export const importPaths = [
           id = known?.key_id ?? made.info.key_id;
           return known ? before : withKey(before, tx, made);
         });
+        if (id !== made.info.key_id) warn('Key already imported, use key/ endpoint to update name.');
         await makeFirstLists(storage, nowMs);
         const { key_id, key_name, key_type } = ca.keys[id]!;
         return data({ key_id, key_name, key_type });

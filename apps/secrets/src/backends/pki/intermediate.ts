@@ -39,6 +39,7 @@ import { authorityUsages, noSubjectWarning, noUrlsWarning } from './root';
 import { newSerial, serialText } from './serial';
 import { authorityOf, type ReadyIssuer, readyIssuer } from './signing';
 import { keepCertificate } from './stored-certificate';
+import { hasUrls } from './url-set';
 import { mountHasUrls } from './urls';
 import { keyUsageExtension } from './usages';
 import { validityFor } from './validity';
@@ -198,7 +199,7 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
       );
     }
     if (subject.length === 0) warn(noSubjectWarning);
-    if (urlExtensions(ready.urls).length === 0) warn(noUrlsWarning);
+    if (!hasUrls(ready.urls)) warn(noUrlsWarning);
     if (pathLength === 0) {
       warn(
         'Max path length of the signed certificate is zero. This certificate cannot be used to issue intermediate CA certificates.',

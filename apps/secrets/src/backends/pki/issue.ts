@@ -37,6 +37,9 @@ const VerbatimInput = SignInput.extend({
   ext_key_usage_oids: commaList().optional().describe('Purposes, by object identifier.'),
   signature_bits: int().optional().describe('Size of the hash for signatures of RSA issuers.'),
   use_pss: bool().optional().describe('RSA issuers sign with PSS.'),
+  basic_constraints_valid_for_non_ca: bool()
+    .optional()
+    .describe('Say that the certificate is of no authority; by default what the role says.'),
 });
 
 const signedOutput = z.object({
@@ -203,6 +206,9 @@ const signingVerbatim = operation<{ readonly role?: string; readonly ref?: strin
       ext_key_usage_oids: input.ext_key_usage_oids ?? [],
       signature_bits: input.signature_bits ?? 0,
       use_pss: input.use_pss ?? false,
+      ...(input.basic_constraints_valid_for_non_ca !== undefined && {
+        basic_constraints_valid_for_non_ca: input.basic_constraints_valid_for_non_ca,
+      }),
     });
     const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
     formatOf(input);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Call } from '../../sdk/call';
 import { announced, bool, commaList, string } from '../../sdk/fields';
 import { path } from '../../sdk/path';
 import { certificatePem } from '../../sdk/pem';
@@ -21,6 +22,7 @@ import {
 import { maySignLists } from './certificate';
 import { chainOf } from './chain';
 import { checkUrls, urlRows } from './url-set';
+import { warnOfTemplates } from './urls';
 
 const pemOfIssuer = (issuer: Issuer): string => certificatePem(Buffer.from(issuer.certificate, 'base64'));
 
@@ -120,11 +122,10 @@ function checkedAlgorithm(issuer: Issuer, name: string): string {
 
 function checkedUsages(issuer: Issuer, asked: readonly string[]): readonly Usage[] {
   const isUsage = (text: string): text is Usage => (usages as readonly string[]).includes(text);
-  const names = asked.map((text) => text.toLowerCase());
-  if (!names.every(isUsage)) {
+  if (!asked.every(isUsage)) {
     refuse(`Unable to parse specified usages: [${asked.join(' ')}] - valid values are ${usages.join(',')}`);
   }
-  const after = new Set<Usage>(['read-only', ...(names as Usage[])]);
+  const after = new Set<Usage>(['read-only', ...(asked as Usage[])]);
   if (issuer.revokedAtMs !== undefined && after.has('issuing-certificates')) {
     refuse(
       'This issuer was revoked; unable to modify its usage to include certificate signing again. Reissue this certificate (preferably with a new key) and modify that entry instead.',
@@ -159,14 +160,18 @@ const initial = {
   enable_aia_url_templating: false,
 };
 
-async function changeIssuer(storage: Parameters<typeof changeCa>[0], ref: string, asked: IssuerInput) {
+type ChangingCall = Pick<Call, 'storage'> & { warn(text: string): void };
+
+async function changeIssuer({ storage, warn }: ChangingCall, ref: string, asked: IssuerInput) {
   let id = '';
   const ca = await changeCa(storage, (before) => {
     const issuer = requireIssuer(before, ref);
     id = issuer.issuer_id;
     return { ...before, issuers: { ...before.issuers, [id]: changed(before, issuer, asked) } };
   });
-  return data(showIssuer(ca, ca.issuers[id]!));
+  const issuer = ca.issuers[id]!;
+  await warnOfTemplates(storage, issuer, issuer.enable_aia_url_templating, id, warn);
+  return data(showIssuer(ca, issuer));
 }
 
 /** Issuers, listed, read and changed. */
@@ -210,9 +215,10 @@ export const issuerPaths = [
       operationId: 'write-issuer',
       input: IssuerInput,
       output: issuerOutput,
-      run: ({ input, params, storage }) => {
+      run: (call) => {
+        const { input, params } = call;
         const given = Object.entries(input).filter(([, value]) => value !== undefined);
-        return changeIssuer(storage, params.ref, { ...initial, issuer_name: '', ...Object.fromEntries(given) });
+        return changeIssuer(call, params.ref, { ...initial, issuer_name: '', ...Object.fromEntries(given) });
       },
     },
     patch: {
@@ -220,7 +226,7 @@ export const issuerPaths = [
       operationId: 'patch-issuer',
       input: IssuerInput,
       output: issuerOutput,
-      run: ({ input, params, storage }) => changeIssuer(storage, params.ref, input),
+      run: (call) => changeIssuer(call, call.params.ref, call.input),
     },
     delete: {
       summary: 'Delete an issuer; its key stays.',

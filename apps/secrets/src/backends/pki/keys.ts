@@ -100,19 +100,21 @@ export const keyPaths = [
       stepUp: true,
       async run({ params, storage, warn }) {
         let wasDefault = false;
+        let id = '';
         await changeCa(storage, (ca, tx) => {
           const key = keyRef(ca, params.ref);
           if (!key) return ca;
-          const user = Object.values(ca.issuers).find(({ key_id }) => key_id === key.key_id);
+          id = key.key_id;
+          const user = Object.values(ca.issuers).find(({ key_id }) => key_id === id);
           if (user) refuse(`Failed to Delete Key.  Key in Use by Issuer: ${user.issuer_id}`);
-          const { [key.key_id]: _gone, ...kept } = ca.keys;
-          wasDefault = key.key_id === ca.default_key;
-          tx.delete(`key/${key.key_id}`);
+          const { [id]: _gone, ...kept } = ca.keys;
+          wasDefault = id === ca.default_key;
+          tx.delete(`key/${id}`);
           return { ...ca, keys: kept, default_key: wasDefault ? '' : ca.default_key };
         });
         if (wasDefault) {
           warn(
-            `Deleted key ${params.ref} (via key_ref ${params.ref}); this was configured as the default key. Operations without an explicit key will not work until a new default is configured.`,
+            `Deleted key ${id} (via key_ref ${params.ref}); this was configured as the default key. Operations without an explicit key will not work until a new default is configured.`,
           );
         }
         return empty;

@@ -55,7 +55,7 @@ describe('certificates', () => {
     ]) {
       expect(text).toMatch(part);
     }
-    for (const path of ['ca/pem', 'ca_chain', 'issuer/default/pem']) {
+    for (const path of ['ca/pem', 'ca_chain', 'issuer/default/pem', 'cert/ca/raw/pem']) {
       expect((await secrets.anonymous.read(`pki/${path}`).expect(200)).text).toBe(root.certificate);
     }
     const listed = await secrets.anonymous.list('pki/issuers').expect(200);
@@ -77,6 +77,10 @@ describe('certificates', () => {
   it('before there is an issuer, what everyone reads is empty, and nothing is issued', async () => {
     await secrets.root.write('sys/mounts/none', { type: 'pki' }).expect(204);
     for (const path of ['ca', 'ca/pem', 'ca_chain']) await secrets.anonymous.read(`none/${path}`).expect(204);
+    for (const path of ['cert/ca', 'cert/ca_chain', 'cert/crl', 'cert/delta-crl', 'issuer/default/crl']) {
+      const { body } = await secrets.anonymous.read(`none/${path}`).expect(400);
+      expect(body.errors).toEqual(['no default issuer currently configured']);
+    }
     await secrets.anonymous.list('none/issuers').expect(404);
     const made = await secrets.root.write('none/roles/a', { allow_any_name: true }).expect(200);
     expect(made.body.warnings[0]).toMatch(/no default issuing certificate/);
@@ -458,7 +462,15 @@ describe('certificates', () => {
     expect(text).toContain('OCSP - URI:https://keys.test/v1/pki/ocsp');
     expect(text).toMatch(/X509v3 CRL Distribution Points:[^X]*URI:http:\/\/aia.test\/pki\/crl\n/);
     expect(text).toMatch(/X509v3 Freshest CRL:[^X]*URI:http:\/\/aia.test\/pki\/crl\/delta\n/);
-    expect(await refused('config/urls', { ocsp_servers: 'nowhere' })).toBe(
+    const lacking = await write('config/urls', { ocsp_servers: 'nowhere' }).expect(200);
+    expect(lacking.body.warnings).toEqual([
+      'issuance may fail: error validating templated ocsp_servers; invalid URI: nowhere\n\nConsider setting the cluster-local address if it is not already set.',
+    ]);
+    expect(await refused('issue/any', { common_name: 'a.test' })).toBe(
+      'error fetching CA certificate: unable to fetch AIA URL information: error validating templated ocsp_servers; invalid URI: nowhere',
+    );
+    const plain = { issuing_certificates: [], crl_distribution_points: [], delta_crl_distribution_points: [] };
+    expect(await refused('config/urls', { ...plain, ocsp_servers: 'nowhere', enable_templating: false })).toBe(
       'invalid URL found in Authority Information Access (AIA) parameter ocsp_servers: nowhere',
     );
     await must('config/urls', {

@@ -136,10 +136,18 @@ const anything = ['*'];
 
 /** A role that lets a request have all of its names; of a named role, lifetimes and who issues. */
 export function verbatimRole(named: Role | undefined, said: Partial<Role>): Role {
-  const { ttl = 0, max_ttl = 0, no_store = false, generate_lease = false, issuer_ref = 'default' } = named ?? {};
+  const {
+    ttl,
+    max_ttl,
+    not_before_duration,
+    no_store,
+    generate_lease,
+    issuer_ref,
+    basic_constraints_valid_for_non_ca,
+  } = named ?? roleFields.defaults;
   return checkedRole({
     ...roleFields.defaults,
-    ...{ ttl, max_ttl, no_store, generate_lease, issuer_ref },
+    ...{ ttl, max_ttl, not_before_duration, no_store, generate_lease, issuer_ref, basic_constraints_valid_for_non_ca },
     allow_any_name: true,
     enforce_hostnames: false,
     require_cn: false,

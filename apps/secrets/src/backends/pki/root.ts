@@ -17,7 +17,8 @@ import { requestedNames } from './requested-names';
 import { newSerial, serialText } from './serial';
 import { authorityOf } from './signing';
 import { keepCertificate } from './stored-certificate';
-import { mountHasUrls, urlsFor } from './urls';
+import { hasUrls } from './url-set';
+import { urlsForRoot } from './urls';
 import { keyUsageExtension } from './usages';
 import { validityFor } from './validity';
 
@@ -66,12 +67,13 @@ async function generateRoot(call: RootCall, usualName: string) {
   const keyId = keyIdOf(publicKey);
   const algorithm = algorithmFor(key, role.signature_bits, role.use_pss);
   const serial = serialText(newSerial());
+  const urls = await urlsForRoot(storage);
   const extensions = [
     ...keyUsageExtension(authorityUsages),
     basicConstraints(true, pathLength < 0 ? undefined : pathLength),
     subjectKeyId(keyId),
     ...authorityKeyId(keyId),
-    ...urlExtensions(await urlsFor(storage, undefined)),
+    ...urlExtensions(urls),
     ...alternativeNames(names, subject.length === 0),
     ...permittedDomains(input.permitted_dns_domains ?? []),
   ];
@@ -91,7 +93,7 @@ async function generateRoot(call: RootCall, usualName: string) {
   });
   await makeFirstLists(storage, nowMs);
   if (subject.length === 0) warn(noSubjectWarning);
-  if (!(await mountHasUrls(storage))) warn(noUrlsWarning);
+  if (!hasUrls(urls)) warn(noUrlsWarning);
   if (pathLength === 0) {
     warn(
       'Max path length of the generated certificate is zero. This certificate cannot be used to issue intermediate CA certificates.',

@@ -76,6 +76,10 @@ export function authorityOf(certificate: ReadCertificate): string {
   return authority;
 }
 
+/** An issuer of an authority. */
+export const issuerOf = (ca: Ca, authority: string): Issuer | undefined =>
+  Object.values(ca.issuers).find((issuer) => authorityOf(certificateOf(issuer)) === authority);
+
 /** The authority that has signed a certificate; empty if it is not in the mount. */
 export function authorityAbove(ca: Ca, one: ReadCertificate): string {
   const issuer = Object.values(ca.issuers).find((above) => isSignedBy(one, certificateOf(above)));

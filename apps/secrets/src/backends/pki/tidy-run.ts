@@ -21,9 +21,10 @@ export interface TidyState {
   readonly removed: number;
   readonly removedRevoked: number;
   readonly associated: number;
-  /** ACME orders and accounts that were forgotten. */
+  /** ACME orders and accounts that were forgotten, and accounts that were looked at. */
   readonly orders?: number;
   readonly accounts?: number;
+  readonly accountsSeen?: number;
   /** Where the next page begins. */
   readonly after?: string;
   readonly pausedUntilMs: number;
@@ -139,9 +140,12 @@ async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }:
   }
   if (plan.tidy_acme) {
     const beforeMs = nowMs - plan.safety_buffer * 1000;
-    const forgotten = (await forgetOrders(storage, 'open', beforeMs)) + (await forgetOrders(storage, 'done', beforeMs));
-    const accounts = await forgetAccounts(storage, nowMs - plan.acme_account_safety_buffer * 1000);
-    await changeTidy(storage, (state) => state && { ...state, orders: forgotten, accounts });
+    const orders = (await forgetOrders(storage, 'open', beforeMs)) + (await forgetOrders(storage, 'done', beforeMs));
+    const { seen: accountsSeen, forgotten: accounts } = await forgetAccounts(
+      storage,
+      nowMs - plan.acme_account_safety_buffer * 1000,
+    );
+    await changeTidy(storage, (state) => state && { ...state, orders, accounts, accountsSeen });
   }
   const associated = plan.tidy_revoked_cert_issuer_associations ? await associate(storage) : 0;
   if (associated > 0) await changeTidy(storage, (state) => state && { ...state, associated });

@@ -9,11 +9,13 @@ const daySeconds = 24 * 3600;
 const rows = {
   tidy_cert_store: [bool().describe('Remove certificates that have expired and are not revoked.'), false],
   tidy_revoked_certs: [bool().describe('Remove revoked certificates that have expired, from lists as well.'), false],
+  tidy_invalid_certs: [bool().describe('Has no effect: all that is kept can be read.'), false],
   tidy_revoked_cert_issuer_associations: [
     bool().describe('Find the issuers of revoked certificates that were imported before them.'),
     false,
   ],
   tidy_expired_issuers: [bool().describe('Remove issuers that have expired, except the default one.'), false],
+  tidy_move_legacy_ca_bundle: [bool().describe('Has no effect: issuers have always been kept as they are now.'), false],
   tidy_acme: [bool().describe('Remove ACME orders whose certificate has expired, and accounts without orders.'), false],
   safety_buffer: [duration().describe('How long certificates must have been expired.'), 3 * daySeconds],
   revoked_safety_buffer: [duration().describe('The same for revoked certificates.'), 3 * daySeconds],
@@ -39,8 +41,10 @@ export type TidyPlan = typeof tidyFields.defaults;
 const choices = [
   'tidy_cert_store',
   'tidy_revoked_certs',
+  'tidy_invalid_certs',
   'tidy_revoked_cert_issuer_associations',
   'tidy_expired_issuers',
+  'tidy_move_legacy_ca_bundle',
   'tidy_acme',
 ] as const;
 
@@ -63,7 +67,7 @@ export function checkPlan(plan: TidyPlan): void {
     if (plan[name] < 1) refuse(`${name} must be greater than zero`);
   }
   if (secondsOf(plan.pause_duration) < 0) refuse('received invalid, negative pause_duration');
-  if (plan.page_size <= 5) refuse('page_size must be greater than five');
+  if (plan.page_size < 5) refuse('page_size must be at least 5');
   if (plan.page_size > mostOfPage) refuse(`page_size must be at most ${mostOfPage}`);
 }
 

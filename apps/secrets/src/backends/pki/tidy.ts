@@ -8,6 +8,28 @@ import { autoTidyFields, checkPlan, choicesText, hasWork, planOf, tidyFields } f
 const unset = Object.fromEntries(Object.keys(tidyFields.defaults).map((name) => [name, null]));
 const rfc3339 = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
 
+const counts = (state: TidyState) => ({
+  cert_store_deleted_count: state.removed,
+  revoked_cert_deleted_count: state.removedRevoked,
+  missing_issuer_cert_count: state.associated,
+  acme_orders_deleted_count: state.orders ?? 0,
+  total_acme_account_count: state.accountsSeen ?? 0,
+  acme_account_deleted_count: state.accounts ?? 0,
+  // Accounts that are not used are removed at once, not revoked first.
+  acme_account_revoked_count: 0,
+});
+const count = z.int().nullable();
+const countsOutput = {
+  cert_store_deleted_count: count,
+  revoked_cert_deleted_count: count,
+  missing_issuer_cert_count: count,
+  acme_orders_deleted_count: count,
+  total_acme_account_count: count,
+  acme_account_deleted_count: count,
+  acme_account_revoked_count: count,
+};
+const uncounted = Object.fromEntries(Object.keys(countsOutput).map((name) => [name, null]));
+
 function show(state: TidyState | undefined, mount: string) {
   return {
     ...(state?.plan ?? unset),
@@ -16,12 +38,11 @@ function show(state: TidyState | undefined, mount: string) {
     message: state?.state === 'Running' ? 'Tidying certificate store' : null,
     time_started: rfc3339(state?.startedAtMs),
     time_finished: rfc3339(state?.finishedAtMs),
-    cert_store_deleted_count: state?.removed ?? null,
-    revoked_cert_deleted_count: state?.removedRevoked ?? null,
-    missing_issuer_cert_count: state?.associated ?? null,
-    acme_orders_deleted_count: state?.orders ?? null,
-    acme_account_deleted_count: state?.accounts ?? null,
+    ...(state ? counts(state) : uncounted),
+    current_cert_store_count: null,
+    current_revoked_cert_count: null,
     internal_backend_uuid: mount,
+    ...(state && { last_auto_tidy_finished: rfc3339(state.finishedAtMs ?? state.startedAtMs) }),
   };
 }
 
@@ -32,11 +53,10 @@ const statusOutput = z.object({
   message: z.string().nullable(),
   time_started: z.string().nullable(),
   time_finished: z.string().nullable(),
-  cert_store_deleted_count: z.int().nullable(),
-  revoked_cert_deleted_count: z.int().nullable(),
-  missing_issuer_cert_count: z.int().nullable(),
-  acme_orders_deleted_count: z.int().nullable(),
-  acme_account_deleted_count: z.int().nullable(),
+  ...countsOutput,
+  current_cert_store_count: z.null(),
+  current_revoked_cert_count: z.null(),
+  last_auto_tidy_finished: z.string().nullable().optional(),
   internal_backend_uuid: z.string(),
 });
 

@@ -17,8 +17,7 @@ export const urlRows = {
   ocsp_servers: [commaList().describe('Its OCSP responders.'), [] as string[]],
 } as const;
 
-/** Their names. */
-export const urlNames = Object.keys(urlRows) as (keyof UrlSet)[];
+const urlNames = Object.keys(urlRows) as (keyof UrlSet)[];
 
 /** None. */
 export const noUrls: UrlSet = {
@@ -28,16 +27,51 @@ export const noUrls: UrlSet = {
   ocsp_servers: [],
 };
 
-/** Throws `invalid` for other text than URLs; with templates, once they are filled in. */
+const marks = /\{\{\s*(cluster_path|cluster_aia_path|issuer_id)\s*\}\}/g;
+
+/** Whether any certificate names an address because of these: deltas belong to full lists. */
+export const hasUrls = (urls: UrlSet): boolean =>
+  urls.issuing_certificates.length > 0 || urls.crl_distribution_points.length > 0 || urls.ocsp_servers.length > 0;
+
+/** Throws `invalid` for other text than URLs with a host; with templates, only for characters that no URL has. */
 export function checkUrls(urls: UrlSet, templates: boolean): void {
+  for (const name of urlNames) for (const text of urls[name]) requireAscii(text, name);
+  const bad = templates ? undefined : notUrl(urls);
+  if (bad) refuse(`invalid URL found in Authority Information Access (AIA) parameter ${bad.name}: ${bad.text}`);
+}
+
+function notUrl(urls: UrlSet) {
   for (const name of urlNames) {
-    for (const text of urls[name]) {
-      requireAscii(text, name);
-      const filled = templates ? text.replace(/\{\{\s*\w+\s*\}\}/g, 'http://x.test') : text;
-      if (URL.canParse(filled) || (templates && filled !== text)) continue;
-      refuse(`invalid URL found in Authority Information Access (AIA) parameter ${name}: ${text}`);
-    }
+    const text = urls[name].find((one) => !URL.canParse(one) || new URL(one).host === '' || one.search(marks) !== -1);
+    if (text !== undefined) return { name, text };
   }
+  return undefined;
+}
+
+/** What templates are replaced by; empty where it is not known. */
+export interface UrlTemplates {
+  readonly cluster_path: string;
+  readonly cluster_aia_path: string;
+  readonly issuer_id: string;
+}
+
+const lacking: Readonly<Record<keyof UrlTemplates, string>> = {
+  cluster_path: 'local cluster address information (path)',
+  cluster_aia_path: 'local cluster address information (aia_path)',
+  issuer_id: 'an issuer_id for this operation',
+};
+
+/** The addresses with templates filled in, or why that cannot be done. */
+export function filledUrls(urls: UrlSet, templates: UrlTemplates): UrlSet | string {
+  const unknown = urlNames
+    .flatMap((name) => urls[name].flatMap((text) => [...text.matchAll(marks)]))
+    .map(([, name]) => name as keyof UrlTemplates)
+    .find((name) => templates[name] === '');
+  if (unknown) return `unable to template AIA URLs as we lack ${lacking[unknown]}`;
+  const fill = (text: string) => text.replace(marks, (_mark, name: keyof UrlTemplates) => templates[name]);
+  const filled = Object.fromEntries(urlNames.map((name) => [name, urls[name].map(fill)])) as unknown as UrlSet;
+  const bad = notUrl(filled);
+  return bad ? `error validating templated ${bad.name}; invalid URI: ${bad.text}` : filled;
 }
 
 const ascii = /^[\x20-\x7e]*$/;

@@ -5,8 +5,8 @@ import { recordFields } from '../../sdk/record-fields';
 import { refuse } from '../../sdk/refuse';
 import { data } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import type { Issuer } from './ca';
-import { checkUrls, noUrls, type UrlSet, urlNames, urlRows } from './url-set';
+import { findCa, type Issuer } from './ca';
+import { checkUrls, filledUrls, hasUrls, noUrls, type UrlSet, urlRows } from './url-set';
 
 const urlFields = recordFields({
   ...urlRows,
@@ -31,9 +31,11 @@ export const urlsPath = path('config/urls', {
     defaults: urlFields.defaults,
     input: urlFields.input,
     output: urlFields.output,
-    run({ input, storage }) {
+    async run({ input, storage, warn }) {
       checkUrls(input, input.enable_templating);
       mountUrls.put(storage, input);
+      const [any] = Object.keys((await findCa(storage)).issuers);
+      if (any) await warnOfTemplates(storage, input, input.enable_templating, any, warn);
       return data(input);
     },
   },
@@ -76,37 +78,61 @@ export const clusterPath = path('config/cluster', {
 /** The address of this mount from outside; empty if it was not configured. */
 export const mountAddress = async (storage: Storage): Promise<string> => (await cluster.find(storage))?.path ?? '';
 
-/** Whether the mount names any address. */
+/** Whether certificates name any address of the mount. */
 export async function mountHasUrls(storage: Storage): Promise<boolean> {
   const urls = await mountUrls.find(storage);
-  return urls !== undefined && urlNames.some((name) => urls[name].length > 0);
+  return urls !== undefined && hasUrls(urls);
 }
 
-/** The addresses for certificates of an issuer: its own, if it has any, else those of the mount. */
-export async function urlsFor(storage: Storage, issuer: Issuer | undefined): Promise<UrlSet> {
-  const own = issuer && urlNames.some((name) => issuer[name].length > 0) ? issuer : undefined;
-  const configured = own ? undefined : await mountUrls.find(storage);
-  const said: UrlSet = own ?? configured ?? noUrls;
-  const templates = own ? own.enable_aia_url_templating : (configured?.enable_templating ?? false);
+async function filled(storage: Storage, said: UrlSet, templates: boolean, issuerId: string): Promise<UrlSet | string> {
+  if (!hasUrls(said)) return noUrls;
   if (!templates) return said;
-  const addresses = (await cluster.find(storage)) ?? clusterFields.defaults;
-  const known: Readonly<Record<string, string | undefined>> = {
-    cluster_path: addresses.path,
-    cluster_aia_path: addresses.aia_path,
-    issuer_id: issuer?.issuer_id,
-  };
-  const fill = (text: string) =>
-    text.replace(/\{\{\s*(\w+)\s*\}\}/g, (whole, name: string) => {
-      const value = known[name];
-      if (value) return value;
-      if (!Object.hasOwn(known, name)) return whole;
-      const lacking =
-        name === 'issuer_id'
-          ? 'an issuer_id for this operation'
-          : `local cluster address information (${name === 'cluster_path' ? 'path' : 'aia_path'})`;
-      return refuse(`unable to template AIA URLs as we lack ${lacking}`);
-    });
-  const filled = Object.fromEntries(urlNames.map((name) => [name, said[name].map(fill)])) as unknown as UrlSet;
-  checkUrls(filled, false);
-  return filled;
+  const { path: cluster_path, aia_path: cluster_aia_path } = (await cluster.find(storage)) ?? clusterFields.defaults;
+  return filledUrls(said, { cluster_path, cluster_aia_path, issuer_id: issuerId });
+}
+
+/** Warns of addresses whose templates cannot be filled in: nothing could be issued. */
+export async function warnOfTemplates(
+  storage: Storage,
+  said: UrlSet,
+  templates: boolean,
+  issuerId: string,
+  warn: (text: string) => void,
+): Promise<void> {
+  const urls = await filled(storage, said, templates, issuerId);
+  if (typeof urls !== 'string') return;
+  warn(`issuance may fail: ${urls}\n\nConsider setting the cluster-local address if it is not already set.`);
+}
+
+/** The addresses of an issuer: its own, if it has any, else those of the mount; or why templates cannot be filled in. */
+async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string> {
+  const isOwn = hasUrls(issuer);
+  const ofMount = isOwn ? undefined : await mountUrls.find(storage);
+  const templates = isOwn ? issuer.enable_aia_url_templating : (ofMount?.enable_templating ?? false);
+  return filled(storage, ofMount ?? issuer, templates, issuer.issuer_id);
+}
+
+/** Where the delta lists of an issuer are; nowhere as long as that cannot be said. */
+export async function addressesOfDelta(storage: Storage, issuer: Issuer): Promise<readonly string[]> {
+  const urls = await urlsOf(storage, issuer);
+  return typeof urls === 'string' ? [] : urls.delta_crl_distribution_points;
+}
+
+/** The addresses for certificates of an issuer. Throws `invalid` if templates cannot be filled in. */
+export async function urlsFor(storage: Storage, issuer: Issuer): Promise<UrlSet> {
+  const urls = await urlsOf(storage, issuer);
+  if (typeof urls !== 'string') return urls;
+  return refuse(`error fetching CA certificate: unable to fetch AIA URL information: ${urls}`);
+}
+
+/** The addresses for a root that is made: those of the mount, unless they name the issuer, which has no id yet. */
+export async function urlsForRoot(storage: Storage): Promise<UrlSet> {
+  const { enable_templating: templates, ...said } = (await mountUrls.find(storage)) ?? urlFields.defaults;
+  const urls = await filled(storage, said, templates, '');
+  if (typeof urls !== 'string') return urls;
+  const withId = await filled(storage, said, templates, 'id');
+  if (typeof withId !== 'string') return noUrls;
+  return refuse(
+    `unable to parse AIA URL information: ${urls}\nUsing templated AIA URL's {{issuer_id}} field when generating root certificates is not supported.`,
+  );
 }

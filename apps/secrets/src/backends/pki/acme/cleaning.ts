@@ -29,24 +29,30 @@ export async function forgetOrders(storage: Storage, state: OrderState, beforeMs
   }
 }
 
+interface AccountsTidied {
+  readonly seen: number;
+  readonly forgotten: number;
+}
+
 /** Forgets accounts without orders that are older; those that were made again meanwhile have another id. */
-export async function forgetAccounts(storage: Storage, beforeMs: number): Promise<number> {
-  let count = 0;
+export async function forgetAccounts(storage: Storage, beforeMs: number): Promise<AccountsTidied> {
+  let [seen, forgotten] = [0, 0];
   let after: string | undefined;
   for (;;) {
     const ids = await storage.list('acme/account/', { after, limit: pageSize });
+    seen += ids.length;
     for (const id of ids) {
       await accounts.change(storage, id, async (account, tx) => {
         if (!account || account.createdAtMs > beforeMs) return account;
         if ((await tx.list(ordersOf(id), { limit: 1 })).length > 0) return account;
         accounts.delete(tx, id);
         forgetOwner(tx, account.prefix, thumbprintOf(account.jwk));
-        count++;
+        forgotten++;
         return account;
       });
     }
     after = ids.at(-1);
-    if (ids.length < pageSize) return count;
+    if (ids.length < pageSize) return { seen, forgotten };
   }
 }
 

@@ -3,7 +3,7 @@ import type { Storage } from '../../../sdk/storage';
 import { certificateOf, findCa } from '../ca';
 import { readCertificate } from '../certificate';
 import { serialText } from '../serial';
-import { authorityKeyOf, authorityOf } from '../signing';
+import { authorityKeyOf, issuerOf } from '../signing';
 import { findCertificate } from '../stored-certificate';
 import type { AcmeParams } from './directory';
 import { fail, problems } from './problem';
@@ -15,11 +15,10 @@ export async function readCertificateId(storage: Storage, text: string): Promise
   const serial = number === '' ? '' : serialText(Buffer.from(number, 'base64url'));
   const keyId = Buffer.from(authority, 'base64url');
   const kept = serial === '' ? undefined : await findCertificate(storage, serial);
-  const ca = await findCa(storage);
-  const above = Object.values(ca.issuers)
-    .map(certificateOf)
-    .find((one) => authorityOf(one) === kept?.authority);
-  return above && authorityKeyOf(above).equals(keyId) ? serial : fail('malformed', 'there is no such certificate');
+  const above = kept && issuerOf(await findCa(storage), kept.authority);
+  return above && authorityKeyOf(certificateOf(above)).equals(keyId)
+    ? serial
+    : fail('malformed', 'there is no such certificate');
 }
 
 /** When a certificate should be renewed (RFC 9773): at two thirds of its life, or at once where it is revoked. */
