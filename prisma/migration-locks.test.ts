@@ -17,6 +17,7 @@ const small: Record<Service, Readonly<Record<string, string>>> = {
   secrets: {},
   workspaces: {
     console_session: 'people who are signed in at the moment',
+    infra_version: 'versions of tools that administrators list',
     login_code: 'codes of five minutes',
     membership: 'people, once for each of their organizations',
     oauth_client: 'what is configured',

@@ -39,6 +39,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'organizations collaborator-auth-policy': 'spec-organization-attributes',
   'organizations default-agent-pool-id': 'spec-organizations',
   'organizations user-tokens-enabled': 'token-kinds',
+  'organizations max-ttl-enabled': 'token-lifetimes',
   'saml-settings enabled': 'saml',
   'saml-settings authn-requests-signed': 'saml',
   'scim-settings enabled': 'scim',

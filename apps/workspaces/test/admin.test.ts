@@ -144,6 +144,43 @@ describe('site administration', () => {
     await admin.get(`admin/infra-versions/${made.data.id}`).expect(404);
   });
 
+  it.each(['opa', 'sentinel'])(
+    'lists versions of %s apart from others, and policy sets choose none that is disabled',
+    async (kind) => {
+      const path = `admin/${kind}-versions`;
+      const type = `${kind}-versions`;
+      const attributes = { version: '1.77.3', url: 'https://example.com/t.zip', sha: 'ab' };
+      const { body } = await admin.post(path, resource(type, attributes)).expect(201);
+      expect(body.data).toMatchObject({
+        type,
+        attributes: { ...attributes, enabled: true, official: false, usage: 0 },
+      });
+      const listed = async (query: string, at = path) =>
+        (await admin.get(`${at}?${query}`).expect(200)).body.data.map((one: { id: string }) => one.id);
+      expect(await listed('filter[version]=1.77.3')).toEqual([body.data.id]);
+      expect(await listed('search[version]=77.3', 'admin/infra-versions')).toEqual([]);
+      await admin.get(`admin/infra-versions/${body.data.id}`).expect(404);
+      await admin.post(path, resource(type, attributes)).expect(422);
+      await user.get(path).expect(404);
+      await user.post(path, resource(type, attributes)).expect(404);
+      const set = (name: string) =>
+        admin.post('organizations/producer/policy-sets', resource('policy-sets', { ...chosen, name, kind }));
+      const chosen = { 'policy-tool-version': '1.77.3', 'agent-enabled': true };
+      const made = (await set(`${kind}-first`).expect(201)).body.data.id;
+      expect((await admin.get(`${path}/${body.data.id}`).expect(200)).body.data.attributes.usage).toBe(1);
+      await admin.patch(`${path}/${body.data.id}`, resource(type, { enabled: false })).expect(200);
+      const { body: refused } = await set(`${kind}-second`).expect(422);
+      expect(refused.errors[0].source.pointer).toBe('/data/attributes/policy-tool-version');
+      const change = (given: object) => admin.patch(`policy-sets/${made}`, resource('policy-sets', given));
+      // What it has stays; it cannot be chosen again.
+      await change({ ...chosen, description: 'x' }).expect(200);
+      await change({ 'policy-tool-version': 'latest' }).expect(200);
+      await change(chosen).expect(422);
+      await admin.delete(`${path}/${body.data.id}`).expect(204);
+      await change(chosen).expect(200);
+    },
+  );
+
   it('deletes any workspace', async () => {
     const { id } = await workspaces.workspace('producer', 'doomed');
     const { body } = await admin.get('admin/workspaces?q=doomed&include=organization').expect(200);

@@ -416,6 +416,16 @@ const newVersion = (type: string): Making => {
   const attributes = (n: number) => ({ version: version(n), url: 'https://example.com/t.zip', sha: 'ab' });
   return () => ({ body: (n) => resource(type, attributes(n)) });
 };
+const versionsOf = (type: string): Record<string, Making> => ({
+  [`POST /admin/${type}`]: newVersion(type),
+  [`PATCH /admin/${type}/:version_id`]: ofVersion(type, (n) => resource(type, { deprecated: n % 2 === 0 })),
+  [`DELETE /admin/${type}/:version_id`]: ofVersion(type, undefined, once),
+});
+const changeRequests = (ids: readonly string[]) => ({
+  data: {
+    attributes: { action_type: 'change_requests', action_inputs: { subject: 's', message: 'm' }, target_ids: ids },
+  },
+});
 const tokenOf = (param: string, make: (world: World) => Promise<string>, method: 'POST' | 'DELETE'): Making => {
   return async (world) => {
     const id = await make(world);
@@ -788,6 +798,38 @@ export const examples: Readonly<Record<string, Making>> = {
     );
     return { at: { project_id: id }, body: () => notification(world.fresh()) };
   },
+  'POST /teams/:team_id/notification-configurations': onThing('team_id', team, (n) =>
+    resource('notification-configurations', {
+      name: `n${n}`,
+      'destination-type': 'generic',
+      url: 'http://127.0.0.1:1/',
+      triggers: ['change_request:created'],
+    }),
+  ),
+  'POST /organizations/:organization_name/explorer/bulk-actions': async (world) => {
+    const { id } = await workspace(world);
+    return { at: { organization_name: world.organization }, body: () => changeRequests([id]), also: [422] };
+  },
+  'POST /workspaces/change-requests/:change_request_id': async (world) => {
+    const { id } = await workspace(world);
+    await world.root('POST', under(world, 'explorer/bulk-actions'), changeRequests([id]));
+    const [made] = await world.root('GET', `workspaces/${id}/change-requests`);
+    return { at: { change_request_id: made.id } };
+  },
+  'PATCH /organizations/:organization_name/token-ttl-policies': async (world) => ({
+    at: { organization_name: (await organization(world)) as string },
+    body: (n) =>
+      resource('organization-token-ttl-policies', {
+        'token-ttl-policies': [{ 'token-type': 'team', 'max-ttl-ms': 86_400_000 + n }],
+      }),
+  }),
+  'PATCH /organizations/:organization_name/audit-configuration': (world) => ({
+    at: { organization_name: world.organization },
+    body: () => resource('audit-configurations', { 'audit-trails': { enabled: true } }),
+  }),
+  'POST /organizations/:organization_name/audit-configuration/test': (world) => ({
+    at: { organization_name: world.organization },
+  }),
   'PATCH /notification-configurations/:notification_configuration_id': async (world) => ({
     ...(await ofNotification(world)),
     body: () => notification(world.fresh(), false),
@@ -1056,16 +1098,10 @@ export const examples: Readonly<Record<string, Making>> = {
     await world.root('PATCH', `organizations/${name}`, resource('organizations', { name: world.fresh() }));
     return { at: { reserved_name_id: `organization-${name.toLowerCase()}` }, ...once };
   },
-  'POST /admin/infra-versions': newVersion('infra-versions'),
-  'PATCH /admin/infra-versions/:version_id': ofVersion('infra-versions', (n) =>
-    resource('infra-versions', { deprecated: n % 2 === 0 }),
-  ),
-  'DELETE /admin/infra-versions/:version_id': ofVersion('infra-versions', undefined, once),
-  'POST /admin/terraform-versions': newVersion('terraform-versions'),
-  'PATCH /admin/terraform-versions/:version_id': ofVersion('terraform-versions', (n) =>
-    resource('terraform-versions', { deprecated: n % 2 === 0 }),
-  ),
-  'DELETE /admin/terraform-versions/:version_id': ofVersion('terraform-versions', undefined, once),
+  ...versionsOf('infra-versions'),
+  ...versionsOf('terraform-versions'),
+  ...versionsOf('opa-versions'),
+  ...versionsOf('sentinel-versions'),
   'POST /admin/oidc-settings/actions/rotate-key': () => ({}),
   'POST /admin/oidc-settings/actions/trim-key': () => ({}),
   'PATCH /admin/general-settings': () => ({

@@ -130,6 +130,37 @@ describe('audit events', () => {
     await (await member(workspaces, 'acme')).get('organizations/acme/audit-events').expect(404);
   });
 
+  it('are always kept, which the audit configuration says and a test event shows', async () => {
+    const path = 'organizations/acme/audit-configuration';
+    const type = 'audit-configurations';
+    const { body } = await workspaces.admin.get(path).expect(200);
+    expect(body.data).toMatchObject({
+      type,
+      attributes: { 'audit-trails': { enabled: true }, 'hcp-audit-log-streaming': { enabled: false } },
+      relationships: { organization: { data: { type: 'organizations', id: 'acme' } } },
+    });
+    const { attributes } = body.data;
+    const same = { 'audit-trails': { enabled: true }, 'hcp-audit-log-streaming': { enabled: false } };
+    expect((await workspaces.admin.patch(path, resource(type, same)).expect(200)).body.data.attributes).toEqual(
+      attributes,
+    );
+    for (const wrong of [
+      { 'audit-trails': { enabled: false } },
+      { 'hcp-audit-log-streaming': { enabled: true } },
+      { 'hcp-audit-log-streaming': { enabled: false, 'organization-id': 'x' } },
+      { 'hcp-audit-log-streaming': { enabled: false, 'use-default-organization': true } },
+    ]) {
+      await workspaces.admin.patch(path, resource(type, wrong)).expect(422);
+    }
+    const { 'request-id': id } = (await workspaces.admin.post(`${path}/test`).expect(200)).body;
+    expect((await events(`filter[request]=${id}`)).map((one) => one.attributes.action)).toEqual([
+      'audit-configuration.test',
+    ]);
+    const plain = await member(workspaces, 'acme');
+    await plain.get(path).expect(404);
+    await plain.post(`${path}/test`).expect(404);
+  });
+
   it('are forgotten after the days that the installation keeps them, the oldest first, and kept for ever with 0', async () => {
     const { db, pool } = workspaces.service;
     await pool.query(`

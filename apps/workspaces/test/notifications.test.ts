@@ -9,7 +9,7 @@ import { Sender } from '../src/resources/runs/notifications/sender';
 import { remindOfAutoDestroy, startAutoDestroy } from '../src/resources/runs/runs/auto-destroy';
 import { configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
-import { grant, team, teamToken } from './members';
+import { grant, member, team, teamToken } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
 /** What an address was sent. */
@@ -553,6 +553,143 @@ describe('notifications', () => {
     const stranger = await workspaces.person(`stranger-${counter}`);
     await stranger.get(`${type}/${id}`).expect(404);
     await stranger.delete(`${type}/${id}`).expect(404);
+  });
+
+  describe('of teams', () => {
+    const bulk = (ids: readonly string[], client = admin, inputs: object = { subject: 'Pin it', message: 'Use 1.2' }) =>
+      client.post('organizations/acme/explorer/bulk-actions', {
+        data: { attributes: { action_type: 'change_requests', action_inputs: inputs, target_ids: ids } },
+      });
+    const ofTeam = (id: string, attributes: object = {}, client = admin, relationships?: object) =>
+      client.post(
+        `teams/${id}/${type}`,
+        resource(type, { ...usual(), triggers: ['change_request:created'], ...attributes }, relationships),
+      );
+    const told = () => receiver.got.filter(({ body }) => body.trigger === 'change_request:created');
+    const requests = async (client = admin) =>
+      (await client.get(`workspaces/${workspace}/change-requests`).expect(200)).body.data;
+
+    it('tell those of change requests that may read the workspace, and no others', async () => {
+      const names = ['granted', 'everywhere', 'elsewhere', 'nothing'].map((name) => `${name}-${counter}`);
+      const [granted, everywhere, elsewhere, nothing] = await Promise.all(
+        names.map((name, i) => team(workspaces, 'acme', name, i === 1 ? ['read-workspaces'] : [])),
+      );
+      await grant(workspaces, granted!, workspace, 'read');
+      const { id: other } = await workspaces.workspace('acme', `other-${counter}`);
+      await grant(workspaces, elsewhere!, other, 'admin');
+      for (const id of [granted, everywhere, elsewhere, nothing]) {
+        await ofTeam(id!, { name: id, url: `${receiver.address}/${id}` }).expect(201);
+      }
+      receiver.got.length = 0;
+      await bulk([workspace]).expect(201);
+      await deliver();
+      expect(
+        told()
+          .map(({ path }) => path.slice(1))
+          .sort(),
+      ).toEqual([granted, everywhere].sort());
+      const [made] = await requests();
+      expect(told()[0]!.body).toMatchObject({
+        payload_version: '2',
+        trigger_scope: 'change_request',
+        message: 'Change Request Created',
+        details: { change_request_id: made.id, change_request_subject: 'Pin it', workspace_id: workspace },
+      });
+      expect(made).toMatchObject({
+        type: 'workspace_change_requests',
+        attributes: { subject: 'Pin it', message: 'Use 1.2', 'archived-at': null },
+        relationships: { workspace: { data: { id: workspace } } },
+      });
+    });
+
+    it('are of triggers of their own, and for members of the team', async () => {
+      const id = await team(workspaces, 'acme', `own-${counter}`);
+      const { body } = await ofTeam(id, { triggers: ['run:created'] }).expect(422);
+      expect(body.errors[0].source.pointer).toBe('/data/attributes/triggers');
+      expect(await refusal({ triggers: ['change_request:created'] })).toEqual([
+        '/data/attributes/triggers Triggers may hold change_request:created only for teams',
+      ]);
+      const mail = { 'destination-type': 'email', url: null, enabled: false };
+      const users = (person: string) => ({ users: { data: [{ type: 'users', id: person }] } });
+      const [inside, outside] = [await member(workspaces, 'acme', [id]), await member(workspaces, 'acme')];
+      await ofTeam(id, mail, admin, users(outside.id)).expect(422);
+      await ofTeam(id, mail, admin, users(inside.id)).expect(201);
+    });
+
+    it('are for those who manage the team, and for nobody else', async () => {
+      const id = await team(workspaces, 'acme', `managed-${counter}`);
+      const { body } = await ofTeam(id).expect(201);
+      const manager = await teamToken(
+        workspaces,
+        await team(workspaces, 'acme', `managers-${counter}`, ['manage-teams']),
+      );
+      await admin.patch(`teams/${id}`, resource('teams', { visibility: 'organization' })).expect(200);
+      await manager.get(`${type}/${body.data.id}`).expect(200);
+      const inside = await member(workspaces, 'acme', [id]);
+      const stranger = await workspaces.person(`outside-${counter}`);
+      for (const client of [inside, stranger]) {
+        await client.get(`${type}/${body.data.id}`).expect(404);
+        await client.get(`teams/${id}/${type}`).expect(404);
+        await ofTeam(id, {}, client).expect(404);
+        await client.delete(`${type}/${body.data.id}`).expect(404);
+      }
+      await admin.delete(`teams/${id}`).expect(204);
+      await admin.get(`${type}/${body.data.id}`).expect(404);
+    });
+
+    it('are of change requests that are made for all workspaces or for none, by those who administer each of them', async () => {
+      const { id: other } = await workspaces.workspace('acme', `second-${counter}`);
+      const some = await team(workspaces, 'acme', `admins-${counter}`);
+      await grant(workspaces, some, workspace, 'admin');
+      const client = await teamToken(workspaces, some);
+      await bulk([workspace, other], client).expect(422);
+      await grant(workspaces, some, other, 'read');
+      await bulk([workspace, other], client).expect(422);
+      await bulk([workspace, 'ws-none'], client).expect(422);
+      expect(await requests()).toEqual([]);
+      await workspaces.organization(`theirs-${counter}`);
+      const foreign = await workspaces.workspace(`theirs-${counter}`, 'web');
+      await bulk([foreign.id]).expect(422);
+      for (const inputs of [
+        { subject: '', message: 'x' },
+        { subject: 'x' },
+        { subject: 'x', message: 'x'.repeat(4001) },
+      ]) {
+        await bulk([workspace], client, inputs).expect(422);
+      }
+      await bulk(Array.from({ length: 101 }, (_, i) => `ws-${i}`)).expect(422);
+      await bulk([workspace, workspace], client).expect(201);
+      expect(await requests(client)).toHaveLength(1);
+    });
+
+    it('are of change requests that are archived once, and at most a hundred of a workspace are open', async () => {
+      await bulk([workspace]).expect(201);
+      const [{ id }] = await requests();
+      const path = `workspaces/change-requests/${id}`;
+      const reads = await team(workspaces, 'acme', `archivists-${counter}`);
+      await grant(workspaces, reads, workspace, 'read');
+      const reader = await teamToken(workspaces, reads);
+      await reader.get(path).expect(200);
+      await reader.post(path).expect(404);
+      await (await workspaces.person(`nobody-${counter}`)).get(path).expect(404);
+      const archived = await Promise.all([admin.post(path).expect(200), admin.post(path).expect(200)]);
+      const [first, second] = archived.map(({ body }) => body.data.attributes['archived-at']);
+      expect(first).toEqual(expect.any(String));
+      expect(second).toBe(first);
+      const { body: trail } = await admin.get(`organizations/acme/audit-events?filter[target]=${id}`).expect(200);
+      const actions = trail.data.map((event: { attributes: { action: string } }) => event.attributes.action);
+      expect(actions.filter((action: string) => action !== 'request.refuse')).toEqual([
+        'change-request.archive',
+        'change-request.create',
+      ]);
+      await workspaces.service.pool.query(
+        `INSERT INTO change_request (id, workspace_id, subject, message, created_by_type, created_by_id)
+         SELECT 'wscr-' || n || $1, $1, 's', 'm', 'users', 'u' FROM generate_series(1, 98) n`,
+        [workspace],
+      );
+      const statuses = (await Promise.all([1, 2, 3, 4].map(() => bulk([workspace])))).map(({ status }) => status);
+      expect(statuses.sort()).toEqual([201, 201, 422, 422]);
+    });
   });
 
   it('are at most twenty of one workspace', async () => {

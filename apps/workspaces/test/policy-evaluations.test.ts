@@ -308,6 +308,24 @@ describe('policies in the life of a run', () => {
     expect(outcome.attributes).toMatchObject({ 'policy-set-version-id': versionId, 'policy-tool-version': '1.4.0' });
   });
 
+  it('do not judge by a version of OPA that was disabled since, which is said', async () => {
+    const type = 'opa-versions';
+    const of = async (name: string) => ({ policies: [await policy(name)], workspaces: [runs.workspace] });
+    await set('pinned', { 'policy-tool-version': '1.5.0' }, await of('pinned'));
+    await set('any', {}, await of('any'));
+    const attributes = { version: '1.5.0', enabled: false };
+    const listed = (await admin.post('admin/opa-versions', resource(type, attributes)).expect(201)).body.data.id;
+    const run = await planned();
+    await judge();
+    expect(asked[0]!.sets).toMatchObject([{ toolVersion: null, disabledVersions: ['1.5.0'] }]);
+    const outcomes = await outcomesOf((await stageOf(run)).included[0].id);
+    const ofSet = outcomes.find(
+      (one: { attributes: Record<string, unknown> }) => one.attributes['policy-set-name'] === 'pinned',
+    );
+    expect(ofSet.attributes.error).toBe('Version 1.5.0 of OPA is disabled by site administrators');
+    await admin.delete(`admin/opa-versions/${listed}`).expect(204);
+  });
+
   it.each([
     ['advisory', 'post_plan_completed'],
     ['soft-mandatory', 'post_plan_awaiting_decision'],

@@ -133,7 +133,7 @@ describe('policy sets that follow a repository', () => {
         'status-timestamps': { 'ingressing-at': expect.anything(), 'ready-at': expect.anything() },
       },
     });
-    expect((await show(id)).data.attributes['vcs-repo']['webhook-url']).toMatch(/\/webhooks\/vcs\/vr-/);
+    expect((await show(id)).data.attributes['vcs-repo']['webhook-url']).toMatch(/\/webhooks\/vcs\/[0-9a-f-]{36}$/);
     await expect(judged()).resolves.toEqual({ names: ['one'], status: 'post_plan_completed', error: '' });
   });
 
@@ -205,7 +205,7 @@ describe('policy sets that follow a repository', () => {
   it('take only the folder that is theirs, and look again where that changes', async () => {
     const { id } = await follow('folder', { 'policies-path': '/policies/net/' });
     await work({ files: files('two', 'policies/net/') });
-    expect((await show(id)).data.attributes['policies-path']).toBe('policies/net');
+    expect((await show(id)).data.attributes['policies-path']).toBe('/policies/net');
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
     await admin.patch(`policy-sets/${id}`, resource('policy-sets', { 'policies-path': 'elsewhere' })).expect(200);
     await work({ files: files('two', 'policies/net/') });

@@ -130,6 +130,14 @@ export async function tenant(
       triggers: ['run:errored'],
     }),
   );
+  const asked = {
+    action_type: 'change_requests',
+    action_inputs: { subject: `${name}-subject`, message: `${name}-wish` },
+  };
+  await owner
+    .post(`${under}/explorer/bulk-actions`, { data: { attributes: { ...asked, target_ids: [workspace.id] } } })
+    .expect(201);
+  const changeRequest = (await owner.get(`${at}/change-requests`).expect(200)).body.data[0];
   const configuration = (await owner.get(`${at}/configuration-versions`).expect(200)).body.data[0];
 
   await owner.post(`${at}/actions/lock`, { reason: `${name}-reason` }).expect(200);
@@ -262,6 +270,7 @@ export async function tenant(
       ':run_id': run.id,
       ':run_trigger_id': trigger.id,
       ':notification_configuration_id': notification.id,
+      ':change_request_id': changeRequest.id,
       ':plan_export_id': planExport.id,
       ':run_event_id': event.id,
       ':comment_id': comment.id,

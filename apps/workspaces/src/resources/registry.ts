@@ -1,6 +1,7 @@
 import type { Includable, Resource } from '../kernel/endpoints/endpoint';
 import { adminResource } from './administration/admin/routes';
 import { auditResource } from './administration/audit';
+import { auditConfigurationResource } from './administration/audit-configuration';
 import { moduleResource } from './artifacts/modules/routes';
 import { policyResource } from './artifacts/policies/routes';
 import { policySetResource } from './artifacts/policies/set-routes';
@@ -17,6 +18,7 @@ import { openapiResource } from './openapi';
 import { entitlementSetResource } from './organizations/entitlement-sets/routes';
 import { moduleProducerResource } from './organizations/organizations/module-producers';
 import { organizationResource } from './organizations/organizations/routes';
+import { tokenLifetimeResource } from './organizations/organizations/token-lifetimes';
 import { subscriptionResource } from './organizations/subscriptions/routes';
 import { membershipResource } from './people/memberships/routes';
 import { scimResource } from './people/scim/admin-routes';
@@ -29,6 +31,7 @@ import { userResource } from './people/users/routes';
 import { agentResource } from './runs/agents/routes';
 import { applyResource } from './runs/applies';
 import { assessmentResource } from './runs/assessments/routes';
+import { changeRequestResource } from './runs/change-requests';
 import { commentResource } from './runs/comments';
 import { configurationVersionResource } from './runs/configuration-versions/routes';
 import { notificationResource } from './runs/notifications/routes';
@@ -61,6 +64,7 @@ const described: readonly Resource[] = [
   userResource,
   organizationResource,
   moduleProducerResource,
+  tokenLifetimeResource,
   subscriptionResource,
   entitlementSetResource,
   teamResource,
@@ -97,6 +101,7 @@ const described: readonly Resource[] = [
   applyResource,
   runEventResource,
   commentResource,
+  changeRequestResource,
   configurationVersionResource,
   vcsResource,
   moduleResource,
@@ -107,6 +112,7 @@ const described: readonly Resource[] = [
   retentionResource,
   adminResource,
   auditResource,
+  auditConfigurationResource,
 ];
 
 /** Every resource of the service. */

@@ -130,7 +130,7 @@ describe('runs that follow a repository', () => {
       'display-identifier': clone.identifier,
       'repository-http-url': `${gitea.url}/${clone.identifier}`,
       'service-provider': 'gitea',
-      'webhook-url': expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/webhooks\/vcs\/vr-/),
+      'webhook-url': expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/webhooks\/vcs\/[0-9a-f-]{36}$/),
     });
     const run = await runWith(id, 'Say one', ['applied']);
     const configuration = run.relationships['configuration-version'].data.id;

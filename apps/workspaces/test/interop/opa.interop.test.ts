@@ -36,6 +36,7 @@ const kinds = given ? kindsHere() : [];
   ): JudgingSet => ({
     id: 'psout-1',
     toolVersion: null,
+    disabledVersions: [],
     files,
     policies: Object.entries(queries).map(([name, query]) => ({
       name,

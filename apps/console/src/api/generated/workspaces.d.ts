@@ -641,6 +641,159 @@ export interface paths {
       };
     };
   };
+  "/api/v2/admin/opa-versions": {
+    /** List the versions of OPA that policy sets may choose. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[opa-versions]"?: string;
+          "filter[version]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          "search[version]"?: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OpaVersionsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Add a version of OPA. */
+    post: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                archs?: {
+                  arch: string;
+                  os: string;
+                  sha: string;
+                  url: string;
+                }[];
+                beta?: boolean;
+                deprecated?: boolean;
+                "deprecated-reason"?: string | null;
+                enabled?: boolean;
+                official?: boolean;
+                sha?: string | null;
+                url?: string | null;
+                version: string;
+              };
+              id?: string;
+              type: "opa-versions";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OpaVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/opa-versions/{version_id}": {
+    /** Show a version of OPA. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[opa-versions]"?: string;
+        };
+        path: {
+          version_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OpaVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a version of OPA from the list; policy sets keep what they chose. */
+    delete: {
+      parameters: {
+        path: {
+          version_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a version of OPA. */
+    patch: {
+      parameters: {
+        path: {
+          version_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                archs?: {
+                  arch: string;
+                  os: string;
+                  sha: string;
+                  url: string;
+                }[];
+                beta?: boolean;
+                deprecated?: boolean;
+                "deprecated-reason"?: string | null;
+                enabled?: boolean;
+                official?: boolean;
+                sha?: string | null;
+                url?: string | null;
+                version?: string;
+              };
+              id?: string;
+              type: "opa-versions";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OpaVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/admin/organizations": {
     /** List every organization of the installation. */
     get: {
@@ -1172,6 +1325,159 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+  };
+  "/api/v2/admin/sentinel-versions": {
+    /** List the versions of Sentinel that policy sets may choose. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[sentinel-versions]"?: string;
+          "filter[version]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          "search[version]"?: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SentinelVersionsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Add a version of Sentinel. */
+    post: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                archs?: {
+                  arch: string;
+                  os: string;
+                  sha: string;
+                  url: string;
+                }[];
+                beta?: boolean;
+                deprecated?: boolean;
+                "deprecated-reason"?: string | null;
+                enabled?: boolean;
+                official?: boolean;
+                sha?: string | null;
+                url?: string | null;
+                version: string;
+              };
+              id?: string;
+              type: "sentinel-versions";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SentinelVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/sentinel-versions/{version_id}": {
+    /** Show a version of Sentinel. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[sentinel-versions]"?: string;
+        };
+        path: {
+          version_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SentinelVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a version of Sentinel from the list; policy sets keep what they chose. */
+    delete: {
+      parameters: {
+        path: {
+          version_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a version of Sentinel. */
+    patch: {
+      parameters: {
+        path: {
+          version_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                archs?: {
+                  arch: string;
+                  os: string;
+                  sha: string;
+                  url: string;
+                }[];
+                beta?: boolean;
+                deprecated?: boolean;
+                "deprecated-reason"?: string | null;
+                enabled?: boolean;
+                official?: boolean;
+                sha?: string | null;
+                url?: string | null;
+                version?: string;
+              };
+              id?: string;
+              type: "sentinel-versions";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["SentinelVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -2612,7 +2918,7 @@ export interface paths {
                 enabled?: boolean;
                 name?: string;
                 token?: string | null;
-                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed" | "change_request:created")[];
                 url?: string | null;
               };
               id?: string;
@@ -3177,6 +3483,7 @@ export interface paths {
                 "default-agent-pool-id"?: string | null;
                 "default-execution-mode"?: "remote" | "local" | "agent";
                 email: string;
+                "max-ttl-enabled"?: boolean;
                 name: string;
                 "owners-team-saml-role-id"?: string | null;
                 "send-passing-statuses-for-untriggered-speculative-plans"?: boolean;
@@ -3274,6 +3581,7 @@ export interface paths {
                 "default-agent-pool-id"?: string | null;
                 "default-execution-mode"?: "remote" | "local" | "agent";
                 email?: string;
+                "max-ttl-enabled"?: boolean;
                 name?: string;
                 "owners-team-saml-role-id"?: string | null;
                 "send-passing-statuses-for-untriggered-speculative-plans"?: boolean;
@@ -3401,6 +3709,90 @@ export interface paths {
               meta?: {
                 [key: string]: unknown;
               };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/audit-configuration": {
+    /** Show how the audit trail of an organization is kept. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[audit-configurations]"?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuditConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Send the audit configuration back as it is: the trail cannot be turned off, and is not sent to the vendor’s cloud. */
+    patch: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "audit-trails"?: {
+                  enabled?: boolean;
+                } | null;
+                "hcp-audit-log-streaming"?: {
+                  enabled?: boolean;
+                  "organization-id"?: string | null;
+                  "use-default-organization"?: boolean | null;
+                } | null;
+              };
+              id?: string;
+              type: "audit-configurations";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuditConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/audit-configuration/test": {
+    /** Put a test event into the audit trail; it has the id of the answer. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/json": {
+              "request-id": string;
             };
           };
         };
@@ -3591,6 +3983,46 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["EntitlementSetsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/explorer/bulk-actions": {
+    /** Create a change request in each of some workspaces, which the caller administers; teams that may read them are told. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                action_inputs: {
+                  message: string;
+                  subject: string;
+                };
+                action_type: "change_requests";
+                target_ids: string[];
+              };
+              id?: string;
+              type: "bulk_actions";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["BulkActionsResource"] | components["schemas"]["Nothing"];
               meta?: {
                 [key: string]: unknown;
               };
@@ -5497,6 +5929,74 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/token-ttl-policies": {
+    /** List how long tokens may live, by their kind. They hold while `max-ttl-enabled` of the organization is true. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[organization-token-ttl-policies]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OrganizationTokenTtlPoliciesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Change how long tokens may live; kinds left out keep theirs. Tokens that exist are shortened at once. */
+    patch: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "token-ttl-policies": {
+                  "max-ttl-ms": number;
+                  "token-type": "organization" | "team" | "user" | "audit_trails";
+                }[];
+              };
+              id?: string;
+              type: "organization-token-ttl-policies";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OrganizationTokenTtlPoliciesResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/varsets": {
     /** List the variable sets of an organization that the caller can see. */
     get: {
@@ -7280,7 +7780,7 @@ export interface paths {
                 enabled?: boolean;
                 name: string;
                 token?: string | null;
-                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed" | "change_request:created")[];
                 url?: string | null;
               };
               id?: string;
@@ -7288,7 +7788,7 @@ export interface paths {
                 subscribable?: {
                   data?: {
                     id?: string;
-                    type?: "workspaces" | "projects";
+                    type?: "workspaces" | "projects" | "teams";
                   } | null;
                 };
                 users?: {
@@ -9830,6 +10330,89 @@ export interface paths {
       };
     };
   };
+  "/api/v2/teams/{team_id}/notification-configurations": {
+    /** List the notification configurations of a team. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[notification-configurations]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          team_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a notification configuration for a team: of change requests in the workspaces that it may read. */
+    post: {
+      parameters: {
+        path: {
+          team_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "destination-type": "generic" | "slack" | "microsoft-teams" | "email";
+                "email-addresses"?: string[] | null;
+                enabled?: boolean;
+                name: string;
+                token?: string | null;
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed" | "change_request:created")[];
+                url?: string | null;
+              };
+              id?: string;
+              relationships?: {
+                subscribable?: {
+                  data?: {
+                    id?: string;
+                    type?: "workspaces" | "projects" | "teams";
+                  } | null;
+                };
+                users?: {
+                  data?: ({
+                    id?: string;
+                    type?: "users";
+                  } | null)[];
+                };
+              };
+              type: "notification-configurations";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NotificationConfigurationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/teams/{team_id}/relationships/organization-memberships": {
     /** List the memberships of the people in a team. */
     get: {
@@ -10906,6 +11489,36 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/{workspace_id}/change-requests": {
+    /** List the change requests of a workspace, the newest first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workspace_change_requests]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceChangeRequestsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/workspaces/{workspace_id}/configuration-versions": {
     /** List the configurations of a workspace, newest first. */
     get: {
@@ -11157,7 +11770,7 @@ export interface paths {
                 enabled?: boolean;
                 name: string;
                 token?: string | null;
-                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
+                triggers?: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed" | "change_request:created")[];
                 url?: string | null;
               };
               id?: string;
@@ -11165,7 +11778,7 @@ export interface paths {
                 subscribable?: {
                   data?: {
                     id?: string;
-                    type?: "workspaces" | "projects";
+                    type?: "workspaces" | "projects" | "teams";
                   } | null;
                 };
                 users?: {
@@ -12393,6 +13006,51 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/change-requests/{change_request_id}": {
+    /** Show a change request. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workspace_change_requests]"?: string;
+        };
+        path: {
+          change_request_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceChangeRequestsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Archive a change request: what it asks for is done, or will not be. */
+    post: {
+      parameters: {
+        path: {
+          change_request_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceChangeRequestsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -12566,6 +13224,37 @@ export interface components {
       data: components["schemas"]["AssessmentResultsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
+    AuditConfigurationsResource: {
+      attributes: {
+        "audit-trails": {
+          enabled: boolean;
+        };
+        "hcp-audit-log-streaming": {
+          enabled: boolean;
+          "organization-id": string | null;
+          "use-default-organization": boolean;
+        };
+        permissions: {
+          "can-enable-hcp-audit-log-streaming": boolean;
+          "can-set-hcp-audit-log-streaming-organization": boolean;
+          "can-use-default-audit-log-streaming-organization": boolean;
+        };
+        timestamps: {
+          /** Format: date-time */
+          "audit-trails-enabled-at": string;
+        };
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        organization: components["schemas"]["OrganizationsToOne"];
+      };
+      type: "audit-configurations";
+    };
     AuditEventsResource: {
       attributes: {
         action: string;
@@ -12625,6 +13314,25 @@ export interface components {
     BillingAccountsToOne: {
       data: components["schemas"]["BillingAccountsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    BulkActionsResource: {
+      attributes: {
+        action_inputs: {
+          message: string;
+          subject: string;
+        };
+        action_type: string;
+        created_by: {
+          id: string;
+        };
+        organization_id: string;
+        target_ids: string[];
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "bulk_actions";
     };
     CommentsReference: {
       id: string;
@@ -13007,7 +13715,7 @@ export interface components {
         enabled: boolean;
         name: string;
         token: null;
-        triggers: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed")[];
+        triggers: ("run:created" | "run:planning" | "run:needs_attention" | "run:applying" | "run:completed" | "run:errored" | "workspace:auto_destroy_reminder" | "workspace:auto_destroy_run_results" | "assessment:drifted" | "assessment:check_failure" | "assessment:failed" | "change_request:created")[];
         /** Format: date-time */
         "updated-at": string;
         url: string | null;
@@ -13017,7 +13725,7 @@ export interface components {
         [key: string]: string;
       };
       relationships: {
-        subscribable: components["schemas"]["WorkspacesOrProjectsToOne"];
+        subscribable: components["schemas"]["WorkspacesOrProjectsOrTeamsToOne"];
         users: components["schemas"]["UsersToMany"];
       };
       type: "notification-configurations";
@@ -13114,6 +13822,27 @@ export interface components {
       };
       type: "one-time-links";
     };
+    OpaVersionsResource: {
+      attributes: {
+        archs: unknown;
+        beta: boolean;
+        /** Format: date-time */
+        "created-at": string;
+        deprecated: boolean;
+        "deprecated-reason": string | null;
+        enabled: boolean;
+        official: boolean;
+        sha: string | null;
+        url: string | null;
+        usage: number;
+        version: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "opa-versions";
+    };
     OrganizationCapacityResource: {
       attributes: {
         pending: number;
@@ -13172,6 +13901,7 @@ export interface components {
         email: string;
         "external-id": string;
         "fair-run-queuing-enabled": boolean;
+        "max-ttl-enabled": boolean;
         name: string;
         "owners-team-saml-role-id": string | null;
         permissions: {
@@ -13242,6 +13972,21 @@ export interface components {
     OrganizationsToOne: {
       data: components["schemas"]["OrganizationsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    OrganizationTokenTtlPoliciesResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        "max-ttl-ms": number;
+        "token-type": "organization" | "team" | "user" | "audit_trails";
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "organization-token-ttl-policies";
     };
     PageLinks: {
       first?: string | null;
@@ -13652,6 +14397,7 @@ export interface components {
           branch: string | null;
           "display-identifier": string;
           identifier: string;
+          "ingress-submodules": boolean;
           "oauth-token-id": string | null;
           "repository-http-url": string | null;
           "service-provider": string | null;
@@ -14086,6 +14832,27 @@ export interface components {
         [key: string]: string;
       };
       type: "scim-settings";
+    };
+    SentinelVersionsResource: {
+      attributes: {
+        archs: unknown;
+        beta: boolean;
+        /** Format: date-time */
+        "created-at": string;
+        deprecated: boolean;
+        "deprecated-reason": string | null;
+        enabled: boolean;
+        official: boolean;
+        sha: string | null;
+        url: string | null;
+        usage: number;
+        version: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "sentinel-versions";
     };
     SessionsResource: {
       attributes: {
@@ -14736,6 +15503,28 @@ export interface components {
       };
       type: "workload-identities";
     };
+    WorkspaceChangeRequestsResource: {
+      attributes: {
+        /** Format: date-time */
+        "archived-at": string | null;
+        "archived-by": string | null;
+        /** Format: date-time */
+        "created-at": string;
+        message: string;
+        subject: string;
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "created-by": components["schemas"]["UsersToOne"];
+        workspace: components["schemas"]["WorkspacesToOne"];
+      };
+      type: "workspace_change_requests";
+    };
     WorkspaceLocksResource: {
       attributes: {
         /** Format: date-time */
@@ -14806,8 +15595,8 @@ export interface components {
       data: components["schemas"]["WorkspaceRunAlertsReference"][];
       links?: components["schemas"]["RelationshipLinks"];
     };
-    WorkspacesOrProjectsToOne: {
-      data: components["schemas"]["WorkspacesReference"] | components["schemas"]["ProjectsReference"] | components["schemas"]["Nothing"];
+    WorkspacesOrProjectsOrTeamsToOne: {
+      data: components["schemas"]["WorkspacesReference"] | components["schemas"]["ProjectsReference"] | components["schemas"]["TeamsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
     WorkspacesReference: {

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import type { Database } from '../database/database';
 import type { KeyedRead } from '../database/keyed-reads';
+import { maxLifeOf } from '../installation/token-lives';
 import { Access, type OrganizationMembership, type TeamGrants } from './access';
 import type { Mask } from './capabilities';
 import type { Principal } from './principal';
@@ -24,6 +25,7 @@ interface MembershipRow {
   disabled: boolean;
   allows_force_delete: boolean;
   user_tokens_enabled: boolean;
+  user_token_max_ms: number | null;
   session_timeout: number | null;
   session_remember: number | null;
   member: boolean;
@@ -50,7 +52,8 @@ const readStanding = {
   text: `
 SELECT o.id AS organization_id, e.epoch, o.is_disabled AS disabled,
        o.collaborator_auth_policy = 'two_factor_mandatory' AS requires_two_factor,
-       o.allow_force_delete_workspaces AS allows_force_delete, o.user_tokens_enabled, o.session_timeout, o.session_remember,
+       o.allow_force_delete_workspaces AS allows_force_delete, o.user_tokens_enabled,
+       ${maxLifeOf("'user'")} AS user_token_max_ms, o.session_timeout, o.session_remember,
        CASE $3 WHEN 'organization' THEN o.id = $2
                WHEN 'team' THEN EXISTS (SELECT 1 FROM team t WHERE t.id = $2 AND t.organization_id = o.id)
                ELSE m.id IS NOT NULL END AS member,
@@ -197,6 +200,7 @@ function buildMembership(row: MembershipRow, grants: ReadonlyMap<string, TeamGra
     disabled: row.disabled,
     allowsForceDelete: row.allows_force_delete,
     refusesUserTokens: !row.user_tokens_enabled,
+    userTokenMaxMs: row.user_token_max_ms,
     sessionTimeoutMinutes: row.session_timeout,
     sessionRememberMinutes: row.session_remember,
   };

@@ -53,6 +53,8 @@ export interface OrganizationMembership {
   readonly allowsForceDelete: boolean;
   /** People may use it only by signing in, not with API tokens. */
   readonly refusesUserTokens: boolean;
+  /** API tokens of people that live longer are not let in; null is no limit. */
+  readonly userTokenMaxMs: number | null;
   /** The organization's limits on sessions, in minutes; null is the installation's. */
   readonly sessionTimeoutMinutes: number | null;
   readonly sessionRememberMinutes: number | null;
@@ -117,19 +119,25 @@ export class Access {
     if (kind !== 'user') return false;
     if (membership.requiresTwoFactor && !twoFactor) return true;
     if (asked === 'earlier') return false;
-    if (!session) return membership.refusesUserTokens;
+    if (!session) return this.whyRefused(membership) !== undefined;
     const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = membership;
     const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
     const restedMs = Math.max(session.longestRestMs, this.nowMs - session.idleSinceMs);
     return tooOld || (timeout !== null && restedMs > timeout * 60_000);
   }
 
-  /** A member with an API token, which the organization does not let in. */
-  isUserTokenRefused(organizationId: string): boolean {
+  private whyRefused({ refusesUserTokens, userTokenMaxMs }: OrganizationMembership): 'kind' | 'life' | undefined {
+    const { tokenLifeMs = Number.POSITIVE_INFINITY } = this.principal;
+    if (refusesUserTokens) return 'kind';
+    return userTokenMaxMs !== null && tokenLifeMs > userTokenMaxMs ? 'life' : undefined;
+  }
+
+  /** Why the organization does not let a member in with this API token: it takes none of people, or none that live as long. */
+  refusedToken(organizationId: string): 'kind' | 'life' | undefined {
     const { kind, session, asked } = this.principal;
     const membership =
       kind === 'user' && !session && asked === undefined ? this.memberships.get(organizationId) : undefined;
-    return membership?.member === true && membership.refusesUserTokens;
+    return membership?.member === true ? this.whyRefused(membership) : undefined;
   }
 
   /** True for a token that reads the audit trails of the organization, and nothing else. */

@@ -15,6 +15,8 @@ export interface Principal {
   readonly id: string;
   readonly name: string;
   readonly tokenId: string;
+  /** From when the token was made until it expires; undefined if it never does. */
+  readonly tokenLifeMs?: number;
   readonly organizationId?: string;
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;

@@ -72,6 +72,8 @@ export interface EndpointResponse {
 }
 
 const onlyOthers = 'the organization does not accept API tokens of people: use a team token, or sign in';
+const onlyShorter =
+  'the organization does not accept API tokens of people that live as long: use one that expires earlier, or a team token';
 
 const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
@@ -287,7 +289,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
         ? await env.accessStore.loadAt(who, judged[0]!, epoch)
         : await accessOf(who, judged);
     // Members learn that the kind of their token is the reason.
-    if (judged.some((id) => access.isUserTokenRefused(id))) throw new TokenKindRefused(onlyOthers);
+    const barred = judged.map((id) => access.refusedToken(id)).find((why) => why !== undefined);
+    if (barred) throw new TokenKindRefused(barred === 'kind' ? onlyOthers : onlyShorter);
     try {
       allow(endpoint, access, target);
     } catch (refusal) {

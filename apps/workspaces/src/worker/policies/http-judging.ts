@@ -60,11 +60,20 @@ async function judgeOne(client: AgentClient, agentId: string, engine: PolicyEngi
   const keeping = setInterval(() => void say('/keep'), keepEveryMs);
   try {
     const { body: plan } = await client.ask(about({ method: 'GET', path: '/plan' }));
-    const sets = given.sets.map(({ 'tool-version': toolVersion, policies, ...set }) => ({
-      ...set,
-      toolVersion,
-      policies: policies.map(({ name, query }) => ({ name, query, enforcementLevel: '', description: '', digest: '' })),
-    }));
+    const sets = given.sets.map(
+      ({ 'tool-version': toolVersion, 'disabled-versions': disabledVersions, policies, ...set }) => ({
+        ...set,
+        toolVersion,
+        disabledVersions,
+        policies: policies.map(({ name, query }) => ({
+          name,
+          query,
+          enforcementLevel: '',
+          description: '',
+          digest: '',
+        })),
+      }),
+    );
     const verdicts = await engine.judge(sets, { run: given.run, plan }).finally(() => plan.destroy());
     const said = verdicts.map(({ id: set, error, outcomes }) => ({
       id: set,

@@ -67,12 +67,14 @@ async function judgeBySet(
   set: JudgingSet,
   folder: string,
 ): Promise<SetVerdict> {
-  const { id, toolVersion, policies } = set;
-  const program = programs.find(({ version }) => toolVersion === null || version === toolVersion);
+  const { id, toolVersion, disabledVersions, policies } = set;
+  const program = programs.find(({ version }) =>
+    toolVersion === null ? !disabledVersions.includes(version) : version === toolVersion,
+  );
   const refused = (error: string): SetVerdict => ({ id, error, outcomes: unjudged(policies) });
   if (!program)
     return refused(
-      `The set requires OPA ${toolVersion}, but the worker has ${programs.map(({ version }) => version).join(', ')}`,
+      `The set requires ${toolVersion === null ? 'a version of OPA that is not disabled' : `OPA ${toolVersion}`}, but the worker has ${programs.map(({ version }) => version).join(', ')}`,
     );
   await writeSet(slot, set, folder, program);
   const call = new Calls(parts, slot, folder, program);

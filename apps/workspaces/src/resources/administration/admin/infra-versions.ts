@@ -10,7 +10,10 @@ import { literally } from '../../../kernel/database/like';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { isExact, releaseUrl, shippedVersions } from '../../../kernel/installation/infra-versions';
 
-/** A version of the tool and how many workspaces chose it. */
+/** What versions are listed of: the infrastructure tool, and what evaluates policies. */
+type Tool = 'infra' | 'opa' | 'sentinel';
+
+/** A version of a tool and how many workspaces, or policy sets, chose it. */
 interface InfraVersion extends Row {
   readonly usage: number;
 }
@@ -35,7 +38,7 @@ const serializerFor = (type: string) =>
     attributes: (version) => ({
       version: version.version,
       // Nothing is stored of those that are known from the start: they are where their vendor has them.
-      url: version.url ?? (version.official ? releaseUrl(version.version) : null),
+      url: version.url ?? (version.official && version.tool === 'infra' ? releaseUrl(version.version) : null),
       sha: version.sha,
       official: version.official,
       deprecated: version.deprecated,
@@ -62,14 +65,25 @@ const shared = {
   archs: z.array(arch).max(64).optional(),
 };
 
+/** Rows of one tool, with how often each is chosen. */
 async function withUsage(db: Database, rows: readonly Row[]): Promise<InfraVersion[]> {
-  const counts = await db.prisma.workspace.groupBy({
-    by: ['infraVersion'],
-    where: { infraVersion: { in: rows.map(({ version }) => version) } },
-    _count: true,
-  });
-  const usage = new Map(counts.map(({ infraVersion, _count }) => [infraVersion, _count]));
+  const versions = rows.map(({ version }) => version);
+  const tool = rows[0]?.tool;
+  const counts =
+    tool === 'infra'
+      ? await db.prisma.$queryRaw<Count[]>`
+          SELECT infra_version AS version, count(*)::int AS count FROM workspace
+           WHERE infra_version = ANY(${versions}) GROUP BY infra_version`
+      : await db.prisma.$queryRaw<Count[]>`
+          SELECT policy_tool_version AS version, count(*)::int AS count FROM policy_set
+           WHERE kind = ${tool} AND policy_tool_version = ANY(${versions}) GROUP BY policy_tool_version`;
+  const usage = new Map(counts.map(({ version, count }) => [version, count]));
   return rows.map((row) => ({ ...row, usage: usage.get(row.version) ?? 0 }));
+}
+
+interface Count {
+  readonly version: string;
+  readonly count: number;
 }
 
 /** Shipped versions become rows at the first look, so that administrators can change them like their own. */
@@ -86,7 +100,7 @@ interface Released {
 
 /** Versions that the catalogue has, shipped ones among them. */
 export async function knownVersions(db: Database): Promise<ReadonlySet<string>> {
-  const rows = await db.prisma.infraVersion.findMany({ select: { version: true } });
+  const rows = await db.prisma.infraVersion.findMany({ where: { tool: 'infra' }, select: { version: true } });
   return new Set([...shippedVersions, ...rows.map(({ version }) => version)]);
 }
 
@@ -96,12 +110,13 @@ export async function addReleased(db: Database, { version, archs }: Released): P
     const data = { id: newId('tool'), official: true, ...inStep({ version, archs: [...archs] }) };
     const { count } = await tx.prisma.infraVersion.createMany({ data: [data], skipDuplicates: true });
     if (count === 0) return;
-    await record(tx, system, 'create', await tx.prisma.infraVersion.findUniqueOrThrow({ where: { version } }));
+    const where = { tool_version: { tool: 'infra', version } };
+    await record(tx, system, 'create', await tx.prisma.infraVersion.findUniqueOrThrow({ where }));
   });
 }
 
-async function find(db: Database, id: string): Promise<InfraVersion | undefined> {
-  const row = await db.prisma.infraVersion.findUnique({ where: { id } });
+async function find(db: Database, tool: Tool, id: string): Promise<InfraVersion | undefined> {
+  const row = await db.prisma.infraVersion.findUnique({ where: { id, tool } });
   return row === null ? undefined : (await withUsage(db, [row]))[0];
 }
 
@@ -143,29 +158,33 @@ async function record(db: Database, actor: Actor, verb: string, version: Row, be
   });
   await recordChange(db, actor, {
     organizationId: null,
-    action: `infra-version.${verb}`,
-    target: { type: 'infra-versions', id: version.id, name: version.version },
+    action: `${version.tool}-version.${verb}`,
+    target: { type: `${version.tool}-versions`, id: version.id, name: version.version },
     before: before && shown(before),
     after: verb === 'delete' ? undefined : shown(version),
   });
 }
 
-/** The same endpoints under the neutral and under the older path, each with its own type. */
-function endpointsUnder(type: string): Endpoint[] {
+const named = { infra: 'the tool', opa: 'OPA', sentinel: 'Sentinel' } as const;
+
+/** The endpoints of one tool; those of the infrastructure tool are under two paths, each with its own type. */
+function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
-  const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
+  // Policies are judged in both editions, by programs of whoever runs the service.
+  const admin = { siteAdmin: true, ...(tool === 'infra' ? { edition: 'self-hosted' as const } : {}) };
   const path = `/admin/${type}/:version_id` as const;
-  const load = ({ db, params }: LookupBy<'version_id'>) => find(db, params.version_id);
+  const load = ({ db, params }: LookupBy<'version_id'>) => find(db, tool, params.version_id);
   type VersionCall<Body> = Call<typeof path, Body, InfraVersion>;
   return [
     list(`/admin/${type}`, {
       ...admin,
-      summary: 'List the versions of the tool that workspaces may choose.',
+      summary: `List the versions of ${named[tool]} that ${tool === 'infra' ? 'workspaces' : 'policy sets'} may choose.`,
       query: { 'filter[version]': 'The exact version.', 'search[version]': 'Part of the version.' },
       async run({ db, query, page }) {
-        await ensureShipped(db);
+        if (tool === 'infra') await ensureShipped(db);
         const part = query.get('search[version]');
         const where: Prisma.InfraVersionWhereInput = {
+          tool,
           AND: [{ version: query.get('filter[version]') }, { version: { contains: part && literally(part) } }],
         };
         const order = [{ createdAt: 'asc' as const }, { version: 'asc' as const }];
@@ -180,7 +199,7 @@ function endpointsUnder(type: string): Endpoint[] {
     }),
     post(`/admin/${type}`, {
       ...admin,
-      summary: 'Add a version of the tool.',
+      summary: `Add a version of ${named[tool]}.`,
       idempotent: false,
       body: document(type, { attributes: { version: exact, ...shared } }),
       async run({ db, body, ...call }) {
@@ -190,21 +209,21 @@ function endpointsUnder(type: string): Endpoint[] {
             tx,
             actorOf(call),
             'create',
-            await tx.prisma.infraVersion.create({ data: { id, ...inStep(body) } }),
+            await tx.prisma.infraVersion.create({ data: { id, tool, ...inStep(body) } }),
           );
         });
-        return still(await find(db, id));
+        return still(await find(db, tool, id));
       },
     }),
     get(path, {
       ...admin,
-      summary: 'Show a version of the tool.',
+      summary: `Show a version of ${named[tool]}.`,
       load,
       run: async ({ target }: VersionCall<undefined>) => target,
     }),
     patch(path, {
       ...admin,
-      summary: 'Change a version of the tool.',
+      summary: `Change a version of ${named[tool]}.`,
       body: document(type, { untyped: true, attributes: { version: exact.optional(), ...shared } }),
       load,
       async run({ db, target, body, ...call }: VersionCall<VersionInput>) {
@@ -212,15 +231,20 @@ function endpointsUnder(type: string): Endpoint[] {
           const after = await tx.prisma.infraVersion.update({ where: { id: target.id }, data: inStep(body, target) });
           await record(tx, actorOf(call), 'update', after, target);
         });
-        return still(await find(db, target.id));
+        return still(await find(db, tool, target.id));
       },
     }),
     remove(path, {
       ...admin,
-      summary: 'Delete a version of the tool that no workspace chose.',
+      summary:
+        tool === 'infra'
+          ? 'Delete a version of the tool that no workspace chose.'
+          : `Delete a version of ${named[tool]} from the list; policy sets keep what they chose.`,
       load,
       async run({ db, target, ...call }: VersionCall<undefined>) {
-        if (target.usage > 0) throw new Refusal('invalid', `This version is used by ${target.usage} workspaces`);
+        if (tool === 'infra' && target.usage > 0) {
+          throw new Refusal('invalid', `This version is used by ${target.usage} workspaces`);
+        }
         if (target.official) throw new Refusal('invalid', 'An official version cannot be deleted, only disabled');
         await db.transaction(async (tx) => {
           await tx.prisma.infraVersion.deleteMany({ where: { id: target.id } });
@@ -233,6 +257,8 @@ function endpointsUnder(type: string): Endpoint[] {
 
 /** Site administration of tool versions. */
 export const infraVersionEndpoints: readonly Endpoint[] = [
-  ...endpointsUnder('infra-versions'),
-  ...endpointsUnder('terraform-versions'),
+  ...endpointsUnder('infra-versions', 'infra'),
+  ...endpointsUnder('terraform-versions', 'infra'),
+  ...endpointsUnder('opa-versions', 'opa'),
+  ...endpointsUnder('sentinel-versions', 'sentinel'),
 ];

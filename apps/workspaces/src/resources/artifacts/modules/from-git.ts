@@ -96,7 +96,12 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
       const data = { commitSha, tag, sourceDirectory, status: 'cloning', error: null, updatedAt: new Date() };
       await tx.prisma.registryModuleVersion.update({ where: { id }, data });
     }
-    const awaited = [...made, ...moved].map(({ id, commitSha, ref }) => ({ moduleVersionId: id, commitSha, ref }));
+    const awaited = [...made, ...moved].map(({ id, commitSha, ref }) => ({
+      moduleVersionId: id,
+      commitSha,
+      ref,
+      submodules: true,
+    }));
     await awaitCommits(tx, { id: row.id, cloneUrl: row.cloneUrl ?? '' }, awaited);
     const initialVersion = made.some(({ version }) => version === now.initialVersion) ? null : now.initialVersion;
     await tx.prisma.registryModule.update({ where: { id: moduleId }, data: { lookedAt: new Date(), initialVersion } });

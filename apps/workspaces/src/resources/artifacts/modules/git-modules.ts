@@ -3,7 +3,7 @@ import type { Access } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import type { HostRepository } from '../../connections/git-hosts/git-host';
+import type { CheckedRepository } from '../../connections/repositories/check';
 import { askForRepository, lookAtRepository, requireConnection } from '../../connections/repositories/follow';
 import { keepRepository } from '../../connections/repositories/repository';
 import type { Organization } from '../../organizations/organizations/organization';
@@ -46,7 +46,7 @@ export interface NewFollower extends Following {
   readonly oauthTokenId: string;
   readonly vcsIdentifier: string;
   readonly initialVersion: string | null;
-  readonly found: HostRepository;
+  readonly found: CheckedRepository;
 }
 
 /**

@@ -9,7 +9,13 @@ import { modulePolicy } from './policy';
 
 const versionStatus = choice(['pending', 'cloning', 'ok', 'clone_failed', 'reg_ingress_failed']);
 
-const repositoryShown = z.object({ ...followedShape, 'source-directory': text, 'tag-prefix': text, tags: flag });
+const repositoryShown = z.object({
+  ...followedShape,
+  'source-directory': text,
+  'tag-prefix': text,
+  tags: flag,
+  'ingress-submodules': flag,
+});
 
 function repositoryOf(module: RegistryModule, publicUrl: string) {
   const shown = showFollowed(module, module.isInstallation, module.repository, publicUrl);
@@ -19,6 +25,7 @@ function repositoryOf(module: RegistryModule, publicUrl: string) {
         'source-directory': module.sourceDirectory,
         'tag-prefix': module.tagPrefix,
         tags: module.vcsBranch === null,
+        'ingress-submodules': true,
       }
     : null;
 }

@@ -1,6 +1,6 @@
 import type { VcsRepository } from '../../../generated/prisma/client';
 import { recordChange, system } from '../../../kernel/audit/audit';
-import type { Database } from '../../../kernel/database/database';
+import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
@@ -65,6 +65,14 @@ export async function followPolicySets(db: Database, { row, host, api }: Reached
     const head = heads.get(branch);
     if (head && isHash(head.sha)) await addVersion(db, row, { id, vcsBranch, branch }, head);
   }
+}
+
+/** The version of the commit that the named branch of a new set is at; answers the set with it. */
+export async function addFirstVersion(tx: Database, set: PolicySet, { found }: SetSource): Promise<PolicySet> {
+  const { id, vcsBranch, repository } = set;
+  if (!repository || vcsBranch === null || !found.head || !isHash(found.head.sha)) return set;
+  await addVersion(tx, repository, { id, vcsBranch, branch: vcsBranch }, found.head);
+  return still((await findSets(tx, [id]))[0]);
 }
 
 interface SeenBranch {

@@ -8,7 +8,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { literally } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
-import type { HostRepository } from '../../connections/git-hosts/git-host';
+import type { CheckedRepository } from '../../connections/repositories/check';
 import { followedBy, lookAtRepository } from '../../connections/repositories/follow';
 import { keepRepository } from '../../connections/repositories/repository';
 import type { PolicyKind, TagSelector } from '../../runs/runs/stages/policies';
@@ -37,7 +37,7 @@ export interface SetSource {
   readonly vcsIdentifier: string;
   readonly vcsBranch: string | null;
   readonly vcsIngressSubmodules: boolean;
-  readonly found: HostRepository;
+  readonly found: CheckedRepository;
 }
 
 /** What a request says of a set besides its members. */
@@ -193,6 +193,7 @@ export async function createSet(
     if ((await tx.prisma.policySet.count({ where: { organizationId } })) >= mostSets) {
       throw invalid('name', `is one too many: an organization has ${mostSets} policy sets at most`);
     }
+    await requireToolVersion(tx, kind, input.policyToolVersion);
     await tx.prisma.policySet.create({
       // Policies of OPA were never judged anywhere but here.
       data: { id, organizationId, kind, agentEnabled: kind === 'opa', ...columnsOf(input), name: input.name },
@@ -206,6 +207,14 @@ export async function createSet(
     await recordChange(tx, actor, { ...setChange(made, 'create'), after: facts(made) });
     return made;
   });
+}
+
+/** Throws `invalid` for a version that site administrators have disabled. */
+async function requireToolVersion({ prisma }: Database, tool: string, version: string | null | undefined) {
+  if (!version) return;
+  if ((await prisma.infraVersion.count({ where: { tool, version, enabled: false } })) > 0) {
+    throw invalid('policyToolVersion', 'is disabled by site administrators');
+  }
 }
 
 /** Has a set follow a repository, another folder of it, or none any more. Versions that are there stay. Throws `invalid`. */
@@ -274,6 +283,8 @@ export function updateSet(
   source: SetSource | null | undefined,
 ): Promise<PolicySet> {
   return changeSet(db, actor, id, 'update', async (tx, before) => {
+    const { policyToolVersion: chosen } = input;
+    if (chosen !== before.policyToolVersion) await requireToolVersion(tx, before.kind, chosen);
     await tx.prisma.policySet.update({ where: { id }, data: columnsOf(input) });
     await followFromNow(tx, keyring, before, source, input.policiesPath);
     for (const list of memberKinds) {

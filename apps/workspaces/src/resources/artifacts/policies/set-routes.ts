@@ -33,7 +33,7 @@ import { followedShape, repositoryFolder, repositoryName, showFollowed } from '.
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { policyKinds, type TagSelector } from '../../runs/runs/stages/policies';
-import { askForSource } from './from-git';
+import { addFirstVersion, askForSource } from './from-git';
 import { parameterEndpoints } from './parameters';
 import { policyPolicy, readsPolicies } from './policy';
 import * as sets from './policy-set';
@@ -107,7 +107,7 @@ const setSerializer = serializerOf<PolicySet>()({
     overridable: isEvaluated(set) ? set.overridable : null,
     'agent-enabled': set.agentEnabled,
     'policy-tool-version': isEvaluated(set) ? (set.policyToolVersion ?? 'latest') : null,
-    'policies-path': set.policiesPath || null,
+    'policies-path': set.policiesPath ? `/${set.policiesPath}` : null,
     'policy-update-patterns': set.policyUpdatePatterns,
     'tag-selectors': set.tagSelectors.map(({ key, value, isExclude }) => ({
       'tag-key': key,
@@ -260,11 +260,14 @@ const create = ofOrganization.post(inOrganization, {
   body: CreateSet,
   load: loadOrganization,
   asks: ({ target, body, ...call }) => askForSource(call, target.id, body.vcsRepo),
-  run: ({ db, env, target, body, asked, ...call }) => {
-    const selected = selectorsOf(body.tagSelectors ?? []);
-    const source = asked as Source;
-    return sets.createSet(db, env.keyring, actorOf(call), target.id, body, membersOf(body), selected, source);
-  },
+  run: ({ db, env, target, body, asked, ...call }) =>
+    db.transaction(async (tx) => {
+      const selected = selectorsOf(body.tagSelectors ?? []);
+      const source = asked as Source;
+      const actor = actorOf(call);
+      const made = await sets.createSet(tx, env.keyring, actor, target.id, body, membersOf(body), selected, source);
+      return source ? addFirstVersion(tx, made, source) : made;
+    }),
 });
 
 const show = ofSet.get(byId, { summary: 'Show a policy set.', include, load, run: async ({ target }) => target });

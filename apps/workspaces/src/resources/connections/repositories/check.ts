@@ -1,7 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import { isRefusal } from '@keystead/refusal';
 import { type CallDeps, callOf } from '../forwarding/host-call';
-import type { HostRepository } from '../git-hosts/git-host';
+import type { HostCommit, HostRepository } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { tokenText } from './repository';
@@ -15,6 +15,11 @@ export const refusedByHost = (error: HostRefused): string => {
   return `cannot be read: ${error.message}`;
 };
 
+/** A repository, and the commit that its branch is at; undefined where none was asked for. */
+export interface CheckedRepository extends HostRepository {
+  readonly head: HostCommit | undefined;
+}
+
 /**
  * Asks the host for a repository, and its branch. Throws `invalid` if it has none, or cannot be asked. Undefined if its
  * kind of host is only kept. To be called outside any transaction.
@@ -27,7 +32,7 @@ export async function checkRepository(
     identifier,
     branch,
   }: { organizationId: string; tokenId: string; identifier: string; branch: string | null },
-): Promise<HostRepository | undefined> {
+): Promise<CheckedRepository | undefined> {
   const { db, keyring } = deps;
   const client = await db.prisma.oauthClient.findFirst({
     where: { organizationId, tokens: { some: { id: tokenId } } },
@@ -42,10 +47,9 @@ export async function checkRepository(
     if (found.id === '' || found.cloneUrl === '') {
       throw invalid(['vcsRepo', 'identifier'], 'cannot be read: the host answered something else than a repository');
     }
-    if (branch !== null && (await host.findHead(api, identifier, branch)) === undefined) {
-      throw invalid(['vcsRepo', 'branch'], 'was not found in the repository');
-    }
-    return found;
+    const head = branch === null ? undefined : await host.findHead(api, identifier, branch);
+    if (branch !== null && head === undefined) throw invalid(['vcsRepo', 'branch'], 'was not found in the repository');
+    return { ...found, head };
   } catch (error) {
     if (error instanceof HostRefused) throw invalid(['vcsRepo', 'identifier'], refusedByHost(error));
     if (isRefusal(error) && error.kind === 'upstream')

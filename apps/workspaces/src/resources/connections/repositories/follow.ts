@@ -3,8 +3,7 @@ import { z } from 'zod';
 import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import type { HostRepository } from '../git-hosts/git-host';
-import { checkRepository } from './check';
+import { type CheckedRepository, checkRepository } from './check';
 import { webhookUrl } from './repository';
 
 /** A connection, as requests name it. */
@@ -73,7 +72,7 @@ export async function askForRepository(
   { db, env }: { readonly db: Database; readonly env: Environment },
   place: { readonly organizationId: string; readonly tokenId: string; readonly identifier: string },
   branch: string | null,
-): Promise<HostRepository> {
+): Promise<CheckedRepository> {
   const { vcsReach: reach, keyring } = env;
   const found = reach && (await checkRepository({ db, keyring, reach }, { ...place, branch }));
   if (!found) throw invalid(['vcsRepo', 'identifier'], 'cannot be read: its Git host is not called from here');

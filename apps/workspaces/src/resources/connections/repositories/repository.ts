@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Keyring } from '@keystead/keyring';
 import type { VcsRepository } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
-import { newId } from '../../../kernel/database/ids';
 import { type CallDeps, callOf, type HostPlace } from '../forwarding/host-call';
 import type { GitHost, HostRepository } from '../git-hosts/git-host';
 import type { HostApi } from '../git-hosts/host-api';
@@ -92,7 +91,8 @@ export async function keepRepository(
   const client = await tx.prisma.oauthClient.findFirst({ where: { tokens: { some: { id: tokenId } } } });
   const token = await tokenText(tx, keyring, tokenId);
   if (!client || token === undefined) return;
-  const id = newId('vr');
+  // It is in the address of the webhook, which clients expect to end with a UUID.
+  const id = randomUUID();
   const facts = found ? factsOf(found) : {};
   await tx.prisma.vcsRepository.upsert({
     where: { oauthTokenId_identifier: { oauthTokenId: tokenId, identifier } },

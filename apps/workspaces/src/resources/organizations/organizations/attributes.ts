@@ -66,6 +66,7 @@ export const organizationAttributes = table({
   'speculative-plan-management-enabled': toggle('speculativePlanManagement', true),
   'allow-force-delete-workspaces': toggle('allowForceDeleteWorkspaces', false),
   'user-tokens-enabled': toggle('userTokensEnabled', true),
+  'max-ttl-enabled': toggle('maxTtlEnabled', false),
   'fair-run-queuing-enabled': shown(flag, (_, { settings }) => settings.fairRunQueuingEnabled),
   'saml-enabled': shown(flag, (_, { settings }) => settings.samlEnabled),
   'owners-team-saml-role-id': setting('ownersTeamSamlRoleId', {

@@ -6,7 +6,6 @@ const relationships = { 'default-agent-pool': one('agent-pools') };
 // `stacks-enabled` is passed over: clients of this interface send it with every organization.
 const unserved = {
   'enforce-hyok': 'hold your own key (HYOK) is not built',
-  'max-ttl-enabled': 'policies for how long tokens may live are not built',
   'registry-monorepo-support-enabled': 'the registry is not built',
 };
 

@@ -9,6 +9,7 @@ import { containing } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { reclaimName } from '../../../kernel/database/released-names';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import { maxLifeOf } from '../../../kernel/installation/token-lives';
 import { organizationAttributes } from './attributes';
 import {
   type Organization,
@@ -45,7 +46,8 @@ export async function findMany(db: Database, env: PlanEnvironment, keys: readonl
   return found.filter((organization) => organization !== undefined);
 }
 
-async function requireOrganization(db: Database, env: PlanEnvironment, id: string): Promise<Organization> {
+/** The same; throws `missing`. */
+export async function requireOrganization(db: Database, env: PlanEnvironment, id: string): Promise<Organization> {
   const found = await find(db, env, id);
   if (found === undefined) throw notFound();
   return found;
@@ -198,6 +200,7 @@ export async function update(
       await reclaimName(tx, 'organization', 'name', after.name, { id, userId, siteAdmin });
     }
     await tx.prisma.organization.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
+    if (after.maxTtlEnabled && !before.maxTtlEnabled) await shortenTokens(tx, id, caller.principal);
     await recordChange(tx, caller.actor, {
       organizationId: id,
       action: 'organization.update',
@@ -207,6 +210,29 @@ export async function update(
     });
     return requireOrganization(tx, env, id);
   });
+}
+
+/**
+ * Ends tokens of an organization and of its teams no later than it allows. Those of people belong to them: one that lives longer
+ * is not let in. The caller holds the lock of the organization, which makes new tokens wait. Throws `invalid` where the token of the
+ * request would not be let in any more.
+ */
+export async function shortenTokens(tx: Database, id: string, by: Principal): Promise<void> {
+  const [own] = await tx.prisma.$queryRaw<{ max: number | null }[]>`
+    SELECT ${Prisma.raw(maxLifeOf("'user'"))} AS max FROM organization o WHERE o.id = ${id}`;
+  const { kind, session, tokenLifeMs = Number.POSITIVE_INFINITY } = by;
+  if (kind === 'user' && session === undefined && tokenLifeMs > (own?.max ?? Number.POSITIVE_INFINITY)) {
+    throw invalid(
+      'maxTtlEnabled',
+      'would lock out your own token, which lives longer than API tokens of people then may',
+    );
+  }
+  const limit = Prisma.sql`k.created_at + ${Prisma.raw(maxLifeOf("replace(k.kind, '-', '_')"))} * interval '1 millisecond'`;
+  await tx.prisma.$executeRaw`
+    UPDATE token k SET expires_at = ${limit} FROM organization o
+     WHERE o.id = ${id} AND o.max_ttl_enabled AND k.kind IN ('organization', 'team', 'audit-trails')
+       AND (k.organization_id = o.id OR k.team_id IN (SELECT id FROM team WHERE organization_id = o.id))
+       AND (k.expires_at IS NULL OR k.expires_at > ${limit})`;
 }
 
 /** Marks an organization as removed, which hides it at once; a worker deletes the rest. */

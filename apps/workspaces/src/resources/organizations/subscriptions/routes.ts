@@ -119,7 +119,8 @@ function searchPlans(
   page: { size: number; offset: number } | undefined,
   current?: string,
 ): { items: ShownPlan[]; total?: number } {
-  const wanted = (text ?? '').toLowerCase();
+  // Clients know one of them by a longer name: `Standard (entitlement)`.
+  const wanted = (text ?? '').toLowerCase().replace(/ \(.*\)$/, '');
   const found = featureSets
     .filter(({ name, identifier }) => `${name} ${identifier}`.toLowerCase().includes(wanted))
     .map((plan) => ({ ...plan, isCurrent: plan.identifier === current }));

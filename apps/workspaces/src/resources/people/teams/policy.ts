@@ -18,8 +18,11 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
   return access.can(organizationId, 'access-secret-teams') && access.can(organizationId, 'manage-membership');
 }
 
-const managesTeam = (access: Access, team: TeamTarget): boolean =>
-  !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
+/** May the caller rename or delete the team? Nobody may the owners team. */
+export const managesTeam = (
+  access: Access,
+  team: Pick<TeamTarget, 'id' | 'organizationId' | 'isOwners' | 'visibility'>,
+): boolean => !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
 // Who could join a team that may do more than they, or use its token, or have a group join it, might do as much.
 function isWithin(access: Access, { organizationId, rights, grants }: TeamTarget): boolean {

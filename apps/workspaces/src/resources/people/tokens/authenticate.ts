@@ -223,6 +223,7 @@ function recognised(columns: TokenColumns): Recognised {
     // A directory's token has no owner.
     name: name ?? kind,
     tokenId: id,
+    tokenLifeMs: expiresAtMs === null ? undefined : expiresAtMs - createdAtMs,
     organizationId: userId === null ? (organizationId ?? undefined) : undefined,
     siteAdmin: siteAdmin ?? false,
     twoFactor,

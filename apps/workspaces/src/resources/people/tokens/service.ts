@@ -1,9 +1,11 @@
 import { invalid, ValidationFailed } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../../generated/prisma/client';
 import { type Actor, accountIdOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { maxLifeOf } from '../../../kernel/installation/token-lives';
 import { hashSecret, newSecret } from './secret';
 
 /**
@@ -19,12 +21,36 @@ const lifeYears = 2;
 /** Kinds that expire by default. */
 const ending: readonly TokenKind[] = ['user', 'team', 'organization', 'audit-trails'];
 
-/** When a new token expires: as requested, null for never; after two years by default. */
-function expiryOf(kind: TokenKind, asked: Date | null | undefined, now: number): Date | null | undefined {
-  if (asked !== undefined || !ending.includes(kind)) return asked;
+/**
+ * When a new token expires: as requested, null for never; after two years by default, or earlier where its organization allows
+ * less. Throws `invalid` for a request that goes beyond that.
+ */
+function expiryOf(
+  kind: TokenKind,
+  asked: Date | null | undefined,
+  now: number,
+  maxMs: number | null,
+): Date | null | undefined {
+  const latest = maxMs === null ? undefined : new Date(now + maxMs);
+  if (asked !== undefined || !ending.includes(kind)) {
+    if (latest === undefined || (asked && asked <= latest)) return asked;
+    throw invalid(
+      'expiredAt',
+      `must be set, to ${latest.toISOString()} at the latest: the organization allows no more`,
+    );
+  }
   const end = new Date(now);
   end.setUTCFullYear(end.getUTCFullYear() + lifeYears);
-  return end;
+  return latest && latest < end ? latest : end;
+}
+
+/** How long a token of an organization or team may live. Holds the organization, so that a change of the limit waits. */
+async function maxLife(tx: Database, { kind, organizationId }: TokenOwner): Promise<number | null> {
+  if (kind !== 'team' && !isOfOrganization(kind)) return null;
+  const [row] = await tx.prisma.$queryRaw<{ max: number | null }[]>`
+    SELECT ${Prisma.raw(maxLifeOf("'" + kind.replace('-', '_') + "'"))} AS max FROM organization o
+     WHERE o.id = ${organizationId} FOR SHARE`;
+  return row?.max ?? null;
 }
 
 /** A credential as it is kept. `secret` is there only when it was just made, and never again. */
@@ -83,6 +109,7 @@ export async function create(
   const secret = newSecret();
   const description = input.description ?? null;
   return db.transaction(async (tx) => {
+    const maxMs = await maxLife(tx, holder);
     await endPrevious(tx, holder, description);
     const row = await tx.prisma.token.create({
       data: {
@@ -96,7 +123,7 @@ export async function create(
         description,
         // By the clock that judges how old it is.
         createdAt: new Date(now),
-        expiresAt: expiryOf(holder.kind, input.expiredAt, now),
+        expiresAt: expiryOf(holder.kind, input.expiredAt, now, maxMs),
         createdById: actor.type === 'system' ? holder.userId! : accountIdOf(actor),
       },
       include: withTeam,

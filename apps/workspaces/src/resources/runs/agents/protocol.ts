@@ -129,6 +129,7 @@ export const EvaluationGiven = z.looseObject({
     z.looseObject({
       id: z.string(),
       'tool-version': z.string().nullable(),
+      'disabled-versions': z.array(z.string()).default([]),
       policies: z.array(z.looseObject({ name: z.string(), query: z.string() })),
       files: z.record(z.string(), z.string()),
       parameters: z.array(z.looseObject({ key: z.string(), value: z.string(), sensitive: z.boolean() })),

@@ -1,13 +1,13 @@
 import { attributesOf, choice, flag, instant, label, sentTo, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
-import { runTriggers, type WorkspaceTriggerName, workspaceTriggers } from '../runs/notification-triggers';
+import { runTriggers, teamTriggers, workspaceTriggers } from '../runs/notification-triggers';
 import { destinations, type NotificationConfiguration } from './notification-configuration';
 
 const { setting, toggle, ruled, shown, table } = attributesOf<NotificationConfiguration, View>();
 
-const ofWorkspaces = Object.keys(workspaceTriggers) as [WorkspaceTriggerName, ...WorkspaceTriggerName[]];
-const triggerNames = [...runTriggers, ...ofWorkspaces] as const;
+const namesOf = <T extends object>(triggers: T) => Object.keys(triggers) as (keyof T & string)[];
+const triggerNames = [...runTriggers, ...namesOf(workspaceTriggers), ...namesOf(teamTriggers)] as const;
 
 const delivery = z.object({
   url: text.nullable(),

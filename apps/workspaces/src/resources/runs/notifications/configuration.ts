@@ -7,24 +7,39 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { teamTriggers } from '../runs/notification-triggers';
 import { notificationAttributes } from './attributes';
-import type { NotificationConfiguration, Tried } from './notification-configuration';
+import type { NotificationConfiguration, SubscribedTeam, Tried } from './notification-configuration';
 import type { NewNotification, NotificationInput } from './schema';
 import type { Attempt, Sender } from './sender';
 
 const { initial, plain } = notificationAttributes;
 
-/** Most configurations of a workspace or a project. */
+/** Most configurations of one subject. */
 const MOST = 20;
 
-/** The subject of notifications: the runs of one workspace, or those of all workspaces of a project. */
+/** The subject of notifications: the runs of one workspace, those of all workspaces of a project, or what concerns a team. */
 export type Subscribed =
   | { readonly workspace: WorkspaceTarget & { readonly name: string } }
-  | { readonly project: ProjectTarget & { readonly name: string } };
+  | { readonly project: ProjectTarget & { readonly name: string } }
+  | { readonly team: SubscribedTeam };
+
+const kinds = ['workspace', 'project', 'team'] as const;
+
+/** The table of a subject, its row, and the column that names it in a configuration. */
+function placeOf(subscribed: Subscribed) {
+  const table = kinds.find((kind) => kind in subscribed)!;
+  const of = (subscribed as Readonly<Record<string, SubscribedTeam | WorkspaceTarget | ProjectTarget>>)[table]!;
+  return { table, of, where: { [`${table}Id`]: of.id } as OfSubject };
+}
+
+/** Those of one subject. */
+export type OfSubject = { readonly workspaceId: string } | { readonly projectId: string } | { readonly teamId: string };
 
 const parts = {
   workspace: { select: { id: true, name: true, projectId: true, organizationId: true } },
   project: { select: { id: true, name: true, organizationId: true } },
+  team: { select: { id: true, name: true, organizationId: true, isOwners: true, visibility: true } },
   deliveries: {
     where: { sentAt: { not: null } },
     orderBy: [{ sentAt: 'desc' }, { id: 'desc' }],
@@ -42,7 +57,7 @@ function configurationOf(keyring: Keyring, row: ConfigurationRow): NotificationC
     const sealed = row[column];
     return sealed === null ? null : keyring.open(sealed, cellOf(row.id, column)).toString('utf8');
   };
-  const organizationId = (row.workspace ?? row.project)!.organizationId;
+  const organizationId = (row.workspace ?? row.project ?? row.team)!.organizationId;
   return { ...row, organizationId, url: open('url'), token: open('token') };
 }
 
@@ -56,7 +71,7 @@ function sealedParts(keyring: Keyring, id: string, input: Pick<NotificationInput
 }
 
 const alive: Prisma.NotificationConfigurationWhereInput = {
-  OR: [{ workspace: { organization: { removedAt: null } } }, { project: { organization: { removedAt: null } } }],
+  OR: kinds.map((kind) => ({ [kind]: { organization: { removedAt: null } } })),
 };
 
 /** Configurations by id; unknown ids are left out. */
@@ -75,11 +90,11 @@ export async function find(db: Database, keyring: Keyring, id: string): Promise<
   return (await findMany(db, keyring, [id]))[0];
 }
 
-/** Those of a workspace or of a project, the oldest first. */
+/** Those of one subject, the oldest first. */
 export async function list(
   db: Database,
   keyring: Keyring,
-  where: { workspaceId: string } | { projectId: string },
+  where: OfSubject,
   page: { offset: number; size: number } | undefined,
 ): Promise<{ items: NotificationConfiguration[]; total?: number }> {
   const rows = await db.prisma.notificationConfiguration.findMany({
@@ -108,19 +123,33 @@ async function requireSense(db: Database, made: Checked): Promise<void> {
   if (!isMail && made.userIds.length > 0) {
     issues.push({ path: ['users'], message: 'is only for the destination-type email' });
   }
+  const isOfTeams = (trigger: string) => trigger in teamTriggers;
+  const { organizationId, userIds, teamId } = made;
+  if (made.triggers.some((trigger) => isOfTeams(trigger) === (teamId === null))) {
+    const few = Object.keys(teamTriggers).join(', ');
+    const message = teamId === null ? `may hold ${few} only for teams` : `may only hold ${few} for teams`;
+    issues.push({ path: ['triggers'], message });
+  }
   if (issues.length > 0) throw invalidAll(issues);
-  const { organizationId, userIds } = made;
   // Who is invited may be named: mail goes to them once they have come.
   const members = await db.prisma.membership.findMany({
-    where: { organizationId, userId: { in: [...userIds] } },
+    where: {
+      organizationId,
+      userId: { in: [...userIds] },
+      ...(teamId === null ? {} : { teams: { some: { teamId } } }),
+    },
     select: { userId: true },
   });
   const known = new Set(members.map(({ userId }) => userId));
-  if (userIds.some((id) => !known.has(id))) throw invalid('users', 'must be members of the organization');
+  if (userIds.some((id) => !known.has(id))) {
+    throw invalid('users', `must be members of the ${teamId === null ? 'organization' : 'team'}`);
+  }
 }
 
 type Checked = Pick<NotificationConfiguration, 'destinationType' | 'url' | 'token' | 'emailAddresses' | 'userIds'> & {
   readonly organizationId: string;
+  readonly triggers: readonly string[];
+  readonly teamId: string | null;
 };
 
 const idsOf = (users: NotificationInput['users']) => users && [...new Set(users.map(({ id }) => id ?? ''))];
@@ -149,10 +178,11 @@ export async function check(
   subscribed: Subscribed,
   input: NewNotification,
 ): Promise<CheckedNotification> {
-  const of = 'workspace' in subscribed ? subscribed.workspace : subscribed.project;
+  const { of } = placeOf(subscribed);
   const made = ofInput(input);
   const { url = null, token = null } = input;
-  const checked = { ...made, url: url === '' ? null : url, token, organizationId: of.organizationId };
+  const teamId = 'team' in subscribed ? of.id : null;
+  const checked = { ...made, url: url === '' ? null : url, token, organizationId: of.organizationId, teamId };
   await requireSense(db, checked);
   return { made, tried: made.enabled ? await sender.requireAnswer(db, checked) : undefined };
 }
@@ -167,12 +197,10 @@ export async function create(
   { made, tried }: CheckedNotification,
 ): Promise<NotificationConfiguration> {
   const { id } = made;
-  const of = 'workspace' in subscribed ? subscribed.workspace : subscribed.project;
+  const { table, of, where } = placeOf(subscribed);
   return db.transaction(async (tx) => {
     // Two at the same moment are counted one after the other.
-    const isWorkspace = 'workspace' in subscribed;
-    await lockRow(tx, isWorkspace ? 'workspace' : 'project', of.id);
-    const where = isWorkspace ? { workspaceId: of.id } : { projectId: of.id };
+    await lockRow(tx, table, of.id);
     const count = await tx.prisma.notificationConfiguration.count({ where });
     if (count >= MOST) throw invalid('name', `is one too many (maximum is ${MOST})`);
     await tx.prisma.notificationConfiguration.create({

@@ -98,6 +98,8 @@ const inOneLine = (text: string) => text.replace(/\s+/g, ' ').trim().slice(0, 30
 const factNames: readonly (readonly [string, string])[] = [
   ['auto_destroy_at', 'Destroyed at'],
   ['error', 'Not done'],
+  ['change_request_subject', 'Subject'],
+  ['change_request_message', 'Message'],
 ];
 
 /** What people read below the headline, in this order. */

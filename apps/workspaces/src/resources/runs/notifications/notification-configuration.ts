@@ -13,11 +13,24 @@ export interface Tried {
   readonly body: string | null;
 }
 
-/** Whom to notify of which events in the runs of a workspace, or of all workspaces of a project. */
+/** What rules look at in a team. */
+export interface SubscribedTeam {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly name: string;
+  readonly isOwners: boolean;
+  readonly visibility: string;
+}
+
+/**
+ * Whom to notify of which events in the runs of a workspace, or of all workspaces of a project; or of what concerns a team, in the
+ * workspaces that it may read.
+ */
 export interface NotificationConfiguration extends Omit<Row, 'url' | 'token'> {
   readonly organizationId: string;
   readonly workspace: (WorkspaceTarget & { readonly name: string }) | null;
   readonly project: (ProjectTarget & { readonly name: string }) | null;
+  readonly team: SubscribedTeam | null;
   readonly url: string | null;
   readonly token: string | null;
   readonly deliveries: readonly Tried[];

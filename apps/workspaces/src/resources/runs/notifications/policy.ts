@@ -1,19 +1,26 @@
 import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
+import { managesTeam, seesTeam } from '../../people/teams/policy';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import type { NotificationConfiguration } from './notification-configuration';
+import type { NotificationConfiguration, SubscribedTeam } from './notification-configuration';
+
+/** Who may have a team notified: those who manage it, and owners also the team of owners. */
+export const subscribesTeam = (access: Access, team: SubscribedTeam): boolean =>
+  access.isOwner(team.organizationId) || managesTeam(access, team);
 
 /** Where notifications go is a credential as often as not: who may not change it does not see it either. */
-const manages = (access: Access, { workspace, project }: NotificationConfiguration): boolean =>
-  workspace
-    ? workspacePolicy['can-update'](access, workspace)
-    : project !== null && projectPolicy['can-update'](access, { ...project, isDefault: false });
+function manages(access: Access, { workspace, project, team }: NotificationConfiguration): boolean {
+  if (workspace) return workspacePolicy['can-update'](access, workspace);
+  if (team) return subscribesTeam(access, team);
+  return project !== null && projectPolicy['can-update'](access, { ...project, isDefault: false });
+}
 
 export const notificationPolicy = policy<NotificationConfiguration>()({ 'can-update': manages });
 
 /** Whether a caller may know that it exists. */
-export const sees = (access: Access, { workspace, project }: NotificationConfiguration): boolean =>
-  workspace
-    ? workspacePolicy['can-read-settings'](access, workspace)
-    : project !== null && projectPolicy['can-read'](access, { ...project, isDefault: false });
+export function sees(access: Access, { workspace, project, team }: NotificationConfiguration): boolean {
+  if (workspace) return workspacePolicy['can-read-settings'](access, workspace);
+  if (team) return seesTeam(access, team);
+  return project !== null && projectPolicy['can-read'](access, { ...project, isDefault: false });
+}

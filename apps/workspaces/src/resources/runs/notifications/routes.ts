@@ -8,6 +8,8 @@ import {
   type Resource,
   serializerOf,
 } from '../../../kernel/endpoints/endpoint';
+import { seesTeam } from '../../people/teams/policy';
+import * as teams from '../../people/teams/service';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
@@ -15,7 +17,7 @@ import * as workspaces from '../../workspaces/workspaces/service';
 import { notificationAttributes } from './attributes';
 import * as configurations from './configuration';
 import type { NotificationConfiguration } from './notification-configuration';
-import { notificationPolicy, sees } from './policy';
+import { notificationPolicy, sees, subscribesTeam } from './policy';
 import { CreateConfiguration, UpdateConfiguration } from './schema';
 import { Sender } from './sender';
 
@@ -24,31 +26,39 @@ const { shape, show: showAttributes } = notificationAttributes;
 const notificationSerializer = serializerOf<NotificationConfiguration>()({
   type: 'notification-configurations',
   shape,
-  relations: { subscribable: hasOne('workspaces', 'projects'), users: hasMany('users') },
+  relations: { subscribable: hasOne('workspaces', 'projects', 'teams'), users: hasMany('users') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/notification-configurations/${id}`,
   attributes: showAttributes,
-  relationships: ({ workspace, project, userIds }) => ({
-    subscribable: workspace
-      ? toOne('workspaces', workspace.id, `/api/v2/workspaces/${workspace.id}`)
-      : toOne('projects', project?.id, `/api/v2/projects/${project?.id}`),
+  relationships: ({ workspaceId, projectId, teamId, userIds }) => ({
+    subscribable: subjectOf(workspaceId, projectId, teamId),
     users: toMany('users', userIds),
   }),
 });
+
+function subjectOf(workspaceId: string | null, projectId: string | null, teamId: string | null) {
+  if (workspaceId) return toOne('workspaces', workspaceId, `/api/v2/workspaces/${workspaceId}`);
+  return teamId
+    ? toOne('teams', teamId, `/api/v2/teams/${teamId}`)
+    : toOne('projects', projectId, `/api/v2/projects/${projectId}`);
+}
 
 const ofWorkspace = endpoints(workspacePolicy, notificationSerializer, {
   visible: workspacePolicy['can-read-settings'],
 });
 const ofProject = endpoints(projectPolicy, notificationSerializer, { visible: projectPolicy['can-read'] });
+const ofTeam = endpoints({ 'can-update': subscribesTeam }, notificationSerializer, { visible: seesTeam });
 const ofConfiguration = endpoints(notificationPolicy, notificationSerializer, { visible: sees });
 
 const inWorkspace = '/workspaces/:workspace_id/notification-configurations';
 const inProject = '/projects/:project_id/notification-configurations';
+const inTeam = '/teams/:team_id/notification-configurations';
 const byId = '/notification-configurations/:notification_configuration_id';
 const enablePath = `${byId}/actions/enable` as const;
 const verifyPath = `${byId}/actions/verify` as const;
 const loadWorkspace = ({ db, params }: Lookup<typeof inWorkspace>) => workspaces.find(db, params.workspace_id);
 const loadProject = ({ db, params }: Lookup<typeof inProject>) => projects.find(db, params.project_id);
+const loadTeam = ({ db, params }: Lookup<typeof inTeam>) => teams.find(db, params.team_id);
 const load = ({ db, env, params }: LookupBy<'notification_configuration_id'>) =>
   configurations.find(db, env.keyring, params.notification_configuration_id);
 
@@ -101,6 +111,27 @@ const createOfProject = ofProject.post(inProject, {
     configurations.create(db, env.keyring, actorOf(call), { project: target }, body, checked(asked)),
 });
 
+const listOfTeam = ofTeam.list(inTeam, {
+  summary: 'List the notification configurations of a team.',
+  paging: 'optional',
+  requires: 'can-update',
+  load: loadTeam,
+  run: ({ db, env, target, page }) => configurations.list(db, env.keyring, { teamId: target.id }, page),
+});
+
+const createOfTeam = ofTeam.post(inTeam, {
+  summary: 'Create a notification configuration for a team: of change requests in the workspaces that it may read.',
+  requires: 'can-update',
+  body: CreateConfiguration,
+  load: loadTeam,
+  asks: ({ db, env, target, body: { subscribable, ...input } }) => {
+    requireSame(target.id, subscribable);
+    return configurations.check(db, new Sender(env), { team: target }, input);
+  },
+  run: ({ db, env, target, body, asked, ...call }) =>
+    configurations.create(db, env.keyring, actorOf(call), { team: target }, body, checked(asked)),
+});
+
 const show = ofConfiguration.get(byId, {
   summary: 'Show a notification configuration and its last deliveries.',
   requires: 'can-update',
@@ -145,6 +176,8 @@ export const notificationResource: Resource = {
     createOfWorkspace,
     listOfProject,
     createOfProject,
+    listOfTeam,
+    createOfTeam,
     show,
     update,
     verify,

@@ -7,7 +7,7 @@ const unserved = { 'email-all-members': 'members are named one by one' };
 
 export const CreateConfiguration = document('notification-configurations', {
   attributes: { ...create, 'destination-type': create['destination-type'].unwrap() },
-  relationships: { users, subscribable: one('workspaces', 'projects') },
+  relationships: { users, subscribable: one('workspaces', 'projects', 'teams') },
   unserved,
 });
 export const UpdateConfiguration = document('notification-configurations', {

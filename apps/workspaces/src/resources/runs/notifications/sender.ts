@@ -29,6 +29,7 @@ export interface Receiver {
   readonly emailAddresses: readonly string[];
   readonly userIds: readonly string[];
   readonly organizationId: string;
+  readonly teamId: string | null;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -106,7 +107,13 @@ async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> 
   const people = await db.prisma.user.findMany({
     where: {
       id: { in: [...receiver.userIds] },
-      memberships: { some: { organizationId: receiver.organizationId, status: 'active' } },
+      memberships: {
+        some: {
+          organizationId: receiver.organizationId,
+          status: 'active',
+          ...(receiver.teamId === null ? {} : { teams: { some: { teamId: receiver.teamId } } }),
+        },
+      },
     },
     select: { email: true },
   });

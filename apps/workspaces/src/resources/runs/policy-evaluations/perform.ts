@@ -16,6 +16,8 @@ export interface JudgingSet {
   readonly id: string;
   /** An exact version of the program; null for any. */
   readonly toolVersion: string | null;
+  /** Versions that site administrators have disabled. */
+  readonly disabledVersions: readonly string[];
   readonly policies: readonly JudgingPolicy[];
   /** Texts by path. */
   readonly files: Readonly<Record<string, string>>;
@@ -174,9 +176,16 @@ type LoadedSet = { readonly set: JudgingSet } | { readonly verdict: SetVerdict }
 
 async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string): Promise<LoadedSet[]> {
   const rows = await db.prisma.policySetOutcome.findMany({ where: { policyEvaluationId } });
+  const disabled = await db.prisma.infraVersion.findMany({ where: { tool: 'opa', enabled: false } });
+  const disabledVersions = disabled.map(({ version }) => version);
   return Promise.all(
     rows.map(async (row): Promise<LoadedSet> => {
       const { id, policySetId, policySetVersionId, toolVersion } = row;
+      if (toolVersion !== null && disabledVersions.includes(toolVersion)) {
+        return {
+          verdict: { id, error: `Version ${toolVersion} of OPA is disabled by site administrators`, outcomes: [] },
+        };
+      }
       const own = row.policies as unknown as readonly JudgingPolicy[];
       const found = policySetVersionId === null ? ownFiles(own) : await versionFiles(db, keyring, policySetVersionId);
       if (typeof found === 'string') return { verdict: { id, error: found, outcomes: [] } };
@@ -187,7 +196,7 @@ async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string)
         value: openValue(keyring, one),
         sensitive: one.sensitive,
       }));
-      return { set: { id, toolVersion, ...found, parameters: opened } };
+      return { set: { id, toolVersion, disabledVersions, ...found, parameters: opened } };
     }),
   );
 }

@@ -1,7 +1,9 @@
 import { Prisma } from '../../../generated/prisma/client';
+import { maskOf } from '../../../kernel/access/capabilities';
+import { organizationRights, rightsOf, withImplied } from '../../../kernel/access/organization-rights';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { triggerOf, type WorkspaceTriggerName } from './notification-triggers';
+import { type TeamTriggerName, triggerOf, type WorkspaceTriggerName } from './notification-triggers';
 import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';
 
 /**
@@ -42,4 +44,29 @@ export async function tellOfWorkspace(
     SELECT 'nd-' || gen_random_uuid(), c.id, w.id, ${trigger}, ${JSON.stringify(details)}::jsonb
       FROM workspace w JOIN notification_configuration c ON c.workspace_id = w.id OR c.project_id = w.project_id
      WHERE w.id = ${workspaceId} AND c.enabled AND ${trigger} = ANY(c.triggers)`;
+}
+
+/** Rights in a whole organization that come with reading its workspaces. */
+const readingRights = rightsOf(
+  ...organizationRights.filter((right) => (withImplied(rightsOf(right)) & rightsOf('read-workspaces')) !== 0),
+);
+const reading = maskOf('runs:read');
+
+/** Tells the teams that may read a workspace of something about it. */
+export async function tellTeamsOf(
+  tx: Database,
+  workspaceId: string,
+  trigger: TeamTriggerName,
+  actor: Pick<Actor, 'type' | 'id'>,
+  details: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  await tx.prisma.$executeRaw`
+    INSERT INTO notification_delivery (id, configuration_id, workspace_id, trigger, details, actor_type, actor_id)
+    SELECT 'nd-' || gen_random_uuid(), c.id, w.id, ${trigger}, ${JSON.stringify(details)}::jsonb, ${actor.type}, ${actor.id}
+      FROM workspace w JOIN team t ON t.organization_id = w.organization_id
+      JOIN notification_configuration c ON c.team_id = t.id
+     WHERE w.id = ${workspaceId} AND c.enabled AND ${trigger} = ANY(c.triggers)
+       AND (t.is_owners OR t.rights & ${readingRights} <> 0
+         OR EXISTS (SELECT FROM team_workspace g WHERE g.team_id = t.id AND g.workspace_id = w.id AND g.capabilities & ${reading} <> 0)
+         OR EXISTS (SELECT FROM team_project g WHERE g.team_id = t.id AND g.project_id = w.project_id AND g.capabilities & ${reading} <> 0))`;
 }

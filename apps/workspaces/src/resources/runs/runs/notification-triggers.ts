@@ -21,6 +21,10 @@ export const workspaceTriggers = {
 } as const;
 export type WorkspaceTriggerName = keyof typeof workspaceTriggers;
 
+/** Events of workspaces of which teams are notified that may read them, each with its headline. */
+export const teamTriggers = { 'change_request:created': 'Change Request Created' } as const;
+export type TeamTriggerName = keyof typeof teamTriggers;
+
 const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = {
   pending: ['run:created', 'Run Created'],
   planning: ['run:planning', 'Run Planning'],
@@ -45,4 +49,4 @@ export const headlineOf = (status: string): string => told[status as RunStatus]?
 
 /** The headline of a notification about a workspace; undefined for triggers of runs. */
 export const workspaceHeadlineOf = (trigger: string): string | undefined =>
-  (workspaceTriggers as Readonly<Record<string, string>>)[trigger];
+  (({ ...workspaceTriggers, ...teamTriggers }) as Readonly<Record<string, string>>)[trigger];

@@ -13,7 +13,7 @@ const isLive = `ended_at IS NULL AND seen_at > now() - interval '${workerSilence
 
 const readVersions = {
   name: 'infra_versions',
-  text: `SELECT k.key, (SELECT coalesce(json_agg(json_build_array(version, enabled, beta)), '[]') FROM infra_version) AS versions,
+  text: `SELECT k.key, (SELECT coalesce(json_agg(json_build_array(version, enabled, beta)), '[]') FROM infra_version WHERE tool = 'infra') AS versions,
                 (SELECT coalesce(json_agg(DISTINCT v ORDER BY v), '[]') FROM run_worker, unnest(versions) v
                   WHERE ${isLive} AND agent_pool_id IS NULL) AS offered,
                 (SELECT coalesce(json_agg(DISTINCT p.organization_id || ' ' || v ORDER BY p.organization_id || ' ' || v), '[]')

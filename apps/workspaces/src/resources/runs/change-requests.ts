@@ -1,0 +1,215 @@
+import { document, hasOne, instant, invalid, type Page, text, toOne } from '@keystead/jsonapi';
+import { notFound } from '@keystead/refusal';
+import { z } from 'zod';
+import type { ChangeRequest as Row } from '../../generated/prisma/client';
+import type { Access, WorkspaceTarget } from '../../kernel/access/access';
+import { policy } from '../../kernel/access/policy';
+import { type Actor, actorOf, recordChange } from '../../kernel/audit/audit';
+import type { Database } from '../../kernel/database/database';
+import { newId } from '../../kernel/database/ids';
+import { lockRow } from '../../kernel/database/lock-row';
+import { endpoints, type LookupBy, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
+import type { Organization } from '../organizations/organizations/organization';
+import { organizationPolicy } from '../organizations/organizations/policy';
+import * as organizations from '../organizations/organizations/service';
+import { workspacePolicy } from '../workspaces/workspaces/policy';
+import * as workspaces from '../workspaces/workspaces/service';
+import { tellTeamsOf } from './runs/note-notifications';
+import { accountOf } from './runs/serializer';
+
+/** What people ask the people of a workspace to change in it. */
+interface ChangeRequest extends Row {
+  readonly organizationId: string;
+  readonly workspace: WorkspaceTarget & { readonly name: string };
+}
+
+/** Most requests of a workspace that nobody has archived. */
+const mostOpen = 100;
+/** Most workspaces that one call asks. */
+const mostTargets = 100;
+
+const requestSerializer = serializerOf<ChangeRequest>()({
+  type: 'workspace_change_requests',
+  shape: {
+    subject: text,
+    message: text,
+    'archived-by': text.nullable(),
+    'archived-at': instant.nullable(),
+    'created-at': instant,
+    'updated-at': instant,
+  },
+  relations: { workspace: hasOne('workspaces'), 'created-by': hasOne('users') },
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/workspaces/change-requests/${id}`,
+  attributes: (one) => ({
+    subject: one.subject,
+    message: one.message,
+    'archived-by': one.archivedById,
+    'archived-at': one.archivedAt,
+    'created-at': one.createdAt,
+    'updated-at': one.updatedAt,
+  }),
+  relationships: ({ workspaceId, createdByType, createdById }) => ({
+    workspace: toOne('workspaces', workspaceId),
+    'created-by': accountOf(createdByType, createdById),
+  }),
+});
+
+async function read(db: Database, where: { id: string } | { workspaceId: string }, page?: Page) {
+  const rows = await db.prisma.changeRequest.findMany({
+    where: { ...where, workspace: { organization: { removedAt: null } } },
+    include: { workspace: { select: { id: true, name: true, projectId: true, organizationId: true } } },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+    skip: page?.offset,
+    take: page?.size,
+  });
+  return rows.map((row): ChangeRequest => ({ ...row, organizationId: row.workspace.organizationId }));
+}
+
+const requestPolicy = policy<ChangeRequest>()({
+  'can-archive': (access, { workspace }) => workspacePolicy['can-update'](access, workspace),
+});
+const ofWorkspace = endpoints(workspacePolicy, requestSerializer, { visible: workspacePolicy['can-read-settings'] });
+const ofRequest = endpoints(requestPolicy, requestSerializer, {
+  visible: (access, { workspace }) => workspacePolicy['can-read-settings'](access, workspace),
+});
+const byId = '/workspaces/change-requests/:change_request_id';
+const load = async ({ db, params }: LookupBy<'change_request_id'>) =>
+  (await read(db, { id: params.change_request_id }))[0];
+
+const list = ofWorkspace.list('/workspaces/:workspace_id/change-requests', {
+  summary: 'List the change requests of a workspace, the newest first.',
+  requires: 'can-read-settings',
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+  run: async ({ db, target, page }) => ({
+    items: await read(db, { workspaceId: target.id }, page),
+    total: await db.prisma.changeRequest.count({ where: { workspaceId: target.id } }),
+  }),
+});
+
+const show = ofRequest.get(byId, { summary: 'Show a change request.', load, run: async ({ target }) => target });
+
+const archive = ofRequest.action(byId, {
+  summary: 'Archive a change request: what it asks for is done, or will not be.',
+  requires: 'can-archive',
+  load,
+  run: ({ db, target, ...call }) =>
+    db.transaction(async (tx) => {
+      const actor = actorOf(call);
+      const at = new Date();
+      const { count } = await tx.prisma.changeRequest.updateMany({
+        where: { id: target.id, archivedAt: null },
+        data: { archivedAt: at, archivedByType: actor.type, archivedById: actor.id, updatedAt: at },
+      });
+      const [after] = await read(tx, { id: target.id });
+      if (!after) throw notFound();
+      if (count > 0) await record(tx, actor, after, 'archive');
+      return after;
+    }),
+});
+
+const record = (
+  tx: Database,
+  actor: Actor,
+  { id, organizationId, subject, workspaceId }: ChangeRequest,
+  verb: string,
+) =>
+  recordChange(tx, actor, {
+    organizationId,
+    action: `change-request.${verb}`,
+    target: { type: 'workspace_change_requests', id, name: subject },
+    after: { workspaceId },
+  });
+
+/** What was asked for in one call. */
+interface BulkAction {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly inputs: { readonly subject: string; readonly message: string };
+  readonly targetIds: readonly string[];
+  readonly createdById: string;
+}
+
+const inputs = z.object({ subject: z.string().trim().min(1).max(255), message: z.string().trim().min(1).max(4000) });
+
+const bulkSerializer = serializerOf<BulkAction>()({
+  type: 'bulk_actions',
+  shape: {
+    organization_id: text,
+    action_type: text,
+    action_inputs: z.object({ subject: text, message: text }),
+    target_ids: z.array(text),
+    created_by: z.object({ id: text }),
+  },
+  id: ({ id }) => id,
+  attributes: (one) => ({
+    organization_id: one.organizationId,
+    action_type: 'change_requests',
+    action_inputs: one.inputs,
+    target_ids: one.targetIds,
+    created_by: { id: one.createdById },
+  }),
+});
+
+const BulkActions = document('bulk_actions', {
+  untyped: true,
+  attributes: {
+    action_type: z.literal('change_requests'),
+    action_inputs: inputs,
+    target_ids: z.array(z.string()).min(1).max(mostTargets),
+  },
+});
+
+const create = endpoints(organizationPolicy, bulkSerializer, {
+  visible: (access, { id }: Organization) => access.isMember(id),
+}).post('/organizations/:organization_name/explorer/bulk-actions', {
+  summary:
+    'Create a change request in each of some workspaces, which the caller administers; teams that may read them are told.',
+  body: BulkActions,
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, access, target, body, ...call }) =>
+    db.transaction(async (tx) => {
+      const ids = [...new Set(body.targetIds)].sort();
+      const asked = await requireTargets(tx, access, target, ids);
+      const actor = actorOf(call);
+      for (const workspace of asked) {
+        await lockRow(tx, 'workspace', workspace.id);
+        const { id: workspaceId } = workspace;
+        if ((await tx.prisma.changeRequest.count({ where: { workspaceId, archivedAt: null } })) >= mostOpen) {
+          throw invalid(
+            'targetIds',
+            `has a workspace with ${mostOpen} open change requests already: ${workspace.name}`,
+          );
+        }
+        const id = newId('wscr');
+        const by = { createdByType: actor.type, createdById: actor.id };
+        await tx.prisma.changeRequest.create({ data: { id, workspaceId, ...body.actionInputs, ...by } });
+        const [made] = await read(tx, { id });
+        if (!made) throw notFound();
+        await record(tx, actor, made, 'create');
+        await tellTeamsOf(tx, workspaceId, 'change_request:created', actor, {
+          change_request_id: id,
+          change_request_subject: made.subject,
+          change_request_message: made.message,
+        });
+      }
+      const { id: organizationId } = target;
+      return { id: newId('eba'), organizationId, inputs: body.actionInputs, targetIds: ids, createdById: actor.id };
+    }),
+});
+
+/** What the caller does not see is like what is not there. */
+async function requireTargets(tx: Database, access: Access, { id }: Organization, ids: readonly string[]) {
+  const found = await workspaces.findMany(tx, ids);
+  const seen = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));
+  if (seen.length < ids.length) throw invalid('targetIds', 'were not all found');
+  const others = seen.filter((one) => !workspacePolicy['can-update'](access, one));
+  if (others.length > 0) throw invalid('targetIds', `has a workspace that you do not administer: ${others[0]!.name}`);
+  return seen.sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** What the people of workspaces are asked to change. */
+export const changeRequestResource: Resource = {
+  name: 'change-requests',
+  endpoints: [list, show, archive, create],
+};
