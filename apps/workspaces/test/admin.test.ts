@@ -131,7 +131,8 @@ describe('site administration', () => {
     expect((await change({ sha: '12' })).archs).toEqual([{ ...first, url: 'https://example.com/u.zip', sha: '12' }]);
     const shipped = (await admin.get('admin/infra-versions?filter[version]=1.11.4').expect(200)).body.data;
     const url = expect.stringMatching(/\/1\.11\.4\/.*_linux_amd64\.zip$/);
-    expect(shipped).toMatchObject([{ attributes: { url, archs: [] } }]);
+    const archs = [{ url, sha: null, os: 'linux', arch: 'amd64' }];
+    expect(shipped).toMatchObject([{ attributes: { url, archs } }]);
     const other = await admin.get(`admin/terraform-versions/${made.data.id}`).expect(200);
     expect(other.body.data.type).toBe('terraform-versions');
     const workspace = await workspaces.workspace('producer', 'modern');

@@ -62,6 +62,8 @@ const ofMembers = [
   // Both report runs that the caller sees, and none to callers who see none.
   'GET /organizations/:organization_name/run-counts',
   'GET /organizations/:organization_name/runs/stream',
+  // Each workspace is judged by itself.
+  'POST /organizations/:organization_name/explorer/bulk-actions: 422',
   // Members read modules, providers and policies, and the tools with their tokens.
   'GET /organizations/:organization_name/registry-modules :registry_module_id :module_name :module_provider :module_version :provider_version',
   'GET /organizations/:organization_name/registry-modules/private/:namespace/:module_name/:module_provider :registry_module_id :module_version :provider_version',

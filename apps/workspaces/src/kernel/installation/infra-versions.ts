@@ -2,6 +2,7 @@ import semver from 'semver';
 
 /** The newest patch of every minor release. */
 const minors: Readonly<Record<string, number>> = {
+  '0.10': 8,
   '0.11': 15,
   '0.12': 31,
   '0.13': 7,

@@ -38,7 +38,7 @@ const serializerFor = (type: string) =>
     attributes: (version) => ({
       version: version.version,
       // Nothing is stored of those that are known from the start: they are where their vendor has them.
-      url: version.url ?? (version.official && version.tool === 'infra' ? releaseUrl(version.version) : null),
+      url: version.url ?? releasedAt(version),
       sha: version.sha,
       official: version.official,
       deprecated: version.deprecated,
@@ -46,10 +46,19 @@ const serializerFor = (type: string) =>
       enabled: version.enabled,
       beta: version.beta,
       usage: version.usage,
-      archs: version.archs ?? [],
+      archs: archsOf(version),
       'created-at': version.createdAt,
     }),
   });
+
+const releasedAt = ({ official, tool, version }: Row) => (official && tool === 'infra' ? releaseUrl(version) : null);
+
+/** What is stored, or the one archive whose address is known. */
+function archsOf(row: Row): unknown {
+  const stored = row.archs as readonly unknown[];
+  const url = row.url ?? releasedAt(row);
+  return stored.length > 0 || url === null ? stored : [{ url, sha: row.sha, ...platform }];
+}
 
 const exact = z.string().min(1).max(64).refine(isExact, 'must be a complete version such as 1.11.4');
 const url = z.string().max(2048).nullable().optional();
