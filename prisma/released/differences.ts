@@ -133,6 +133,14 @@ export const differences: readonly Difference[] = [
         'there are a registry, run tasks and policies to have rights to',
       ],
       [/\/private-run-tasks: true is false$/, 'agents call no services of run tasks'],
+      [
+        /\/admin\/infra-versions\S* \/data(\/\d+)?\/attributes\/archs: 0 became 1$/,
+        'clients expect the archive of every version among its platforms',
+      ],
+      [
+        /\/admin\/infra-versions \/(links\/last|meta\/pagination\/total-\w+): /,
+        'nine more versions of the tool are known',
+      ],
     ].map(([where, why]) => ({ of, where: where as RegExp, why: why as string })),
   ),
 ];

@@ -602,7 +602,7 @@ describe('notifications', () => {
       });
     });
 
-    it('are of triggers of their own, and for members of the team', async () => {
+    it('are of separate triggers, and for members of the team', async () => {
       const id = await team(workspaces, 'acme', `own-${counter}`);
       const { body } = await ofTeam(id, { triggers: ['run:created'] }).expect(422);
       expect(body.errors[0].source.pointer).toBe('/data/attributes/triggers');
@@ -616,7 +616,7 @@ describe('notifications', () => {
       await ofTeam(id, mail, admin, users(inside.id)).expect(201);
     });
 
-    it('are for those who manage the team, and for nobody else', async () => {
+    it('are for those who manage the team, and for no one else', async () => {
       const id = await team(workspaces, 'acme', `managed-${counter}`);
       const { body } = await ofTeam(id).expect(201);
       const manager = await teamToken(
@@ -671,7 +671,7 @@ describe('notifications', () => {
       const reader = await teamToken(workspaces, reads);
       await reader.get(path).expect(200);
       await reader.post(path).expect(404);
-      await (await workspaces.person(`nobody-${counter}`)).get(path).expect(404);
+      await (await workspaces.person(`outsider-${counter}`)).get(path).expect(404);
       const archived = await Promise.all([admin.post(path).expect(200), admin.post(path).expect(200)]);
       const [first, second] = archived.map(({ body }) => body.data.attributes['archived-at']);
       expect(first).toEqual(expect.any(String));

@@ -23,7 +23,7 @@ interface ChangeRequest extends Row {
   readonly workspace: WorkspaceTarget & { readonly name: string };
 }
 
-/** Most requests of a workspace that nobody has archived. */
+/** Most open requests of a workspace. */
 const mostOpen = 100;
 /** Most workspaces that one call asks. */
 const mostTargets = 100;

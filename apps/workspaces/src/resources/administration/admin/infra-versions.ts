@@ -179,7 +179,7 @@ const named = { infra: 'the tool', opa: 'OPA', sentinel: 'Sentinel' } as const;
 /** The endpoints of one tool; those of the infrastructure tool are under two paths, each with its own type. */
 function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
-  // Policies are judged in both editions, by programs of whoever runs the service.
+  // Policies are judged in both editions, by programs of those who run the service.
   const admin = { siteAdmin: true, ...(tool === 'infra' ? { edition: 'self-hosted' as const } : {}) };
   const path = `/admin/${type}/:version_id` as const;
   const load = ({ db, params }: LookupBy<'version_id'>) => find(db, tool, params.version_id);

@@ -18,7 +18,7 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
   return access.can(organizationId, 'access-secret-teams') && access.can(organizationId, 'manage-membership');
 }
 
-/** May the caller rename or delete the team? Nobody may the owners team. */
+/** May the caller rename or delete the team? The team of owners cannot be. */
 export const managesTeam = (
   access: Access,
   team: Pick<TeamTarget, 'id' | 'organizationId' | 'isOwners' | 'visibility'>,
