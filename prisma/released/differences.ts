@@ -138,7 +138,7 @@ export const differences: readonly Difference[] = [
         'clients expect the archive of every version among its platforms',
       ],
       [
-        /\/admin\/infra-versions \/(links\/last|meta\/pagination\/total-\w+): /,
+        /\/admin\/(infra|terraform)-versions \/(links\/last|meta\/pagination\/total-\w+): /,
         'nine more versions of the tool are known',
       ],
     ].map(([where, why]) => ({ of, where: where as RegExp, why: why as string })),
