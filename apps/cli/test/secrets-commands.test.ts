@@ -35,6 +35,21 @@ describe('the commands people know, against a service', () => {
   describe('kv', () => {
     beforeAll(() => done('secrets enable -path=two -version=2 kv', 'secrets enable -path=one/deep kv'));
 
+    it('says that no engine is mounted, and how to mount one, to who may list them', async () => {
+      expect(await run('kv put none/foo a=b')).toMatchObject({
+        code: 2,
+        said: expect.stringContaining('no secrets engine is mounted at none/: keystead secrets enable -path=none'),
+      });
+      const { auth } = await json('token create -policy=default');
+      const token = { VAULT_TOKEN: auth.client_token };
+      const there = await run('kv put two/foo a=b', [], token);
+      const absent = await run('kv put none/foo a=b', [], token);
+      expect([there, absent].map(({ code, said }) => [code, said.replaceAll(/two|none/g, 'X')])).toEqual([
+        [2, expect.stringContaining('403')],
+        [2, there.said.replaceAll('two', 'X')],
+      ]);
+    });
+
     it('keeps the digits of every number, through every command and format', async () => {
       const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,24})(\.\d{1,9})?([eE][+-]?\d{1,2})?$/);
       const examples = ['9007199254740993', '12345678901234567890', '1.10', '-0', '1e400', '0.30000000000000000001'];

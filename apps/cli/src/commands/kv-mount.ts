@@ -13,10 +13,13 @@ export interface KvPath {
 }
 
 /** Asks the service where a path leads. Throws `Problem` if it leads to no engine that the caller may see. */
-export async function findKvPath({ client }: Context, path: string, mount?: string): Promise<KvPath> {
+export async function findKvPath(made: Context, path: string, mount?: string): Promise<KvPath> {
+  const { client } = made;
   const whole = (mount ? `${trim(mount)}/${trim(path)}` : trim(path)).replace(/\/$/, '');
   const asked = mount ? trim(mount) : whole;
-  const { body } = await client.get(`sys/internal/ui/mounts/${asked}`, { unwrapped: true });
+  const { body } = await client.get(`sys/internal/ui/mounts/${asked}`, { unwrapped: true }).catch(async (error) => {
+    throw (await noMountAt(made, asked)) ?? error;
+  });
   const options = body?.data?.options as { version?: string } | null | undefined;
   const found = trim(String(body?.data?.path ?? ''));
   const base = within(whole, found) ? found : undefined;
@@ -29,6 +32,20 @@ export async function findKvPath({ client }: Context, path: string, mount?: stri
     key,
     at: (part) => [base, ...(versioned ? [part] : []), ...(key ? [key] : [])].join('/'),
   };
+}
+
+/**
+ * What is wrong if no engine is mounted there at all: the service says 403, so that nobody learns what exists. Undefined if
+ * there is one, or if the caller may not list them.
+ */
+async function noMountAt({ client }: Context, path: string): Promise<Problem | undefined> {
+  const { status, body } = await client.get('sys/mounts', { unwrapped: true, accept: [403] });
+  if (status !== 200 || Object.keys(body?.data ?? {}).some((mount) => within(path, trim(mount)))) return undefined;
+  const first = path.split('/')[0]!;
+  return new Problem(
+    `no secrets engine is mounted at ${first}/: keystead secrets enable -path=${first} -version=2 kv`,
+    exitCodes.refused,
+  );
 }
 
 /** The same, but refuses engines without versions. */

@@ -5,6 +5,7 @@ import type { Context } from '../context';
 import type { Remote } from '../migration/remote';
 import { type RemoteResource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
+import { LogText } from '../workspaces/log-text';
 import { attributesOf, findService, type ServiceFlags, workspaceFlags, workspaceOf } from '../workspaces/service';
 
 interface RunFlags extends ServiceFlags {
@@ -110,7 +111,7 @@ export const runCommands: readonly CommandSpec[] = [
   },
   {
     name: 'run logs',
-    help: 'Print the logs of a run: of its plan, and of its apply.',
+    help: 'Print the logs of a run: of its plan, and of its apply. With --format json as the tool wrote them.',
     args: one,
     flags: { '--follow': 'follow until the run ends or waits for confirmation; exit code 2 when it failed' },
     examples: ['run logs run-6fJqZ1aTn8bC2d3E', 'run logs -follow run-6fJqZ1aTn8bC2d3E'],
@@ -195,16 +196,26 @@ async function follow(made: Context, service: Remote, id: string): Promise<void>
 
 /** The logs of a run as far as they are printed. */
 class Log {
-  private readonly parts: { readonly path: string; offset: number; isWhole: boolean }[];
+  private readonly parts: { readonly path: string; readonly text: LogText; offset: number; isWhole: boolean }[];
 
   constructor(
     private readonly made: Context,
     private readonly service: Remote,
     run: RemoteResource,
   ) {
+    const raw = made.settings.format !== 'table';
     this.parts = (['plan', 'apply'] as const).flatMap((phase) => {
       const id = relation(run, phase);
-      return id ? [{ path: phase === 'plan' ? `plans/${id}` : `applies/${id}`, offset: 0, isWhole: false }] : [];
+      return id
+        ? [
+            {
+              path: phase === 'plan' ? `plans/${id}` : `applies/${id}`,
+              text: new LogText(raw),
+              offset: 0,
+              isWhole: false,
+            },
+          ]
+        : [];
     });
   }
 
@@ -220,12 +231,16 @@ class Log {
         if (!bytes || bytes.length === 0) break;
         part.offset += bytes.length;
         part.isWhole = bytes.at(-1) === 3;
-        const text = bytes.toString().replace(/^\u0002|\u0003$/g, '');
-        if (text) this.made.output.piece(text);
+        this.write(part.text.take(bytes));
+        if (part.isWhole) this.write(part.text.end());
         printed = true;
         if (part.isWhole) break;
       }
     }
     return printed;
+  }
+
+  private write(text: string): void {
+    if (text) this.made.output.piece(text);
   }
 }

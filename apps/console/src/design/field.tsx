@@ -150,3 +150,28 @@ function More({
     </span>
   );
 }
+
+/** A moment, picked in local time and kept as an instant in UTC; empty for none. */
+export function MomentField({ label, value, onChange }: Pick<TextFieldProps, 'label' | 'value' | 'onChange'>) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        type="datetime-local"
+        step={1}
+        className="input"
+        value={localOf(value)}
+        onChange={({ target }) => onChange(target.value === '' ? '' : new Date(target.value).toISOString())}
+      />
+    </div>
+  );
+}
+
+/** As the field writes it: local, without a zone. */
+function localOf(instant: string): string {
+  const at = new Date(instant);
+  if (Number.isNaN(at.getTime())) return '';
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}

@@ -11,6 +11,7 @@ import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { useSession } from '../shell/session';
 import type { AuditLine } from './audit/audit';
+import { isAskedByPages } from './audit/search';
 import type { Lease } from './leases/lifeline';
 import { holdsValues, kindOf, useMounts } from './mounts';
 import { page } from './pages';
@@ -218,9 +219,7 @@ export function Overview() {
 
 /** Requests that changed something, without what the pages of a console ask by themselves. */
 const isChange = ({ entry }: AuditLine): boolean =>
-  entry.type === 'request' &&
-  entry.error === undefined &&
-  !/^sys\/(capabilities-self|policies\/explain)|^ui\/|^auth\/token\/lookup/.test(entry.request?.path ?? '');
+  entry.type === 'request' && entry.error === undefined && !isAskedByPages(entry.request?.path ?? '');
 
 function numbered(label: string, icon: Stat['icon'], value: number | undefined, to: string): Stat | undefined {
   if (value === undefined) return undefined;

@@ -28,7 +28,7 @@ export function Organizations() {
         query={organizations}
         narrow="stacked"
         empty={
-          <Empty command="keystead org create NAME">
+          <Empty command="keystead org create -email=ops@example.com NAME">
             An organization holds workspaces and the teams that use them.
           </Empty>
         }

@@ -5,7 +5,7 @@ import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied, CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
-import { TextField } from '../../design/field';
+import { CheckField, MomentField, SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { saveFile } from '../../design/save-file';
@@ -14,7 +14,7 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
 import { useRead } from '../reads';
-import { type AuditSearch, filters } from './search';
+import { type AuditSearch, filters, isAskedByPages } from './search';
 
 /** One line of the audit table. */
 export interface AuditLine {
@@ -39,6 +39,10 @@ interface AuditAnswer {
   readonly data: { readonly entries: readonly AuditLine[]; readonly next: string | null };
 }
 
+const operations = [
+  { value: '', label: 'Any' },
+  ...['create', 'update', 'patch', 'delete', 'read', 'list'].map((value) => ({ value, label: value })),
+];
 /** The filters that are always seen. */
 const few = 3;
 
@@ -52,7 +56,8 @@ export function Audit() {
     queryKey: ['v1', 'audit', search],
     initialPageParam: '',
     queryFn: async ({ pageParam }) => {
-      const query = new URLSearchParams({ limit: '100', ...search });
+      const { own, ...asked } = search;
+      const query = new URLSearchParams({ limit: '100', ...asked });
       if (pageParam !== '') query.set('after', pageParam);
       return (await transport.call<AuditAnswer>('GET', `/v1/sys/audit-chain/entries?${query}`)).data;
     },
@@ -62,21 +67,25 @@ export function Audit() {
     setDraft(next);
     void navigate(page('/audit', next));
   };
+  const { own: _, ...rest } = draft;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    look(Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== '')));
+    look(Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== '')) as AuditSearch);
   };
-  const field = ([name, label]: (typeof filters)[number]) => (
-    <TextField
-      key={name}
-      label={label}
-      type={name === 'path' ? 'search' : 'text'}
-      value={draft[name] ?? ''}
-      onChange={(value) => setDraft((before) => ({ ...before, [name]: value }))}
-      {...(name === 'since' || name === 'until' ? { placeholder: '2026-01-31T12:00:00Z' } : {})}
-    />
-  );
-  const lines = found.data?.pages.flatMap(({ entries }) => entries) ?? [];
+  const field = ([name, label]: (typeof filters)[number]) => {
+    const value = draft[name] ?? '';
+    const onChange = (next: string) => setDraft((before) => ({ ...before, [name]: next }));
+    const shared = { label, value, onChange };
+    if (name === 'since' || name === 'until') return <MomentField key={name} {...shared} />;
+    if (name === 'operation') return <SelectField key={name} {...shared} options={operations} />;
+    return <TextField key={name} {...shared} type={name === 'path' ? 'search' : 'text'} />;
+  };
+  const all = found.data?.pages.flatMap(({ entries }) => entries) ?? [];
+  // Whoever names a request or a path means it, whoever sent it.
+  const lines =
+    search.own || search.request_id || search.path
+      ? all
+      : all.filter(({ entry }) => !isAskedByPages(entry.request?.path ?? ''));
   return (
     <div className="stack">
       <PageHead title="Audit">
@@ -91,6 +100,11 @@ export function Audit() {
           <summary className="second small">More to search by</summary>
           <div className="filters">{filters.slice(few).map(field)}</div>
         </details>
+        <CheckField
+          label="Include what pages of the console ask by themselves"
+          checked={search.own === true}
+          onChange={(own) => look({ ...rest, ...(own ? { own } : {}) })}
+        />
         <div className="row">
           <Button type="submit" kind="primary">
             Search
@@ -102,8 +116,8 @@ export function Audit() {
       {found.isPending ? <Skeleton rows={6} /> : null}
       {found.data !== undefined && lines.length === 0 ? (
         <Empty command="SECRETS_AUDIT_TABLE=on">
-          Nothing in the audit table fits this search. It has lines only where the service keeps one, in addition to its
-          audit files.
+          Nothing in the audit table fits this search. The service keeps the table, beside its audit devices, once this
+          setting is on; until then, read the files of the devices.
         </Empty>
       ) : null}
       {lines.length === 0 ? null : (
@@ -164,7 +178,7 @@ export function Audit() {
         </Button>
       ) : null}
       <SameBy
-        api={`GET /v1/sys/audit-chain/entries?${new URLSearchParams({ ...search })}`}
+        api={`GET /v1/sys/audit-chain/entries?${new URLSearchParams(Object.entries(search).filter(([name]) => name !== 'own') as [string, string][])}`}
         command="keystead read sys/audit-chain/entries"
       />
     </div>

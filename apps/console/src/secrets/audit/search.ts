@@ -7,6 +7,8 @@ export interface AuditSearch {
   readonly operation?: string;
   readonly since?: string;
   readonly until?: string;
+  /** Also what pages of the console ask by themselves. */
+  readonly own?: true;
 }
 export const filters = [
   ['path', 'Path begins with'],
@@ -19,5 +21,11 @@ export const filters = [
 ] as const;
 
 /** Reads the search out of an address; values that are not text are left out. */
-export const auditSearch = (search: Record<string, unknown>): AuditSearch =>
-  Object.fromEntries(filters.flatMap(([name]) => (typeof search[name] === 'string' ? [[name, search[name]]] : [])));
+export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
+  ...Object.fromEntries(filters.flatMap(([name]) => (typeof search[name] === 'string' ? [[name, search[name]]] : []))),
+  ...(search.own === true ? { own: true } : {}),
+});
+
+/** What pages ask to know what they may show; people who look for changes do not mean it. */
+export const isAskedByPages = (path: string): boolean =>
+  /^sys\/(capabilities-self|policies\/explain)|^ui\/|^auth\/token\/lookup/.test(path);

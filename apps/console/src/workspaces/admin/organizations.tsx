@@ -33,7 +33,9 @@ export function AdminOrganizations() {
         label="Organizations"
         query={organizations}
         paged
-        empty={<Empty command="keystead org create NAME">No organization fits this search.</Empty>}
+        empty={
+          <Empty command="keystead org create -email=ops@example.com NAME">No organization fits this search.</Empty>
+        }
         columns={[
           {
             head: 'Name',

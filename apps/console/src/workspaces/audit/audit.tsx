@@ -6,7 +6,7 @@ import { type AnswerTo, type WorkspacesApi, workspacesApi } from '../../api/work
 import { Button } from '../../design/button';
 import { CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
-import { TextField } from '../../design/field';
+import { MomentField, TextField } from '../../design/field';
 import { Empty, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
@@ -173,17 +173,21 @@ function Search({
     <search>
       <form className="stack-tight" onSubmit={send}>
         <div className="filters">
-          {auditFilters.map(([name, label]) => (
-            <TextField
-              key={name}
-              label={label}
-              type={name === 'actor' ? 'search' : 'text'}
-              value={draft[name] ?? ''}
-              onChange={(value) => setDraft((before) => ({ ...before, [name]: value }))}
-              {...(name === 'since' ? { placeholder: '2026-01-31T12:00:00Z' } : {})}
-              {...(name === 'action' ? { placeholder: 'team.update' } : {})}
-            />
-          ))}
+          {auditFilters.map(([name, label]) => {
+            const value = draft[name] ?? '';
+            const onChange = (next: string) => setDraft((before) => ({ ...before, [name]: next }));
+            if (name === 'since') return <MomentField key={name} label={label} value={value} onChange={onChange} />;
+            return (
+              <TextField
+                key={name}
+                label={label}
+                type={name === 'actor' ? 'search' : 'text'}
+                value={value}
+                onChange={onChange}
+                {...(name === 'action' ? { placeholder: 'team.update' } : {})}
+              />
+            );
+          })}
         </div>
         <div className="row">
           <Button type="submit" kind="primary">

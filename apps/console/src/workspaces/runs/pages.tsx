@@ -25,7 +25,10 @@ export function WorkspaceRuns() {
           }}
         />
       )}
-      <SameBy api={`GET /api/v2/workspaces/${workspace?.id ?? ws}/runs`} command={`keystead run list ${org}/${ws}`} />
+      <SameBy
+        api={`GET /api/v2/workspaces/${workspace?.id ?? ws}/runs`}
+        command={`keystead run list -organization=${org} -workspace=${ws}`}
+      />
     </div>
   );
 }

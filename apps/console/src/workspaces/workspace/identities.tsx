@@ -33,7 +33,7 @@ export function Identities({ id }: { readonly id: string }) {
         query={asked}
         narrow="stacked"
         empty={
-          <Empty command={`keystead api GET workspaces/${id}/workload-identities`}>
+          <Empty>
             Runs log in nowhere. Variables such as TFC_AWS_PROVIDER_AUTH or TFC_WORKLOAD_IDENTITY_AUDIENCE change that.
           </Empty>
         }

@@ -47,7 +47,7 @@ export function Overview() {
       )}
       <SameBy
         api={`GET /api/v2/organizations/${org}/workspaces/${ws}`}
-        command={`keystead workspace show ${org}/${ws}`}
+        command={`keystead ws show -organization=${org} ${ws}`}
       />
     </div>
   );

@@ -52,10 +52,7 @@ export function Settings() {
           </section>
         </>
       )}
-      <SameBy
-        api={`PATCH /api/v2/workspaces/${workspace?.id ?? ws}`}
-        command={`keystead workspace update ${org}/${ws}`}
-      />
+      <SameBy api={`PATCH /api/v2/workspaces/${workspace?.id ?? ws}`} />
     </div>
   );
 }

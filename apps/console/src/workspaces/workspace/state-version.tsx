@@ -112,7 +112,10 @@ export function StateVersionPage() {
           />
         </>
       )}
-      <SameBy api={`GET /api/v2/state-versions/${id}`} command={`keystead state pull ${org}/${ws}`} />
+      <SameBy
+        api={`GET /api/v2/state-versions/${id}`}
+        command={`keystead state pull -organization=${org} -workspace=${ws} ${id}`}
+      />
     </div>
   );
 }

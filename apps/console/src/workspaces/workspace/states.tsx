@@ -62,7 +62,7 @@ export function States() {
           paged
           narrow="stacked"
           empty={
-            <Empty command={`keystead state push ${org}/${ws} terraform.tfstate`}>
+            <Empty command={`keystead state push -organization=${org} -workspace=${ws} terraform.tfstate`}>
               The workspace has no state yet. The first apply writes one.
             </Empty>
           }
@@ -116,7 +116,7 @@ export function States() {
       ) : null}
       <SameBy
         api={`GET /api/v2/state-versions?filter[organization][name]=${org}&filter[workspace][name]=${ws}`}
-        command={`keystead state list ${org}/${ws}`}
+        command={`keystead state list -organization=${org} -workspace=${ws}`}
       />
     </div>
   );

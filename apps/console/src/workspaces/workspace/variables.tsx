@@ -52,7 +52,7 @@ export function Variables() {
           query={asked}
           narrow="stacked"
           empty={
-            <Empty command={`keystead api POST workspaces/${workspace?.id ?? ws}/vars`}>
+            <Empty command={`keystead var set -organization=${org} -workspace=${ws} region=eu-1`}>
               Runs of this workspace are given no variables. Add one here, or in a set that reaches it.
             </Empty>
           }

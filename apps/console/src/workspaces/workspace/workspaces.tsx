@@ -79,7 +79,7 @@ export function Workspaces() {
       <List org={org} filters={filters} hasFilters={hasFilters} />
       <SameBy
         api={`curl -H "Authorization: Bearer $TOKEN" "${location.origin}/api/v2/organizations/${org}/workspaces?${addressOf(filters)}"`}
-        command={`keystead workspace list ${org}`}
+        command={`keystead ws list -organization=${org}`}
       />
     </div>
   );
@@ -144,7 +144,7 @@ function List({
     return hasFilters ? (
       <Empty>No workspace fits these filters.</Empty>
     ) : (
-      <Empty command={`keystead workspace create ${org}/NAME`} action={<NewWorkspace org={org} />}>
+      <Empty command={`keystead ws create -organization=${org} NAME`} action={<NewWorkspace org={org} />}>
         A workspace holds the state, the variables and the runs of one configuration.
       </Empty>
     );

@@ -1,0 +1,46 @@
+import { describe, expect, it } from '@jest/globals';
+import { LogText } from './log-text';
+
+const structured = [
+  { '@level': 'info', '@message': 'terraform_data.stone: Creating…', type: 'apply_start' },
+  {
+    '@level': 'error',
+    '@message': 'Error: Reference to undeclared input variable',
+    diagnostic: {
+      severity: 'error',
+      address: 'terraform_data.stone',
+      range: { filename: 'main.tf', start: { line: 3 } },
+      detail: 'No variable "höhe" is declared.',
+    },
+  },
+].map((line) => JSON.stringify(line));
+const log = Buffer.from(`\u0002Terraform v1.11.4\n${structured.join('\n')}\n{"@broken\nlast line\u0003`);
+const expected = `Terraform v1.11.4
+terraform_data.stone: Creating…
+Error: Reference to undeclared input variable
+  with terraform_data.stone
+  on main.tf line 3
+No variable "höhe" is declared.
+{"@broken
+last line`;
+
+describe('the text of a log', () => {
+  it.each([1, 2, 7, 4096])('says what the tool says, however it is cut: in pieces of %d bytes', (size) => {
+    const text = new LogText();
+    let said = '';
+    for (let at = 0; at < log.length; at += size) said += text.take(log.subarray(at, at + size));
+    expect(said + text.end()).toBe(expected);
+  });
+
+  it('is as the tool wrote it where that is wanted', () => {
+    const text = new LogText(true);
+    expect(text.take(log) + text.end()).toBe(log.toString().slice(1, -1));
+  });
+
+  it('keeps a line that is not whole until it is', () => {
+    const text = new LogText();
+    expect(text.take(Buffer.from('half'))).toBe('');
+    expect(text.take(Buffer.from(' a line\n'))).toBe('half a line\n');
+    expect(text.end()).toBe('');
+  });
+});
