@@ -2,6 +2,7 @@ import type { Includable, Resource } from '../kernel/endpoints/endpoint';
 import { adminResource } from './administration/admin/routes';
 import { auditResource } from './administration/audit';
 import { auditConfigurationResource } from './administration/audit-configuration';
+import { explorerResource } from './administration/explorer/routes';
 import { moduleResource } from './artifacts/modules/routes';
 import { policyResource } from './artifacts/policies/routes';
 import { policySetResource } from './artifacts/policies/set-routes';
@@ -113,6 +114,7 @@ const described: readonly Resource[] = [
   adminResource,
   auditResource,
   auditConfigurationResource,
+  explorerResource,
 ];
 
 /** Every resource of the service. */

@@ -5,8 +5,14 @@ import { asksForFields } from './sparse-fields';
 /** Clients that page through everything send these even where there is only one page. */
 const always: ReadonlySet<string> = new Set(['page[number]', 'page[size]', 'sort', 'include']);
 
+/** `[i]` of a declared name is any number; `[field]` and `[operator]` are words that the endpoint checks itself. */
 const anyNumber = (name: string): RegExp =>
-  new RegExp(`^${name.replace(/[[\]]/g, '\\$&').replace('\\[i\\]', '\\[\\d+\\]')}$`);
+  new RegExp(
+    `^${name
+      .replace(/[[\]]/g, '\\$&')
+      .replaceAll('\\[i\\]', '\\[\\d+\\]')
+      .replace(/\\\[(field|operator)\\\]/g, '\\[[a-z_-]+\\]')}$`,
+  );
 
 /** Families that JSON:API reserves; a name with any other letter is the client's own, and harmless. */
 const meansSomething = /^[a-z]+(\[|$)/;

@@ -8,7 +8,7 @@ const parameter = /^fields\[([a-z_-]+)\](?:\[\])?$/;
  * none is sent. Throws `malformed` for a type that the answer cannot hold.
  */
 export function sparseFields(
-  { method, serializer, include, outside }: Endpoint,
+  { method, serializer, include, outside, query: declared }: Endpoint,
   includables: ReadonlyMap<string, Includable>,
   query: Query,
 ): SparseFields | undefined {
@@ -16,7 +16,8 @@ export function sparseFields(
   if (outside) return undefined;
   for (const name of query.entries.keys()) {
     const asked = parameter.exec(name)?.[1]?.replaceAll('_', '-');
-    if (asked === undefined) continue;
+    // An endpoint that declares it has other names for its fields.
+    if (asked === undefined || Object.hasOwn(declared, name)) continue;
     const type = [asked, `${asked}s`].find(
       (one) =>
         method === 'GET' && serializer && (one === serializer.type || (include.length > 0 && includables.has(one))),

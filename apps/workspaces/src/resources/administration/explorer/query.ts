@@ -1,0 +1,167 @@
+import { badParameter, type Page, type Query } from '@keystead/jsonapi';
+import { Prisma } from '../../../generated/prisma/client';
+import type { Access } from '../../../kernel/access/access';
+import { visibleWorkspaces } from '../../../kernel/access/visible';
+import type { Database } from '../../../kernel/database/database';
+import { containing } from '../../../kernel/database/like';
+import { allFields, type Kind, type View, type ViewName, views } from './views';
+
+/** What requests may say besides paging. */
+export const explorerParameters = {
+  type: `What the rows are: ${Object.keys(views).join(', ')}.`,
+  'filter[i][field][operator][i]':
+    'A condition, such as filter[0][workspace_name][contains][0]=web: the number of the condition, a field of the view, an operator, and 0. All conditions must hold. Texts: is, is_not, contains, does_not_contain. Numbers: is, is_not, gt, lt, gteq, lteq. Moments: is, is_not, is_before, is_after. Flags: is, is_not. All: is_empty, is_not_empty.',
+  ...Object.fromEntries(
+    Object.keys(views).map((view) => [`fields[${view}]`, 'Comma-separated fields to show; all of them unless told.']),
+  ),
+};
+
+/** The fields that a request may sort by, each where its view has it. */
+export const explorerSort = Object.keys(allFields);
+
+/** A row of a view: its type, and its fields by name. */
+export interface ExplorerRow {
+  readonly type: string;
+  readonly key: string;
+  readonly values: Readonly<Record<string, Value>>;
+}
+
+/** What a field holds. */
+type Value = string | number | boolean | Date | null;
+type Row = Readonly<Record<string, Value>>;
+
+type Sort = readonly { readonly key: string; readonly descending: boolean }[];
+
+/** The view that a request names. Throws for any other. */
+export function viewOf(query: Query): { view: View; shown: readonly string[] } {
+  const name = query.get('type');
+  if (name === undefined || !Object.hasOwn(views, name)) {
+    throw badParameter('type', `type is one of ${Object.keys(views).join(', ')}`);
+  }
+  const view: View = views[name as ViewName];
+  const asked = query.list(`fields[${name}]`).map((field) => field.replaceAll('-', '_'));
+  for (const field of asked) requireField(view, field, `fields[${name}]`);
+  return { view, shown: asked.length === 0 ? Object.keys(view.fields) : asked };
+}
+
+/** A page of a view over the workspaces that the caller sees, and how many rows there are. */
+export async function explore(
+  db: Database,
+  access: Access,
+  organizationId: string,
+  query: Query,
+  sort: Sort,
+  page: Pick<Page, 'size' | 'offset'>,
+): Promise<{ items: ExplorerRow[]; total: number }> {
+  const { view, shown } = viewOf(query);
+  const seen = Prisma.sql`w.organization_id = ${organizationId} AND ${visibleWorkspaces(access, organizationId)}`;
+  const from = Prisma.sql`(${view.rows(seen)}) x
+    WHERE ${Prisma.join([Prisma.sql`TRUE`, ...conditions(view, query)], ' AND ')}`;
+  const columns = Prisma.join([...new Set([...shown, ...view.key])].map(column));
+  const chosen = Prisma.sql`FROM ${from} ORDER BY ${ordering(view, sort)} LIMIT ${page.size} OFFSET ${page.offset}`;
+  const keyOf = (row: Row) => view.key.map((name) => String(row[name])).join(' ');
+  let rows: Row[];
+  if (view.among === undefined) {
+    rows = await db.prisma.$queryRaw`SELECT ${columns} ${chosen}`;
+  } else {
+    const keys = (await db.prisma.$queryRaw<Row[]>`SELECT ${Prisma.join(view.key.map(column))} ${chosen}`).map(keyOf);
+    const found = await db.prisma.$queryRaw<Row[]>`SELECT ${columns} FROM (${view.rows(view.among(keys))}) x`;
+    const byKey = new Map(found.map((row) => [keyOf(row), row]));
+    rows = keys.map((key) => byKey.get(key)).filter((row) => row !== undefined);
+  }
+  const items = rows.map((row) => ({
+    type: view.type,
+    key: keyOf(row),
+    values: Object.fromEntries(shown.map((name) => [name, row[name] ?? null])),
+  }));
+  const isAll = rows.length < page.size && (rows.length > 0 || page.offset === 0);
+  if (isAll) return { items, total: page.offset + rows.length };
+  const [{ total }] = await db.prisma.$queryRaw<[{ total: number }]>`SELECT count(*)::int AS total FROM ${from}`;
+  return { items, total };
+}
+
+/** A column of a view; its name is one that a view declares. */
+const column = (name: string): Prisma.Sql => Prisma.raw(`x.${name}`);
+
+function requireField(view: View, field: string, parameter: string): Kind {
+  const kind = Object.hasOwn(view.fields, field) ? view.fields[field] : undefined;
+  if (kind === undefined) throw badParameter(parameter, `${field} is not a field of this view`);
+  return kind;
+}
+
+function ordering(view: View, sort: Sort): Prisma.Sql {
+  if (sort.length > 1) throw badParameter('sort', 'sort takes one field');
+  const collated = (name: string) =>
+    view.fields[name] === 'text' ? Prisma.sql`${column(name)} COLLATE "C"` : column(name);
+  const first = sort.map(({ key, descending }) => {
+    requireField(view, key, 'sort');
+    return Prisma.sql`${collated(key)} ${Prisma.raw(descending ? 'DESC NULLS LAST' : 'ASC NULLS LAST')}`;
+  });
+  const usual = 'workspace_name' in view.fields ? ['workspace_name'] : [];
+  return Prisma.join([...first, ...[...usual, ...view.key].map(collated)]);
+}
+
+const FILTER = /^filter\[\d+\]\[([a-z_-]+)\]\[([a-z_]+)\]\[\d+\]$/;
+
+function conditions(view: View, query: Query): Prisma.Sql[] {
+  return [...query.entries].flatMap(([parameter, value]) => {
+    const [, name, operator] = FILTER.exec(parameter) ?? [];
+    // What only looks like a filter says in its own words where the numbers belong.
+    if (name === undefined || operator === undefined || parameter in explorerParameters) return [];
+    const field = name.replaceAll('-', '_');
+    const kind = requireField(view, field, parameter);
+    const compare = comparisons[kind][operator] ?? emptiness[operator];
+    if (compare === undefined) throw badParameter(parameter, `${operator} is not an operator of ${field}`);
+    return [compare(column(field), value.trim(), parameter)];
+  });
+}
+
+type Comparison = (column: Prisma.Sql, value: string, parameter: string) => Prisma.Sql;
+
+const emptiness: Readonly<Record<string, Comparison>> = {
+  is_empty: (column) => Prisma.sql`coalesce(${column}::text, '') = ''`,
+  is_not_empty: (column) => Prisma.sql`coalesce(${column}::text, '') <> ''`,
+};
+
+/** A comparison with a value that is read first. */
+const compared =
+  <T>(operator: string, read: (value: string) => T | undefined, expected: string): Comparison =>
+  (column, value, parameter) => {
+    const known = read(value);
+    if (known === undefined) throw badParameter(parameter, `${parameter} must be ${expected}`);
+    return Prisma.sql`${column} ${Prisma.raw(operator)} ${known}`;
+  };
+const number = (operator: string) =>
+  compared(operator, (value) => (/^-?\d{1,9}$/.test(value) ? Number(value) : undefined), 'a whole number');
+const moment = (operator: string) =>
+  compared(
+    operator,
+    (value) => (Number.isNaN(Date.parse(value)) ? undefined : new Date(value)),
+    'a moment, as in ISO 8601',
+  );
+const flag = (operator: string) =>
+  compared(operator, (value) => ({ true: true, false: false })[value], 'true or false');
+
+const comparisons: Readonly<Record<Kind, Readonly<Record<string, Comparison>>>> = {
+  text: {
+    is: (column, value) => Prisma.sql`${column} = ${value}`,
+    is_not: (column, value) => Prisma.sql`${column} IS DISTINCT FROM ${value}`,
+    contains: (column, value) => Prisma.sql`${column} ILIKE ${containing(value)}`,
+    does_not_contain: (column, value) => Prisma.sql`coalesce(${column}, '') NOT ILIKE ${containing(value)}`,
+  },
+  number: {
+    is: number('='),
+    is_not: number('<>'),
+    gt: number('>'),
+    lt: number('<'),
+    gteq: number('>='),
+    lteq: number('<='),
+  },
+  moment: {
+    is: moment('='),
+    is_not: moment('IS DISTINCT FROM'),
+    is_before: moment('<'),
+    is_after: moment('>'),
+  },
+  flag: { is: flag('='), is_not: flag('<>') },
+};

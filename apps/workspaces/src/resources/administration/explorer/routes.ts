@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { flag, instant, text, whole } from '@keystead/jsonapi';
+import { endpoints, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
+import { runStatuses } from '../../runs/runs/statuses';
+import { type ExplorerRow, explore, explorerParameters, explorerSort, viewOf } from './query';
+import { allFields, type Kind } from './views';
+
+const shapes = { text, number: whole, flag, moment: instant } satisfies Record<Kind, unknown>;
+const shapeOf = (field: string, kind: Kind) => {
+  const shape = shapes[kind].nullable();
+  return (field === 'current_run_status' ? shape.meta({ enum: [...runStatuses, null] }) : shape).optional();
+};
+const wireName = (field: string) => field.replaceAll('_', '-');
+
+/** A row of whichever view was asked for: it has the fields of that view. */
+const rowSerializer = serializerOf<ExplorerRow>()({
+  type: ({ type }: ExplorerRow) => type,
+  shape: Object.fromEntries(Object.entries(allFields).map(([name, kind]) => [wireName(name), shapeOf(name, kind)])),
+  id: ({ type, key }) =>
+    type === 'visibility-workspace'
+      ? key
+      : `ex-${createHash('sha256').update(`${type} ${key}`).digest('hex').slice(0, 16)}`,
+  attributes: ({ values }) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [wireName(name), value])),
+});
+
+const { list, raw } = endpoints(organizationPolicy, rowSerializer, { visible: organizationPolicy['can-traverse'] });
+const path = '/organizations/:organization_name/explorer';
+
+const index = list(path, {
+  summary: 'Look at workspaces, providers, modules and tool versions across the workspaces that the caller sees.',
+  query: explorerParameters,
+  sort: explorerSort,
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, access, target, query, sort, page }) => explore(db, access, target.id, query, sort, page!),
+});
+
+/** As many rows as one file has. */
+const mostRows = 100_000;
+
+const exported = raw('GET')(`${path}/export/csv`, {
+  summary: 'Download all rows of the same query as CSV.',
+  query: explorerParameters,
+  sort: explorerSort,
+  answers: {
+    200: { description: 'The rows, below a line of field names.', type: 'text/csv', schema: { type: 'string' } },
+  },
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: async ({ db, access, target, query, sort }) => {
+    const { shown } = viewOf(query);
+    const { items } = await explore(db, access, target.id, query, sort, { size: mostRows, offset: 0 });
+    const lines = [shown, ...items.map(({ values }) => shown.map((name) => values[name]))];
+    return {
+      status: 200,
+      headers: {
+        'Content-Type': 'text/csv; charset=utf-8',
+        'Content-Disposition': `attachment; filename="explorer-${query.get('type')}.csv"`,
+      },
+      body: lines.map((line) => `${line.map(cell).join(',')}\r\n`).join(''),
+    };
+  },
+});
+
+/** A value as CSV has it; a spreadsheet must not take a text for a formula. */
+function cell(value: unknown): string {
+  const said = value === null || value === undefined ? '' : value instanceof Date ? value.toISOString() : String(value);
+  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(said) ? `'${said}` : said;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Questions across the workspaces of an organization. */
+export const explorerResource: Resource = { name: 'explorer', endpoints: [index, exported] };

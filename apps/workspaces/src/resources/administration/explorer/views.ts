@@ -1,0 +1,139 @@
+import { Prisma } from '../../../generated/prisma/client';
+
+/** How a field is compared, sorted and shown. */
+export type Kind = 'text' | 'number' | 'flag' | 'moment';
+
+/** What can be looked at across the workspaces of an organization. */
+export interface View {
+  /** Of its rows, as answers name it. */
+  readonly type: string;
+  readonly fields: Readonly<Record<string, Kind>>;
+  /** The fields whose values tell rows apart; their order is the last resort. */
+  readonly key: readonly string[];
+  /** The rows of these keys, where they can be found by them: a page then costs what it shows, however far behind it is. */
+  readonly among?: (keys: readonly string[]) => Prisma.Sql;
+  /** The rows, with a column for each field, of those workspaces `w` for which `where` holds. */
+  rows(where: Prisma.Sql): Prisma.Sql;
+}
+
+/** Names of workspaces beyond these are not listed in one row; `workspace-count` counts them all. */
+export const mostNames = 100;
+
+const used = { workspace_count: 'number', workspaces: 'text' } as const;
+const namesOf = Prisma.sql`count(*)::int AS workspace_count,
+  array_to_string((array_agg(w.name ORDER BY w.name COLLATE "C"))[1:${mostNames}::int], ', ') AS workspaces`;
+
+/**
+ * `registry.terraform.io/hashicorp/aws` of `module.a.provider["registry.terraform.io/hashicorp/aws"].west`; older states say
+ * `provider.aws`. Cut and not matched: a pattern takes three times as long as all else of a query.
+ */
+const sourceOf = (address: Prisma.Sql): Prisma.Sql => Prisma.sql`
+  CASE WHEN strpos(${address}, 'provider["') > 0 THEN split_part(split_part(${address}, 'provider["', -1), '"', 1)
+       ELSE coalesce(substring(${address} FROM 'provider\\.([^.]+)'), ${address}) END`;
+const lastPart = (text: Prisma.Sql): Prisma.Sql => Prisma.sql`split_part(${text}, '/', -1)`;
+
+/** One text of what a state says of itself, each name once. */
+const listed = (from: Prisma.Sql, name: Prisma.Sql): Prisma.Sql =>
+  Prisma.sql`(SELECT string_agg(DISTINCT ${name}, ', ') FROM ${from})`;
+const providers = Prisma.sql`jsonb_object_keys(v.providers) AS p(address)`;
+const modules = Prisma.sql`registry_module_usage u JOIN registry_module_version mv ON mv.id = u.module_version_id
+  JOIN registry_module m ON m.id = mv.module_id WHERE u.workspace_id = w.id`;
+/** A private module has the name of its organization for a namespace. */
+const moduleSource = Prisma.sql`coalesce(nullif(m.namespace, ''), o.name) || '/' || m.name || '/' || m.provider`;
+
+/** The views by their names in requests. */
+export const views = {
+  workspaces: {
+    type: 'visibility-workspace',
+    key: ['external_id'],
+    among: (keys) => Prisma.sql`w.id = ANY(${[...keys]})`,
+    fields: {
+      all_checks_succeeded: 'flag',
+      checks_errored: 'number',
+      checks_failed: 'number',
+      checks_passed: 'number',
+      checks_unknown: 'number',
+      current_run_applied_at: 'moment',
+      current_run_external_id: 'text',
+      current_run_status: 'text',
+      drifted: 'flag',
+      external_id: 'text',
+      module_count: 'number',
+      modules: 'text',
+      organization_name: 'text',
+      project_external_id: 'text',
+      project_name: 'text',
+      provider_count: 'number',
+      providers: 'text',
+      resources_drifted: 'number',
+      resources_undrifted: 'number',
+      state_version_terraform_version: 'text',
+      tags: 'text',
+      vcs_repo_identifier: 'text',
+      workspace_created_at: 'moment',
+      workspace_name: 'text',
+      workspace_terraform_version: 'text',
+      workspace_updated_at: 'moment',
+    },
+    rows: (where) => Prisma.sql`
+      SELECT w.id AS external_id, w.name AS workspace_name, w.infra_version AS workspace_terraform_version,
+             w.created_at AS workspace_created_at, w.updated_at AS workspace_updated_at,
+             w.vcs_identifier AS vcs_repo_identifier, o.name AS organization_name,
+             p.id AS project_external_id, p.name AS project_name,
+             r.id AS current_run_external_id, r.status AS current_run_status,
+             (r.timestamps->>'applied-at')::timestamptz AS current_run_applied_at,
+             coalesce(a.drifted, FALSE) AS drifted, coalesce(a.resources_drifted, 0) AS resources_drifted,
+             coalesce(a.resources_undrifted, 0) AS resources_undrifted,
+             a.id IS NOT NULL AND a.checks_failed + a.checks_errored + a.checks_unknown = 0 AS all_checks_succeeded,
+             coalesce(a.checks_passed, 0) AS checks_passed, coalesce(a.checks_failed, 0) AS checks_failed,
+             coalesce(a.checks_errored, 0) AS checks_errored, coalesce(a.checks_unknown, 0) AS checks_unknown,
+             v.infra_version AS state_version_terraform_version,
+             (SELECT count(DISTINCT ${sourceOf(Prisma.sql`p.address`)})::int FROM ${providers}) AS provider_count,
+             ${listed(providers, sourceOf(Prisma.sql`p.address`))} AS providers,
+             (SELECT count(DISTINCT mv.module_id)::int FROM ${modules}) AS module_count,
+             ${listed(modules, Prisma.sql`${moduleSource} || ':' || mv.version`)} AS modules,
+             ${listed(Prisma.sql`workspace_tag wt JOIN tag t ON t.id = wt.tag_id WHERE wt.workspace_id = w.id`, Prisma.sql`t.name`)} AS tags
+        FROM workspace w JOIN organization o ON o.id = w.organization_id JOIN project p ON p.id = w.project_id
+             LEFT JOIN run r ON r.id = w.current_run_id
+             LEFT JOIN state_version v ON v.id = w.current_state_version_id
+             LEFT JOIN assessment_result a ON a.id = w.current_assessment_result_id
+       WHERE ${where}`,
+  },
+  modules: {
+    type: 'visibility-module-version',
+    key: ['source', 'version'],
+    fields: { name: 'text', source: 'text', version: 'text', ...used },
+    rows: (where) => Prisma.sql`
+      SELECT m.name, ${moduleSource} AS source, mv.version, ${namesOf}
+        FROM workspace w JOIN organization o ON o.id = w.organization_id
+             JOIN registry_module_usage u ON u.workspace_id = w.id
+             JOIN registry_module_version mv ON mv.id = u.module_version_id JOIN registry_module m ON m.id = mv.module_id
+       WHERE ${where} GROUP BY m.name, m.namespace, m.provider, o.name, mv.version`,
+  },
+  providers: {
+    type: 'visibility-provider-version',
+    key: ['source'],
+    fields: { name: 'text', source: 'text', version: 'text', ...used },
+    rows: (where) => Prisma.sql`
+      SELECT ${lastPart(Prisma.sql`w.source`)} AS name, w.source, NULL::text AS version, ${namesOf}
+        FROM (SELECT DISTINCT w.name, ${sourceOf(Prisma.sql`p.address`)} AS source
+                FROM workspace w JOIN state_version v ON v.id = w.current_state_version_id CROSS JOIN LATERAL ${providers}
+               WHERE ${where}) w
+       GROUP BY w.source`,
+  },
+  tf_versions: {
+    type: 'visibility-tf-version',
+    key: ['version'],
+    fields: { version: 'text', ...used },
+    rows: (where) => Prisma.sql`
+      SELECT w.infra_version AS version, ${namesOf} FROM workspace w WHERE ${where} GROUP BY w.infra_version`,
+  },
+} as const satisfies Record<string, View>;
+
+export type ViewName = keyof typeof views;
+
+/** Every field of every view. */
+export const allFields: Readonly<Record<string, Kind>> = Object.assign(
+  {},
+  ...Object.values(views).map(({ fields }) => fields),
+);
