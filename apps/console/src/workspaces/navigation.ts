@@ -15,6 +15,7 @@ import {
   Server,
   Settings,
   ShieldCheck,
+  Telescope,
   UserRound,
   UsersRound,
   Variable,
@@ -30,6 +31,7 @@ const organizationPages = [
     items: [
       { label: 'Workspaces', icon: Boxes, path: '', key: 'w' },
       { label: 'Runs', icon: Play, path: '/runs', key: 'r' },
+      { label: 'Explorer', icon: Telescope, path: '/explorer', key: 'e' },
       { label: 'Projects', icon: FolderKanban, path: '/projects', key: 'p' },
       { label: 'Variable sets', icon: Variable, path: '/varsets', key: 'v' },
       { label: 'Registry', icon: Package, path: '/registry', key: 'y' },

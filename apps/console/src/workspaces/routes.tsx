@@ -1,6 +1,7 @@
 import { createRoute, createRouter, lazyRouteComponent as lazy, type RouteComponent } from '@tanstack/react-router';
 import { PageFault } from '../shell/page-fault';
 import { auditFilters } from './audit/search';
+import { workspaceFilters } from './explorer/query';
 import { keeps } from './filters';
 import { Organizations } from './organizations';
 import { root } from './root';
@@ -24,6 +25,7 @@ const policySets = () => import('./policies/policy-sets');
 const registry = () => import('./registry/modules');
 const registryModule = () => import('./registry/module');
 const registryProviders = () => import('./registry/providers');
+const explorer = () => import('./explorer/explorer');
 const notifications = () => import('./notifications/pages');
 
 /** Every page, what it keeps of its address, and where it is loaded from when it is opened. */
@@ -51,9 +53,20 @@ const pages = [
     'tags',
     'project',
     'status',
+    'sort',
   ),
   page(`${inOrganization}/runs`, lazy(runs, 'OrganizationRuns'), 'q', 'status', 'page'),
   page(`${inOrganization}/runs/queue`, lazy(runs, 'Queue'), 'q', 'status', 'page'),
+  page(
+    `${inOrganization}/explorer`,
+    lazy(explorer, 'ExplorerWorkspaces'),
+    ...workspaceFilters.map(([name]) => name),
+    'sort',
+    'page',
+  ),
+  page(`${inOrganization}/explorer/providers`, lazy(explorer, 'ExplorerProviders'), 'q', 'sort', 'page'),
+  page(`${inOrganization}/explorer/modules`, lazy(explorer, 'ExplorerModules'), 'q', 'sort', 'page'),
+  page(`${inOrganization}/explorer/versions`, lazy(explorer, 'ExplorerVersions'), 'q', 'sort', 'page'),
   page(`${inOrganization}/varsets`, lazy(sets, 'VariableSets')),
   page(`${inOrganization}/varsets/$set`, lazy(sets, 'VariableSetPage')),
   page(`${inOrganization}/registry`, lazy(registry, 'Modules'), 'q', 'page'),

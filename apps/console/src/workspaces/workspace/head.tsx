@@ -1,11 +1,13 @@
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Badge } from '../../design/badge';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, Tabs } from '../../design/page';
 import { includedOf } from '../api';
 import { Status } from '../parts/states';
 import { LockButton } from './lock-button';
+import { FavouriteButton } from './marked';
+import { useMarks } from './marks';
 import { NewRun } from './new-run';
 import { useWorkspace } from './use-workspace';
 
@@ -13,6 +15,13 @@ import { useWorkspace } from './use-workspace';
 export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
   const { org, ws, to, workspace, included, error, refetch } = useWorkspace();
   const run = includedOf(included, workspace?.relationships['current-run']);
+  const { opened } = useMarks(org);
+  const id = workspace?.id;
+  const name = workspace?.attributes.name;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the workspace alone says that another was opened
+  useEffect(() => {
+    if (id !== undefined && name !== undefined) opened({ id, name });
+  }, [id, name]);
   const tabs = [
     ['', 'Overview'],
     ['/runs', 'Runs'],
@@ -40,6 +49,7 @@ export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
         actions={
           workspace === undefined ? undefined : (
             <>
+              <FavouriteButton org={org} mark={{ id: workspace.id, name: workspace.attributes.name }} />
               <LockButton workspace={workspace} />
               <NewRun workspace={workspace} org={org} />
             </>

@@ -4,16 +4,20 @@ import { useCallback, useEffect, useState } from 'react';
 import { taken } from '../../api/transport';
 import { type Resource, workspacesApi } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { includedOf, useOrganizationName } from '../api';
+import { includedOf, useChange, useOrganizationName } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import { Status, statusOptions } from '../parts/states';
 import { VirtualList } from '../parts/virtual-list';
 import { useEvents } from '../use-events';
+import { BulkBar } from './bulk';
+import { FavouriteButton, Marked } from './marked';
+import type { Mark } from './marks';
 import { NewWorkspace } from './new-workspace';
 import { OrganizationHealth } from './organization-health';
 import type { Workspace } from './use-workspace';
@@ -25,7 +29,16 @@ interface WorkspaceFilters {
   readonly tags?: string;
   readonly project?: string;
   readonly status?: string;
+  readonly sort?: string;
 }
+
+const sorts = [
+  { value: '', label: 'Name' },
+  { value: '-current-run.created-at', label: 'Latest run' },
+  { value: '-latest-change-at', label: 'Latest change' },
+];
+/** As many are chosen at once at most. */
+const mostChosen = 1000;
 
 interface WorkspaceRow {
   readonly workspace: Workspace;
@@ -49,7 +62,8 @@ export function Workspaces() {
     const timer = setTimeout(() => change({ q: text, tags }), 250);
     return () => clearTimeout(timer);
   }, [text, tags, change]);
-  const hasFilters = Object.values(filters).some(Boolean);
+  const { sort, ...narrowing } = filters;
+  const hasFilters = Object.values(narrowing).some(Boolean);
   return (
     <div className="stack">
       <PageHead
@@ -58,6 +72,7 @@ export function Workspaces() {
         actions={<NewWorkspace org={org} />}
       />
       <OrganizationHealth key={org} org={org} />
+      <Marked org={org} />
       <search className="filters">
         <TextField label="Search by name" type="search" value={text} onChange={setText} />
         <TextField label="Tags" type="search" value={tags} onChange={setTags} placeholder="env, team" />
@@ -75,8 +90,9 @@ export function Workspaces() {
           onChange={(status) => change({ status })}
           options={statusOptions}
         />
+        <SelectField label="Sort by" value={sort ?? ''} onChange={(sort) => change({ sort })} options={sorts} />
       </search>
-      <List org={org} filters={filters} hasFilters={hasFilters} />
+      <List key={org} org={org} filters={filters} hasFilters={hasFilters} />
       <SameBy
         api={`curl -H "Authorization: Bearer $TOKEN" "${location.origin}/api/v2/organizations/${org}/workspaces?${addressOf(filters)}"`}
         command={`keystead ws list -organization=${org}`}
@@ -88,7 +104,7 @@ export function Workspaces() {
 const clean = (filters: WorkspaceFilters): WorkspaceFilters =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== ''));
 
-function queryOf({ q, tags, project, status }: WorkspaceFilters, page: number) {
+function queryOf({ q, tags, project, status, sort }: WorkspaceFilters, page: number) {
   return {
     include: 'current_run,project',
     'page[size]': pageSize,
@@ -97,6 +113,7 @@ function queryOf({ q, tags, project, status }: WorkspaceFilters, page: number) {
     ...(tags ? { 'search[tags]': tags } : {}),
     ...(project ? { 'filter[project][id]': project } : {}),
     ...(status ? { 'filter[current-run][status]': status } : {}),
+    ...(sort ? { sort } : {}),
   };
 }
 
@@ -114,6 +131,8 @@ function List({
 }) {
   const { transport } = useSession();
   const [pages, setPages] = useState<readonly number[]>([1]);
+  const [chosen, setChosen] = useState<readonly Mark[]>([]);
+  const chosenIds = new Set(chosen.map(({ id }) => id));
   const asked = useQueries({
     queries: pages.map((page) => {
       const params = { path: { organization_name: org }, query: queryOf(filters, page) };
@@ -159,29 +178,80 @@ function List({
       project: includedOf(page?.included, workspace.relationships.project),
     };
   };
+  const choose = ({ id, name }: Mark, is: boolean) =>
+    setChosen((before) => [...before.filter((one) => one.id !== id), ...(is ? [{ id, name }] : [])]);
   return (
     <div className="stack-tight">
-      <p className="second small" role="status">
-        {total.toLocaleString('en')} {total === 1 ? 'workspace' : 'workspaces'}
-      </p>
+      <div className="row spread">
+        <p className="second small" role="status">
+          {total.toLocaleString('en')} {total === 1 ? 'workspace' : 'workspaces'}
+        </p>
+        {chosen.length < Math.min(total, mostChosen) ? (
+          <ChooseAll org={org} filters={filters} total={total} onChoose={setChosen} />
+        ) : null}
+      </div>
+      <BulkBar org={org} chosen={chosen} onChoose={setChosen} />
       <VirtualList
         label="Workspaces"
         count={total}
         rowHeight={56}
         at={at}
         onRange={onRange}
-        row={(item) => <RowOfWorkspace org={org} item={item} />}
+        row={(item) => (
+          <RowOfWorkspace org={org} item={item} isChosen={chosenIds.has(item.workspace.id)} onChoose={choose} />
+        )}
       />
     </div>
+  );
+}
+
+/** Chooses all that fit the filters, also those that were not read yet. */
+function ChooseAll({
+  org,
+  filters,
+  total,
+  onChoose,
+}: {
+  readonly org: string;
+  readonly filters: WorkspaceFilters;
+  readonly total: number;
+  readonly onChoose: (chosen: readonly Mark[]) => void;
+}) {
+  const all = useChange(
+    async (api) => {
+      const read = (page: number) =>
+        taken(
+          api.GET('/api/v2/organizations/{organization_name}/workspaces', {
+            params: { path: { organization_name: org }, query: { ...queryOf(filters, page), include: '' } },
+          }),
+        );
+      const pages = Math.ceil(Math.min(total, mostChosen) / pageSize);
+      const found = await Promise.all(Array.from({ length: pages }, (_, page) => read(page + 1)));
+      return { data: found.flatMap(({ data }) => data), response: new Response() };
+    },
+    (found) => onChoose(found.map(({ id, attributes: { name } }) => ({ id, name }))),
+  );
+  const count = Math.min(total, mostChosen).toLocaleString('en');
+  return (
+    <span className="row">
+      <ErrorNotice error={all.error} />
+      <Button small kind="quiet" busy={all.isPending} onClick={() => all.mutate()}>
+        {total > mostChosen ? `Choose the first ${count}` : `Choose all ${count}`}
+      </Button>
+    </span>
   );
 }
 
 function RowOfWorkspace({
   org,
   item: { workspace, run, project },
+  isChosen,
+  onChoose,
 }: {
   readonly org: string;
   readonly item: WorkspaceRow;
+  readonly isChosen: boolean;
+  readonly onChoose: (mark: Mark, is: boolean) => void;
 }) {
   const {
     name,
@@ -191,8 +261,18 @@ function RowOfWorkspace({
     'latest-change-at': changed,
   } = workspace.attributes;
   const to = `/organizations/${org}/workspaces/${name}`;
+  const mark = { id: workspace.id, name };
   return (
     <div className="workspace-row">
+      <span className="row-tools">
+        <input
+          type="checkbox"
+          aria-label={`Choose ${name}`}
+          checked={isChosen}
+          onChange={({ target }) => onChoose(mark, target.checked)}
+        />
+        <FavouriteButton org={org} mark={mark} />
+      </span>
       <div className="stack-none">
         <span className="row">
           <Link to={to} className="strong">

@@ -1,0 +1,57 @@
+/** What can be looked at across workspaces, as the service names it, with the columns that rows can be sorted by. */
+export const views = {
+  workspaces: {
+    path: '',
+    label: 'Workspaces',
+    sorts: [
+      ['', 'Name'],
+      ['-resources_drifted', 'Most drifted'],
+      ['-checks_failed', 'Most failed checks'],
+      ['-workspace_updated_at', 'Latest update'],
+      ['workspace_terraform_version', 'Terraform version'],
+      ['-provider_count', 'Most providers'],
+    ],
+  },
+  providers: { path: '/providers', label: 'Providers', sorts: [] },
+  modules: { path: '/modules', label: 'Modules', sorts: [] },
+  tf_versions: { path: '/versions', label: 'Terraform versions', sorts: [] },
+} as const;
+export type ViewName = keyof typeof views;
+
+/** How the other views can be sorted: most used first, unless told. */
+export const usageSorts = [
+  ['-workspace_count', 'Most used'],
+  ['workspace_count', 'Least used'],
+] as const;
+
+/** The filters of workspaces, by their names in addresses: the field, how it is compared, and the label. */
+export const workspaceFilters = [
+  ['q', 'workspace_name', 'contains', 'Name'],
+  ['project', 'project_name', 'contains', 'Project'],
+  ['provider', 'providers', 'contains', 'Provider'],
+  ['module', 'modules', 'contains', 'Module'],
+  ['version', 'workspace_terraform_version', 'is', 'Terraform version'],
+  ['drift', 'drifted', 'is', 'Drift'],
+] as const;
+
+export type ExplorerAddress = Partial<Record<(typeof workspaceFilters)[number][0] | 'sort' | 'page', string>>;
+
+/** What the service is asked. */
+export function queryOf(view: ViewName, { page, sort, ...asked }: ExplorerAddress): Record<string, string> {
+  const filters =
+    view === 'workspaces'
+      ? workspaceFilters
+      : view === 'tf_versions'
+        ? ([['q', 'version', 'contains']] as const)
+        : ([['q', 'source', 'contains']] as const);
+  const said = filters.flatMap(([name, field, operator]) => (asked[name] ? [[field, operator, asked[name]]] : []));
+  const order = sort || (view === 'workspaces' ? '' : '-workspace_count');
+  return {
+    type: view,
+    ...Object.fromEntries(
+      said.map(([field, operator, value], at) => [`filter[${at}][${field}][${operator}][0]`, value!]),
+    ),
+    ...(order === '' ? {} : { sort: order }),
+    ...(page ? { 'page[number]': page } : {}),
+  };
+}

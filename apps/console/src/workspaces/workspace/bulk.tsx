@@ -1,0 +1,313 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { CircleCheck, CircleX, FolderInput, Lock, LockOpen, type LucideIcon, Minus, Tag, Trash2 } from 'lucide-react';
+import { type ReactNode, useRef, useState } from 'react';
+import { taken } from '../../api/transport';
+import { type WorkspacesApi, workspacesApi } from '../../api/workspaces';
+import { Button } from '../../design/button';
+import { Dialog } from '../../design/dialog';
+import { CheckField, SelectField, TextField } from '../../design/field';
+import { Form } from '../../design/form';
+import { useSession } from '../../shell/session';
+import type { ApiAnswer } from '../api';
+import { ChoiceField } from '../parts/choice-field';
+import { type Mark, useMarks } from './marks';
+
+/** So many workspaces are changed at once. */
+const atOnce = 4;
+
+const actions = {
+  tag: { label: 'Tags', icon: Tag, title: 'Tags of' },
+  move: { label: 'Move', icon: FolderInput, title: 'Move' },
+  lock: { label: 'Lock', icon: Lock, title: 'Lock' },
+  unlock: { label: 'Unlock', icon: LockOpen, title: 'Unlock' },
+  delete: { label: 'Delete', icon: Trash2, title: 'Delete' },
+} as const satisfies Record<string, { label: string; icon: LucideIcon; title: string }>;
+type Action = keyof typeof actions;
+
+const numberOf = (chosen: readonly Mark[]) =>
+  `${chosen.length.toLocaleString('en')} ${chosen.length === 1 ? 'workspace' : 'workspaces'}`;
+
+export interface BulkProps {
+  readonly org: string;
+  readonly chosen: readonly Mark[];
+  /** What is chosen from now on. */
+  readonly onChoose: (chosen: readonly Mark[]) => void;
+}
+
+/** What can be done with all chosen workspaces at once. */
+export function BulkBar({ org, chosen, onChoose }: BulkProps) {
+  const [action, setAction] = useState<Action>();
+  if (chosen.length === 0) return null;
+  return (
+    <section className="bulk-bar" aria-label="Chosen workspaces">
+      <span className="strong" role="status">
+        {numberOf(chosen)} chosen
+      </span>
+      <div className="row">
+        {(Object.keys(actions) as Action[]).map((one) => (
+          <Button
+            key={one}
+            small
+            icon={actions[one].icon}
+            {...(one === 'delete' ? { kind: 'danger' } : {})}
+            onClick={() => setAction(one)}
+          >
+            {actions[one].label}
+          </Button>
+        ))}
+        <Button small kind="quiet" onClick={() => onChoose([])}>
+          Clear
+        </Button>
+      </div>
+      {action === undefined ? null : (
+        <BulkDialog
+          org={org}
+          chosen={chosen}
+          onChoose={onChoose}
+          action={action}
+          onClose={() => setAction(undefined)}
+        />
+      )}
+    </section>
+  );
+}
+
+type Call = (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
+type Outcome = 'waiting' | 'busy' | 'done' | { readonly error: string };
+
+function BulkDialog({
+  org,
+  chosen,
+  onChoose,
+  action,
+  onClose,
+}: BulkProps & { readonly action: Action; readonly onClose: () => void }) {
+  const { transport } = useSession();
+  const queries = useQueryClient();
+  const marks = useMarks(org);
+  // What was chosen when the dialog was opened: a deleted workspace is no longer among the chosen.
+  const [all] = useState(chosen);
+  const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>();
+  const stopped = useRef(false);
+  const call = useRef<Call>(undefined);
+
+  const begin = async (some: readonly Mark[]) => {
+    stopped.current = false;
+    const api = workspacesApi(transport);
+    const note = (id: string, outcome: Outcome) => setOutcomes((before) => new Map(before).set(id, outcome));
+    for (const { id } of some) note(id, 'waiting');
+    const left = [...some];
+    const done: string[] = [];
+    const work = async () => {
+      for (let next = left.shift(); next !== undefined && !stopped.current; next = left.shift()) {
+        const { id } = next;
+        note(id, 'busy');
+        try {
+          await taken(call.current!(api, id));
+          done.push(id);
+          note(id, 'done');
+        } catch (error) {
+          note(id, { error: (error as Error).message });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+    if (action === 'delete') {
+      marks.forget(done);
+      onChoose(all.filter(({ id }) => !done.includes(id)));
+    }
+    await queries.invalidateQueries({ queryKey: ['api'] });
+  };
+  const close = () => {
+    stopped.current = true;
+    onClose();
+  };
+  const title = `${actions[action].title} ${numberOf(all)}`;
+  if (outcomes === undefined) {
+    return (
+      <Dialog title={title} onClose={close}>
+        <Ask
+          org={org}
+          action={action}
+          all={all}
+          onClose={close}
+          onSend={(chosenCall) => {
+            call.current = chosenCall;
+            void begin(all);
+          }}
+        />
+      </Dialog>
+    );
+  }
+  const failed = all.filter(({ id }) => typeof outcomes.get(id) === 'object');
+  const done = all.filter(({ id }) => outcomes.get(id) === 'done').length;
+  const isOver = stopped.current || done + failed.length === all.length;
+  return (
+    <Dialog title={title} onClose={close}>
+      <div className="stack-tight">
+        <p role="status">
+          {done.toLocaleString('en')} of {all.length.toLocaleString('en')} done
+          {failed.length === 0 ? '' : `, ${failed.length.toLocaleString('en')} refused`}
+        </p>
+        <progress max={all.length} value={done + failed.length} aria-label={title} />
+        <ul className="list outcomes">
+          {all.map(({ id, name }) => (
+            <li key={id}>
+              <OutcomeIcon outcome={outcomes.get(id) ?? 'waiting'} />
+              <span className="grow">{name}</span>
+              <OutcomeText outcome={outcomes.get(id) ?? 'waiting'} />
+            </li>
+          ))}
+        </ul>
+        <div className="row end">
+          {isOver && failed.length > 0 ? (
+            <Button onClick={() => void begin(failed)}>Try the refused again</Button>
+          ) : null}
+          {isOver ? (
+            <Button kind="primary" onClick={close}>
+              Close
+            </Button>
+          ) : (
+            <Button onClick={close}>Stop</Button>
+          )}
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+function OutcomeIcon({ outcome }: { readonly outcome: Outcome }) {
+  if (outcome === 'done') return <CircleCheck size={16} className="added" aria-hidden="true" />;
+  if (typeof outcome === 'object') return <CircleX size={16} className="removed" aria-hidden="true" />;
+  return <Minus size={16} className="second" aria-hidden="true" />;
+}
+
+function OutcomeText({ outcome }: { readonly outcome: Outcome }) {
+  if (typeof outcome === 'object') return <span className="small removed">{outcome.error}</span>;
+  return <span className="small second">{outcome === 'busy' ? 'under way' : outcome}</span>;
+}
+
+interface AskProps {
+  readonly org: string;
+  readonly action: Action;
+  readonly all: readonly Mark[];
+  readonly onClose: () => void;
+  readonly onSend: (call: Call) => void;
+}
+
+/** What an action has to know first. */
+function Ask({ org, action, all, onClose, onSend }: AskProps) {
+  const [text, setText] = useState('');
+  const [verb, setVerb] = useState<'add' | 'remove'>('add');
+  const [project, setProject] = useState('');
+  const [isForced, setForced] = useState(false);
+  const tags = text.split(/[\s,]+/).filter(Boolean);
+  const params = (id: string) => ({ path: { workspace_id: id } });
+  const data = tags.map((name) => ({ type: 'tags' as const, attributes: { name } }));
+  const shapes: Record<
+    Action,
+    { readonly fields: ReactNode; readonly forbidden?: string | undefined; readonly call: Call }
+  > = {
+    tag: {
+      fields: (
+        <>
+          <SelectField
+            label="What to do"
+            value={verb}
+            onChange={setVerb}
+            options={[
+              { value: 'add', label: 'Add tags' },
+              { value: 'remove', label: 'Remove tags' },
+            ]}
+          />
+          <TextField label="Tags" value={text} onChange={setText} placeholder="env, team" autoFocus />
+        </>
+      ),
+      forbidden: tags.length === 0 ? 'Name a tag first.' : undefined,
+      call: (api, id) =>
+        verb === 'add'
+          ? api.POST('/api/v2/workspaces/{workspace_id}/relationships/tags', { params: params(id), body: { data } })
+          : api.DELETE('/api/v2/workspaces/{workspace_id}/relationships/tags', { params: params(id), body: { data } }),
+    },
+    move: {
+      fields: (
+        <>
+          <p className="second">
+            Teams with access to the project get access to the workspaces, and its settings hold in them.
+          </p>
+          <ChoiceField
+            label="Project"
+            kind="projects"
+            organization={org}
+            value={project}
+            onChange={setProject}
+            none="Choose a project"
+          />
+        </>
+      ),
+      forbidden: project === '' ? 'Choose a project first.' : undefined,
+      call: (api, id) =>
+        api.PATCH('/api/v2/workspaces/{workspace_id}', {
+          params: params(id),
+          body: {
+            data: {
+              type: 'workspaces',
+              attributes: {},
+              relationships: { project: { data: { type: 'projects', id: project } } },
+            },
+          },
+        }),
+    },
+    lock: {
+      fields: (
+        <>
+          <p className="second">While they are locked no run starts, and no one else writes their states.</p>
+          <TextField
+            label="Reason"
+            value={text}
+            onChange={setText}
+            autoFocus
+            hint="Everyone who sees the workspaces can read it."
+          />
+        </>
+      ),
+      call: (api, id) =>
+        api.POST('/api/v2/workspaces/{workspace_id}/actions/lock', { params: params(id), body: { reason: text } }),
+    },
+    unlock: {
+      fields: <p className="second">Locks of runs and of other people stay.</p>,
+      call: (api, id) => api.POST('/api/v2/workspaces/{workspace_id}/actions/unlock', { params: params(id) }),
+    },
+    delete: {
+      fields: (
+        <>
+          <p className="second">
+            With a workspace go its states, its variables and its runs. What it manages in the world stays. A workspace
+            that still manages resources is left, unless you say otherwise.
+          </p>
+          <CheckField label="Also those that manage resources" checked={isForced} onChange={setForced} />
+          <TextField label={`Type ${all.length} to confirm`} value={text} onChange={setText} autoFocus />
+        </>
+      ),
+      forbidden: text.trim() === String(all.length) ? undefined : `Type ${all.length} first.`,
+      call: (api, id) =>
+        isForced
+          ? api.DELETE('/api/v2/workspaces/{workspace_id}', { params: params(id) })
+          : api.POST('/api/v2/workspaces/{workspace_id}/actions/safe-delete', { params: params(id) }),
+    },
+  };
+  const { fields, forbidden, call } = shapes[action];
+  return (
+    <Form
+      layout="dialog"
+      action={action === 'tag' ? (verb === 'add' ? 'Add tags' : 'Remove tags') : actions[action].label}
+      kind={action === 'delete' ? 'danger primary' : 'primary'}
+      change={{ isPending: false, error: null }}
+      forbidden={forbidden}
+      onBack={onClose}
+      onSend={() => onSend(call)}
+    >
+      {fields}
+    </Form>
+  );
+}

@@ -1,0 +1,81 @@
+import { useSyncExternalStore } from 'react';
+import { useSession } from '../../shell/session';
+
+/** A workspace of an organization, by its id: it keeps its place here when it is renamed. */
+export interface Mark {
+  readonly id: string;
+  readonly name: string;
+}
+interface Marks {
+  readonly favourites: readonly Mark[];
+  /** The last ones that were opened, newest first. */
+  readonly recent: readonly Mark[];
+}
+
+const mostRecent = 6;
+const mostFavourites = 50;
+const none: Marks = { favourites: [], recent: [] };
+const listeners = new Set<() => void>();
+/** What was read last, by key: the same text is the same object. */
+const parsed = new Map<string, { readonly text: string; readonly marks: Marks }>();
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  window.addEventListener('storage', listener);
+  return () => {
+    listeners.delete(listener);
+    window.removeEventListener('storage', listener);
+  };
+}
+
+function read(key: string): Marks {
+  const text = localStorage.getItem(key);
+  if (text === null) return none;
+  const known = parsed.get(key);
+  if (known?.text === text) return known.marks;
+  let marks = none;
+  try {
+    marks = { ...none, ...(JSON.parse(text) as Partial<Marks>) };
+  } catch {
+    // Somebody else's text: nothing is marked.
+  }
+  parsed.set(key, { text, marks });
+  return marks;
+}
+
+/** Favourite and recent workspaces of whoever sits here, of one organization. They are kept in this browser only. */
+export function useMarks(org: string) {
+  const { session } = useSession();
+  const key = `keystead-workspaces ${session.name} ${org}`;
+  const marks = useSyncExternalStore(subscribe, () => read(key));
+  const write = (next: Partial<Marks>) => {
+    localStorage.setItem(key, JSON.stringify({ ...read(key), ...next }));
+    for (const listener of listeners) listener();
+  };
+  const isFavourite = (id: string) => marks.favourites.some((one) => one.id === id);
+  return {
+    ...marks,
+    isFavourite,
+    toggle: ({ id, name }: Mark) =>
+      write({
+        favourites: isFavourite(id)
+          ? marks.favourites.filter((one) => one.id !== id)
+          : [...marks.favourites, { id, name }].slice(-mostFavourites),
+      }),
+    /** Remembers that it was opened, and what it is called by now. */
+    opened: ({ id, name }: Mark) => {
+      const { recent, favourites } = read(key);
+      if (recent[0]?.id === id && recent[0].name === name) return;
+      write({
+        recent: [{ id, name }, ...recent.filter((one) => one.id !== id)].slice(0, mostRecent),
+        favourites: favourites.map((one) => (one.id === id ? { id, name } : one)),
+      });
+    },
+    /** Forgets workspaces that are gone. */
+    forget: (ids: readonly string[]) => {
+      const { recent, favourites } = read(key);
+      const left = (all: readonly Mark[]) => all.filter(({ id }) => !ids.includes(id));
+      write({ recent: left(recent), favourites: left(favourites) });
+    },
+  };
+}
