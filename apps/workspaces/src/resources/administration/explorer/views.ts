@@ -17,7 +17,7 @@ export interface View {
 }
 
 /** Names of workspaces beyond these are not listed in one row; `workspace-count` counts them all. */
-export const mostNames = 100;
+const mostNames = 100;
 
 const used = { workspace_count: 'number', workspaces: 'text' } as const;
 const namesOf = Prisma.sql`count(*)::int AS workspace_count,
