@@ -3992,6 +3992,42 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/explorer": {
+    /** Look at workspaces, providers, modules and tool versions across the workspaces that the caller sees. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[modules]"?: string;
+          "fields[providers]"?: string;
+          "fields[tf_versions]"?: string;
+          "fields[workspaces]"?: string;
+          "filter[i][field][operator][i]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          sort?: string;
+          type?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ExplorerResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/explorer/bulk-actions": {
     /** Create a change request in each of some workspaces, which the caller administers; teams that may read them are told. */
     post: {
@@ -4027,6 +4063,32 @@ export interface paths {
                 [key: string]: unknown;
               };
             };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/explorer/export/csv": {
+    /** Download all rows of the same query as CSV. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[modules]"?: string;
+          "fields[providers]"?: string;
+          "fields[tf_versions]"?: string;
+          "fields[workspaces]"?: string;
+          "filter[i][field][operator][i]"?: string;
+          sort?: string;
+          type?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/csv": string;
           };
         };
       };
@@ -13550,6 +13612,49 @@ export interface components {
     EntitlementSetsToOne: {
       data: components["schemas"]["EntitlementSetsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    ExplorerResource: {
+      attributes: {
+        "all-checks-succeeded"?: boolean | null;
+        "checks-errored"?: number | null;
+        "checks-failed"?: number | null;
+        "checks-passed"?: number | null;
+        "checks-unknown"?: number | null;
+        /** Format: date-time */
+        "current-run-applied-at"?: string | null;
+        "current-run-external-id"?: string | null;
+        "current-run-status"?: "pending" | "pre_plan_running" | "pre_plan_awaiting_decision" | "pre_plan_completed" | "plan_queued" | "planning" | "planned" | "cost_estimated" | "policy_checked" | "policy_override" | "post_plan_running" | "post_plan_awaiting_decision" | "post_plan_completed" | "confirmed" | "pre_apply_running" | "pre_apply_awaiting_decision" | "pre_apply_completed" | "apply_queued" | "applying" | "applied" | "planned_and_finished" | "errored" | "canceled" | "discarded" | "planned_and_saved" | null;
+        drifted?: boolean | null;
+        "external-id"?: string | null;
+        "module-count"?: number | null;
+        modules?: string | null;
+        name?: string | null;
+        "organization-name"?: string | null;
+        "project-external-id"?: string | null;
+        "project-name"?: string | null;
+        "provider-count"?: number | null;
+        providers?: string | null;
+        "resources-drifted"?: number | null;
+        "resources-undrifted"?: number | null;
+        source?: string | null;
+        "state-version-terraform-version"?: string | null;
+        tags?: string | null;
+        "vcs-repo-identifier"?: string | null;
+        version?: string | null;
+        "workspace-count"?: number | null;
+        /** Format: date-time */
+        "workspace-created-at"?: string | null;
+        "workspace-name"?: string | null;
+        "workspace-terraform-version"?: string | null;
+        /** Format: date-time */
+        "workspace-updated-at"?: string | null;
+        workspaces?: string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: string;
     };
     FeatureSetsReference: {
       id: string;
