@@ -18,7 +18,7 @@ const shown = readdirSync(sources, { recursive: true, encoding: 'utf8' })
     return [...shown].map(([, plain, marked, template]) => [file, (plain ?? marked ?? template)!] as const);
   });
 
-/** Any value stands for a word, a choice between two for its first, and what may be left out for nothing. */
+/** A value becomes a word, a choice between two its first, and what may be left out nothing. */
 const filled = (line: string): readonly string[] =>
   line
     .replace(/\$\{[^{}]*? \? '' : (`[^`]*`|[^{}])*\}/g, '')

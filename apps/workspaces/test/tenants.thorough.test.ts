@@ -88,7 +88,7 @@ const ofMembers = [
   'GET /policy-sets/:policy_set_id :policy_id',
   'GET /policy-set-versions/:policy_set_version_id',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
-  // Rows are of workspaces that the caller sees; nobody named a view here.
+  // Rows are of workspaces that the caller sees; this walk names no view.
   'GET /organizations/:organization_name/explorer: 400',
   'GET /organizations/:organization_name/explorer/export/csv: 400',
 ];
@@ -109,7 +109,7 @@ const ofTheTired = [
   'GET /organizations/:organization_name/runs/queue',
   'GET /organizations/:organization_name/runs/stream',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
-  // Rows are of workspaces that the caller sees; nobody named a view here.
+  // Rows are of workspaces that the caller sees; this walk names no view.
   'GET /organizations/:organization_name/explorer: 400',
   'GET /organizations/:organization_name/explorer/export/csv: 400',
 ];

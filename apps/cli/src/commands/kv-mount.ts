@@ -35,7 +35,7 @@ export async function findKvPath(made: Context, path: string, mount?: string): P
 }
 
 /**
- * What is wrong if no engine is mounted there at all: the service says 403, so that nobody learns what exists. Undefined if
+ * What is wrong if no engine is mounted there at all: the service says 403, so that no one learns what exists. Undefined if
  * there is one, or if the caller may not list them.
  */
 async function noMountAt({ client }: Context, path: string): Promise<Problem | undefined> {

@@ -81,7 +81,7 @@ export function Audit() {
     return <TextField key={name} {...shared} type={name === 'path' ? 'search' : 'text'} />;
   };
   const all = found.data?.pages.flatMap(({ entries }) => entries) ?? [];
-  // Whoever names a request or a path means it, whoever sent it.
+  // A search for a request or a path means it, also if a page sent it.
   const lines =
     search.own || search.request_id || search.path
       ? all
@@ -116,7 +116,7 @@ export function Audit() {
       {found.isPending ? <Skeleton rows={6} /> : null}
       {found.data !== undefined && lines.length === 0 ? (
         <Empty command="SECRETS_AUDIT_TABLE=on">
-          Nothing in the audit table fits this search. The service keeps the table, beside its audit devices, once this
+          Nothing in the audit table fits this search. The service keeps the table, besides its audit devices, once this
           setting is on; until then, read the files of the devices.
         </Empty>
       ) : null}

@@ -12,7 +12,7 @@ import type { ApiAnswer } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import { type Mark, useMarks } from './marks';
 
-/** So many workspaces are changed at once. */
+/** How many workspaces are changed at once. */
 const atOnce = 4;
 
 const actions = {
@@ -22,7 +22,7 @@ const actions = {
   unlock: { label: 'Unlock', icon: LockOpen, title: 'Unlock' },
   delete: { label: 'Delete', icon: Trash2, title: 'Delete' },
 } as const satisfies Record<string, { label: string; icon: LucideIcon; title: string }>;
-type Action = keyof typeof actions;
+type BulkAction = keyof typeof actions;
 
 const numberOf = (chosen: readonly Mark[]) =>
   `${chosen.length.toLocaleString('en')} ${chosen.length === 1 ? 'workspace' : 'workspaces'}`;
@@ -36,7 +36,7 @@ export interface BulkProps {
 
 /** What can be done with all chosen workspaces at once. */
 export function BulkBar({ org, chosen, onChoose }: BulkProps) {
-  const [action, setAction] = useState<Action>();
+  const [action, setAction] = useState<BulkAction>();
   if (chosen.length === 0) return null;
   return (
     <section className="bulk-bar" aria-label="Chosen workspaces">
@@ -44,7 +44,7 @@ export function BulkBar({ org, chosen, onChoose }: BulkProps) {
         {numberOf(chosen)} chosen
       </span>
       <div className="row">
-        {(Object.keys(actions) as Action[]).map((one) => (
+        {(Object.keys(actions) as BulkAction[]).map((one) => (
           <Button
             key={one}
             small
@@ -72,8 +72,8 @@ export function BulkBar({ org, chosen, onChoose }: BulkProps) {
   );
 }
 
-type Call = (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
-type Outcome = 'waiting' | 'busy' | 'done' | { readonly error: string };
+type WorkspaceCall = (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;
+type RowOutcome = 'waiting' | 'busy' | 'done' | { readonly error: string };
 
 function BulkDialog({
   org,
@@ -81,20 +81,20 @@ function BulkDialog({
   onChoose,
   action,
   onClose,
-}: BulkProps & { readonly action: Action; readonly onClose: () => void }) {
+}: BulkProps & { readonly action: BulkAction; readonly onClose: () => void }) {
   const { transport } = useSession();
   const queries = useQueryClient();
   const marks = useMarks(org);
   // What was chosen when the dialog was opened: a deleted workspace is no longer among the chosen.
   const [all] = useState(chosen);
-  const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>();
+  const [outcomes, setOutcomes] = useState<ReadonlyMap<string, RowOutcome>>();
   const stopped = useRef(false);
-  const call = useRef<Call>(undefined);
+  const call = useRef<WorkspaceCall>(undefined);
 
   const begin = async (some: readonly Mark[]) => {
     stopped.current = false;
     const api = workspacesApi(transport);
-    const note = (id: string, outcome: Outcome) => setOutcomes((before) => new Map(before).set(id, outcome));
+    const note = (id: string, outcome: RowOutcome) => setOutcomes((before) => new Map(before).set(id, outcome));
     for (const { id } of some) note(id, 'waiting');
     const left = [...some];
     const done: string[] = [];
@@ -176,23 +176,23 @@ function BulkDialog({
   );
 }
 
-function OutcomeIcon({ outcome }: { readonly outcome: Outcome }) {
+function OutcomeIcon({ outcome }: { readonly outcome: RowOutcome }) {
   if (outcome === 'done') return <CircleCheck size={16} className="added" aria-hidden="true" />;
   if (typeof outcome === 'object') return <CircleX size={16} className="removed" aria-hidden="true" />;
   return <Minus size={16} className="second" aria-hidden="true" />;
 }
 
-function OutcomeText({ outcome }: { readonly outcome: Outcome }) {
+function OutcomeText({ outcome }: { readonly outcome: RowOutcome }) {
   if (typeof outcome === 'object') return <span className="small removed">{outcome.error}</span>;
   return <span className="small second">{outcome === 'busy' ? 'under way' : outcome}</span>;
 }
 
 interface AskProps {
   readonly org: string;
-  readonly action: Action;
+  readonly action: BulkAction;
   readonly all: readonly Mark[];
   readonly onClose: () => void;
-  readonly onSend: (call: Call) => void;
+  readonly onSend: (call: WorkspaceCall) => void;
 }
 
 /** What an action has to know first. */
@@ -205,8 +205,8 @@ function Ask({ org, action, all, onClose, onSend }: AskProps) {
   const params = (id: string) => ({ path: { workspace_id: id } });
   const data = tags.map((name) => ({ type: 'tags' as const, attributes: { name } }));
   const shapes: Record<
-    Action,
-    { readonly fields: ReactNode; readonly forbidden?: string | undefined; readonly call: Call }
+    BulkAction,
+    { readonly fields: ReactNode; readonly forbidden?: string | undefined; readonly call: WorkspaceCall }
   > = {
     tag: {
       fields: (

@@ -37,13 +37,13 @@ function read(key: string): Marks {
   try {
     marks = { ...none, ...(JSON.parse(text) as Partial<Marks>) };
   } catch {
-    // Somebody else's text: nothing is marked.
+    // Another program's text: nothing is marked.
   }
   parsed.set(key, { text, marks });
   return marks;
 }
 
-/** Favourite and recent workspaces of whoever sits here, of one organization. They are kept in this browser only. */
+/** Favourite and recent workspaces of the signed-in person, in one organization. They are kept in this browser only. */
 export function useMarks(org: string) {
   const { session } = useSession();
   const key = `keystead-workspaces ${session.name} ${org}`;

@@ -15,10 +15,11 @@ export function sparseFields(
   let found: Map<string, Set<string>> | undefined;
   if (outside) return undefined;
   for (const name of query.entries.keys()) {
-    const asked = parameter.exec(name)?.[1]?.replaceAll('_', '-');
+    const said = parameter.exec(name)?.[1];
+    const asked = said?.replaceAll('_', '-');
     // An endpoint that declares it has other names for its fields.
-    if (asked === undefined || Object.hasOwn(declared, name)) continue;
-    const type = [asked, `${asked}s`].find(
+    if (said === undefined || asked === undefined || Object.hasOwn(declared, name)) continue;
+    const type = [asked, `${asked}s`, said].find(
       (one) =>
         method === 'GET' && serializer && (one === serializer.type || (include.length > 0 && includables.has(one))),
     );

@@ -4,7 +4,7 @@ import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { containing } from '../../../kernel/database/like';
-import { allFields, type Kind, type View, type ViewName, views } from './views';
+import { allFields, type ExplorerView, type ExplorerViewName, type FieldKind, views } from './views';
 
 /** What requests may say besides paging. */
 export const explorerParameters = {
@@ -23,22 +23,22 @@ export const explorerSort = Object.keys(allFields);
 export interface ExplorerRow {
   readonly type: string;
   readonly key: string;
-  readonly values: Readonly<Record<string, Value>>;
+  readonly values: Readonly<Record<string, FieldValue>>;
 }
 
 /** What a field holds. */
-type Value = string | number | boolean | Date | null;
-type Row = Readonly<Record<string, Value>>;
+type FieldValue = string | number | boolean | Date | null;
+type FieldValues = Readonly<Record<string, FieldValue>>;
 
-type Sort = readonly { readonly key: string; readonly descending: boolean }[];
+type ExplorerSort = readonly { readonly key: string; readonly descending: boolean }[];
 
 /** The view that a request names. Throws for any other. */
-export function viewOf(query: Query): { view: View; shown: readonly string[] } {
+export function viewOf(query: Query): { view: ExplorerView; shown: readonly string[] } {
   const name = query.get('type');
   if (name === undefined || !Object.hasOwn(views, name)) {
     throw badParameter('type', `type is one of ${Object.keys(views).join(', ')}`);
   }
-  const view: View = views[name as ViewName];
+  const view: ExplorerView = views[name as ExplorerViewName];
   const asked = query.list(`fields[${name}]`).map((field) => field.replaceAll('-', '_'));
   for (const field of asked) requireField(view, field, `fields[${name}]`);
   return { view, shown: asked.length === 0 ? Object.keys(view.fields) : asked };
@@ -50,7 +50,7 @@ export async function explore(
   access: Access,
   organizationId: string,
   query: Query,
-  sort: Sort,
+  sort: ExplorerSort,
   page: Pick<Page, 'size' | 'offset'>,
 ): Promise<{ items: ExplorerRow[]; total: number }> {
   const { view, shown } = viewOf(query);
@@ -59,13 +59,15 @@ export async function explore(
     WHERE ${Prisma.join([Prisma.sql`TRUE`, ...conditions(view, query)], ' AND ')}`;
   const columns = Prisma.join([...new Set([...shown, ...view.key])].map(column));
   const chosen = Prisma.sql`FROM ${from} ORDER BY ${ordering(view, sort)} LIMIT ${page.size} OFFSET ${page.offset}`;
-  const keyOf = (row: Row) => view.key.map((name) => String(row[name])).join(' ');
-  let rows: Row[];
+  const keyOf = (row: FieldValues) => view.key.map((name) => String(row[name])).join(' ');
+  let rows: FieldValues[];
   if (view.among === undefined) {
     rows = await db.prisma.$queryRaw`SELECT ${columns} ${chosen}`;
   } else {
-    const keys = (await db.prisma.$queryRaw<Row[]>`SELECT ${Prisma.join(view.key.map(column))} ${chosen}`).map(keyOf);
-    const found = await db.prisma.$queryRaw<Row[]>`SELECT ${columns} FROM (${view.rows(view.among(keys))}) x`;
+    const keys = (await db.prisma.$queryRaw<FieldValues[]>`SELECT ${Prisma.join(view.key.map(column))} ${chosen}`).map(
+      keyOf,
+    );
+    const found = await db.prisma.$queryRaw<FieldValues[]>`SELECT ${columns} FROM (${view.rows(view.among(keys))}) x`;
     const byKey = new Map(found.map((row) => [keyOf(row), row]));
     rows = keys.map((key) => byKey.get(key)).filter((row) => row !== undefined);
   }
@@ -83,13 +85,13 @@ export async function explore(
 /** A column of a view; its name is one that a view declares. */
 const column = (name: string): Prisma.Sql => Prisma.raw(`x.${name}`);
 
-function requireField(view: View, field: string, parameter: string): Kind {
+function requireField(view: ExplorerView, field: string, parameter: string): FieldKind {
   const kind = Object.hasOwn(view.fields, field) ? view.fields[field] : undefined;
   if (kind === undefined) throw badParameter(parameter, `${field} is not a field of this view`);
   return kind;
 }
 
-function ordering(view: View, sort: Sort): Prisma.Sql {
+function ordering(view: ExplorerView, sort: ExplorerSort): Prisma.Sql {
   if (sort.length > 1) throw badParameter('sort', 'sort takes one field');
   const collated = (name: string) =>
     view.fields[name] === 'text' ? Prisma.sql`${column(name)} COLLATE "C"` : column(name);
@@ -103,14 +105,14 @@ function ordering(view: View, sort: Sort): Prisma.Sql {
 
 const FILTER = /^filter\[\d+\]\[([a-z_-]+)\]\[([a-z_]+)\]\[\d+\]$/;
 
-function conditions(view: View, query: Query): Prisma.Sql[] {
+function conditions(view: ExplorerView, query: Query): Prisma.Sql[] {
   return [...query.entries].flatMap(([parameter, value]) => {
     const [, name, operator] = FILTER.exec(parameter) ?? [];
     // What only looks like a filter says in its own words where the numbers belong.
     if (name === undefined || operator === undefined || parameter in explorerParameters) return [];
     const field = name.replaceAll('-', '_');
     const kind = requireField(view, field, parameter);
-    const compare = comparisons[kind][operator] ?? emptiness[operator];
+    const compare = comparisons[kind].get(operator) ?? emptiness.get(operator);
     if (compare === undefined) throw badParameter(parameter, `${operator} is not an operator of ${field}`);
     return [compare(column(field), value.trim(), parameter)];
   });
@@ -118,10 +120,13 @@ function conditions(view: View, query: Query): Prisma.Sql[] {
 
 type Comparison = (column: Prisma.Sql, value: string, parameter: string) => Prisma.Sql;
 
-const emptiness: Readonly<Record<string, Comparison>> = {
+const byName = (all: Readonly<Record<string, Comparison>>): ReadonlyMap<string, Comparison> =>
+  new Map(Object.entries(all));
+
+const emptiness = byName({
   is_empty: (column) => Prisma.sql`coalesce(${column}::text, '') = ''`,
   is_not_empty: (column) => Prisma.sql`coalesce(${column}::text, '') <> ''`,
-};
+});
 
 /** A comparison with a value that is read first. */
 const compared =
@@ -140,28 +145,28 @@ const moment = (operator: string) =>
     'a moment, as in ISO 8601',
   );
 const flag = (operator: string) =>
-  compared(operator, (value) => ({ true: true, false: false })[value], 'true or false');
+  compared(operator, (value) => (/^(true|false)$/.test(value) ? value === 'true' : undefined), 'true or false');
 
-const comparisons: Readonly<Record<Kind, Readonly<Record<string, Comparison>>>> = {
-  text: {
+const comparisons: Readonly<Record<FieldKind, ReadonlyMap<string, Comparison>>> = {
+  text: byName({
     is: (column, value) => Prisma.sql`${column} = ${value}`,
     is_not: (column, value) => Prisma.sql`${column} IS DISTINCT FROM ${value}`,
     contains: (column, value) => Prisma.sql`${column} ILIKE ${containing(value)}`,
     does_not_contain: (column, value) => Prisma.sql`coalesce(${column}, '') NOT ILIKE ${containing(value)}`,
-  },
-  number: {
+  }),
+  number: byName({
     is: number('='),
     is_not: number('<>'),
     gt: number('>'),
     lt: number('<'),
     gteq: number('>='),
     lteq: number('<='),
-  },
-  moment: {
+  }),
+  moment: byName({
     is: moment('='),
     is_not: moment('IS DISTINCT FROM'),
     is_before: moment('<'),
     is_after: moment('>'),
-  },
-  flag: { is: flag('='), is_not: flag('<>') },
+  }),
+  flag: byName({ is: flag('='), is_not: flag('<>') }),
 };

@@ -5,10 +5,10 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { runStatuses } from '../../runs/runs/statuses';
 import { type ExplorerRow, explore, explorerParameters, explorerSort, viewOf } from './query';
-import { allFields, type Kind } from './views';
+import { allFields, type FieldKind } from './views';
 
-const shapes = { text, number: whole, flag, moment: instant } satisfies Record<Kind, unknown>;
-const shapeOf = (field: string, kind: Kind) => {
+const shapes = { text, number: whole, flag, moment: instant } satisfies Record<FieldKind, unknown>;
+const shapeOf = (field: string, kind: FieldKind) => {
   const shape = shapes[kind].nullable();
   return (field === 'current_run_status' ? shape.meta({ enum: [...runStatuses, null] }) : shape).optional();
 };

@@ -1,13 +1,13 @@
 import { Prisma } from '../../../generated/prisma/client';
 
 /** How a field is compared, sorted and shown. */
-export type Kind = 'text' | 'number' | 'flag' | 'moment';
+export type FieldKind = 'text' | 'number' | 'flag' | 'moment';
 
 /** What can be looked at across the workspaces of an organization. */
-export interface View {
+export interface ExplorerView {
   /** Of its rows, as answers name it. */
   readonly type: string;
-  readonly fields: Readonly<Record<string, Kind>>;
+  readonly fields: Readonly<Record<string, FieldKind>>;
   /** The fields whose values tell rows apart; their order is the last resort. */
   readonly key: readonly string[];
   /** The rows of these keys, where they can be found by them: a page then costs what it shows, however far behind it is. */
@@ -128,12 +128,12 @@ export const views = {
     rows: (where) => Prisma.sql`
       SELECT w.infra_version AS version, ${namesOf} FROM workspace w WHERE ${where} GROUP BY w.infra_version`,
   },
-} as const satisfies Record<string, View>;
+} as const satisfies Record<string, ExplorerView>;
 
-export type ViewName = keyof typeof views;
+export type ExplorerViewName = keyof typeof views;
 
 /** Every field of every view. */
-export const allFields: Readonly<Record<string, Kind>> = Object.assign(
+export const allFields: Readonly<Record<string, FieldKind>> = Object.assign(
   {},
   ...Object.values(views).map(({ fields }) => fields),
 );
