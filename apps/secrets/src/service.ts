@@ -127,6 +127,8 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     mounts.clear();
     namespaces.clear();
     audit.clear();
+    // Their connections are logged in.
+    outside.database.databases.forgetAll();
   });
   await storage.start();
   await seal.start();
@@ -171,6 +173,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
       monitors.endAll();
       leases.stop();
       await storage.stop();
+      outside.database.databases.forgetAll();
       await audit.devices.close();
     },
   };

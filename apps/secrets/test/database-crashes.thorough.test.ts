@@ -4,6 +4,7 @@ import pg from 'pg';
 import { until } from './fresh-storage';
 import { type Flow, flowsOf, Kills } from './kills';
 import type { NodeProcess } from './nodes';
+import { MongodbStandIn } from './stand-ins/mongodb';
 import { connectMariadb, hasMariadb, startMariadb, TemporaryServer } from './temporary-database';
 
 // A node is killed at every step of every flow that changes a database: before and after each of its calls and commits.
@@ -111,9 +112,36 @@ class Mariadb implements Target {
   }
 }
 
+class Mongodb implements Target {
+  readonly creation = '{"db": "app", "roles": ["read"]}';
+  readonly kept = 'kept';
+  private readonly server = new MongodbStandIn();
+
+  async start() {
+    await this.server.start();
+    this.server.users.set('admin.own', { password: 'first', roles: [] });
+    this.server.users.set('admin.kept', { password: 'before', roles: [] });
+  }
+  stop = () => this.server.stop();
+  readonly config = () => ({
+    plugin_name: 'mongodb-database-plugin',
+    connection_url: `mongodb://{{username}}:{{password}}@127.0.0.1:${this.server.port}/admin`,
+    username: 'own',
+    password: 'first',
+  });
+  async users() {
+    return [...this.server.users.keys()].filter((name) => name.startsWith('app.')).map((name) => name.slice(4));
+  }
+  async logsIn(user: string, password: string) {
+    const found = this.server.users.get(`app.${user}`) ?? this.server.users.get(`admin.${user}`);
+    return found?.password === password;
+  }
+}
+
 const targets: readonly [string, () => Target, boolean][] = [
   ['PostgreSQL', () => new Postgresql(), true],
   ['MariaDB', () => new Mariadb(), hasMariadb],
+  ['MongoDB', () => new Mongodb(), true],
 ];
 
 describe.each(targets.filter(([, , here]) => here))('a node killed between two steps with %s', (_, target) => {

@@ -46,6 +46,9 @@ export const hasMariadb = mariadbd !== undefined && install !== undefined;
 /** The program of Redis or Valkey, if one is installed here. */
 export const redisServer = findProgram(['redis-server', 'valkey-server'], sbin);
 
+/** The program of FerretDB, which speaks MongoDB’s protocol, if one is installed here. */
+export const ferretdb = findProgram(['ferretdb'], sbin);
+
 /** A connection to a MariaDB on this machine. */
 export const connectMariadb = (port: number, user: string, password: string) =>
   createConnection({ host: '127.0.0.1', port, user, password });

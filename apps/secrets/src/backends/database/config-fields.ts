@@ -44,15 +44,19 @@ export const connectionFields = recordFields({
     ),
     'password',
   ],
+  write_concern: [document(string()).describe('Write concern (JSON, or that in base64), of MongoDB.'), ''],
   tls: [bool().describe('Uses TLS, of Redis and Valkey.'), false],
   insecure_tls: [bool().describe('Does not verify the certificate, of Redis and Valkey.'), false],
   ca_cert: [string().describe('CA certificates (PEM) for Redis and Valkey.'), ''],
   tls_ca: [string().describe('CA certificates (PEM) that signed the certificate of the database.'), ''],
   tls_certificate: [string().describe('Client certificate (PEM) for PostgreSQL; needs private_key.'), ''],
   private_key: [sentTo(secretString(), ...places).describe('PEM key of tls_certificate.'), ''],
-  tls_certificate_key: [sentTo(secretString(), ...places).describe('Client certificate and key (PEM) for MySQL.'), ''],
-  tls_server_name: [string().describe('The name in the certificate of MySQL, if it is not the host.'), ''],
-  tls_skip_verify: [bool().describe('Does not verify the certificate of MySQL.'), false],
+  tls_certificate_key: [
+    sentTo(secretString(), ...places).describe('Client certificate and key (PEM) for MySQL and MongoDB.'),
+    '',
+  ],
+  tls_server_name: [string().describe('The name in the certificate of MySQL or MongoDB, if it is not the host.'), ''],
+  tls_skip_verify: [bool().describe('Does not verify the certificate of MySQL or MongoDB.'), false],
 });
 
 /** A connection as it is written and stored. */

@@ -54,7 +54,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
           name,
           connection: role.db_name,
           role: roleName,
-          revocation: role.revocation_statements,
+          revocation: revocationOf(role, opened),
         };
         const intent = await storage.intent('user', { ...user });
         const words = { ...wordsOf(name, nowMs + ttlSeconds * 1000), password };
@@ -62,7 +62,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
           await opened.call('create', role.creation_statements, words);
         } catch (error) {
           // Where this fails too, the intent goes on with it.
-          const undo = role.rollback_statements.length > 0 ? role.rollback_statements : role.revocation_statements;
+          const undo = role.rollback_statements.length > 0 ? role.rollback_statements : user.revocation;
           await opened.call('remove', undo, wordsOf(name, nowMs)).then(
             () => intent.drop(),
             () => {},
@@ -80,6 +80,9 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
       },
     },
   });
+
+const revocationOf = ({ creation_statements: creation, revocation_statements: given }: Role, { driver }: Opened) =>
+  given.length > 0 ? given : (driver.revocationOf?.(creation) ?? []);
 
 /** What a role would do: its statements as they would run, tried where the database can take them back. */
 export const rehearsalPath = (databases: Databases) =>

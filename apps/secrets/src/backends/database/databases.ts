@@ -6,12 +6,13 @@ import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { type ConnectionRecord, connectionOf } from './config-record';
 import { type DatabaseClient, type Driver, type Statements, unanswered } from './driver';
+import { mongodb } from './drivers/mongodb';
 import { mysql, mysqlLegacy } from './drivers/mysql';
 import { postgresql } from './drivers/postgresql';
 import { redis } from './drivers/redis';
 import type { Words } from './statements';
 
-const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, redis];
+const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, mongodb, redis];
 /** Configurations whose connections are kept; of more, those that were used last. */
 const mostKept = 500;
 

@@ -21,6 +21,8 @@ export interface Driver {
   readonly names: { readonly template: string; readonly longest: number };
   /** Judges what is configured, without any call. Throws `invalid`. */
   check(config: DatabaseConfig): void;
+  /** The statements that drop a user, if a role has none and this depends on how it was created. Throws `invalid`. */
+  revocationOf?(creation: Statements): Statements;
   /** A connection, or several that are kept; nothing is called yet. */
   open(config: DatabaseConfig): DatabaseClient;
 }

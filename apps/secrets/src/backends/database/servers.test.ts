@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createClient } from '@redis/client';
+import { MongoClient } from 'mongodb';
 import { until } from '../../../test/fresh-storage';
+import { MongodbStandIn } from '../../../test/stand-ins/mongodb';
 import { startSecrets } from '../../../test/start-secrets';
 import {
   connectMariadb,
+  ferretdb,
   hasMariadb,
   redisServer,
   startMariadb,
@@ -184,4 +187,153 @@ import {
     const { username, password } = (await secrets.root.read('database/creds/plain').expect(200)).body.data;
     expect(await logsIn(username, password)).toBe(true);
   });
+});
+
+describe.each([
+  ['a server that speaks its protocol', undefined],
+  ['FerretDB', ferretdb],
+])('the engine database with MongoDB: %s', (_title, program) => {
+  const secrets = startSecrets();
+  const standIn = new MongodbStandIn();
+  const other = new MongodbStandIn();
+  const server = new TemporaryServer();
+  const isHere = _title !== 'FerretDB' || program !== undefined;
+  const urlOf = (ports: readonly number[]) =>
+    `mongodb://{{username}}:{{password}}@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/admin`;
+  let port = 0;
+  const roles = program ? [] : ['readWrite', { role: 'read', db: 'other' }];
+
+  const connect = async (username: string, password: string, authSource = 'admin') => {
+    const options = { auth: { username, password }, authSource, serverSelectionTimeoutMS: 3000 };
+    const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, options);
+    try {
+      await client.db('admin').command({ connectionStatus: 1 });
+      return client;
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+  };
+  const logsIn = (username: string, password: string, source?: string) =>
+    connect(username, password, source).then(
+      async (client) => {
+        await client.close();
+        return true;
+      },
+      () => false,
+    );
+
+  beforeAll(async () => {
+    if (!isHere) return;
+    if (program) {
+      const args = (folder: string, at: number) => [
+        ...[
+          `--listen-addr=127.0.0.1:${at}`,
+          '--handler=sqlite',
+          `--sqlite-url=file:${folder}/`,
+          `--state-dir=${folder}`,
+        ],
+        ...['--debug-addr=-', '--telemetry=disable', '--test-enable-new-auth', '--setup-database=admin'],
+        ...['--setup-username=vault', '--setup-password=it@s/first'],
+      ];
+      await server.start(program, args, async () => {
+        port = server.port;
+        await (await connect('vault', 'it@s/first')).close();
+      });
+    } else {
+      await standIn.start();
+      standIn.users.set('admin.vault', { password: 'it@s/first', roles: [] });
+      port = standIn.port;
+    }
+    await secrets.root.write('sys/mounts/database', { type: 'database' }).expect(204);
+    const config = { plugin_name: 'mongodb-database-plugin', username: 'vault', allowed_roles: '*' };
+    await secrets.root
+      .write('database/config/mo', { ...config, connection_url: urlOf([port]), password: 'wrong' })
+      .expect(400, /error verifying connection: .*[Aa]uthentication failed/);
+    await secrets.root
+      .write('database/config/mo', { ...config, connection_url: urlOf([port]), password: 'it@s/first' })
+      .expect(204);
+  });
+  afterAll(async () => {
+    await server.stop();
+    if (!program && isHere) await standIn.stop();
+  });
+
+  const when = isHere ? it : it.skip;
+
+  when('makes users where a role says, and ends them there', async () => {
+    const creation_statements = JSON.stringify({ db: 'app', roles });
+    await secrets.root.write('database/roles/app', { db_name: 'mo', creation_statements }).expect(204);
+    const { body } = await secrets.root.read('database/creds/app').expect(200);
+    const { username, password } = body.data;
+    expect(username).toMatch(/^v-root-app-\w{20}-\d+$/);
+    expect(await logsIn(username, password, 'app')).toBe(true);
+    expect(await logsIn(username, password)).toBe(false);
+    if (!program) expect(standIn.users.get(`app.${username}`)?.roles).toEqual(roles);
+    await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);
+    expect(await logsIn(username, password, 'app')).toBe(false);
+  });
+
+  when('changes passwords, also of the configured user', async () => {
+    const creation_statements = JSON.stringify({ roles: [] });
+    await secrets.root.write('database/roles/kept', { db_name: 'mo', creation_statements }).expect(204);
+    const { username } = (await secrets.root.read('database/creds/kept').expect(200)).body.data;
+    await secrets.root
+      .write('database/static-roles/static', { db_name: 'mo', username, rotation_period: 60 })
+      .expect(204);
+    const { password } = (await secrets.root.read('database/static-creds/static').expect(200)).body.data;
+    expect(await logsIn(username, password)).toBe(true);
+    await secrets.root.write('database/rotate-root/mo').expect(204);
+    expect(await logsIn('vault', 'it@s/first')).toBe(false);
+    await secrets.root.write('database/rotate-role/static').expect(204);
+    expect(await logsIn(username, password)).toBe(false);
+  });
+
+  if (!program && isHere) {
+    it.each([
+      ['{"db": "app"}', 400, /must be a JSON object with db and roles/],
+      ['{"roles": [], "pwd": "mine"}', 400, /must be a JSON object with db and roles/],
+      ['not JSON', 400, /must be a JSON object/],
+    ])('refuses the statement %s', async (creation_statements, status, text) => {
+      await secrets.root.write('database/roles/bad', { db_name: 'mo', creation_statements }).expect(204);
+      await secrets.root.read('database/creds/bad').expect(status, text);
+    });
+
+    it.each([
+      ['an option that opens files', 'mongodb://a:b@127.0.0.1/?tlsCAFile=/etc/passwd', /tlsCAFile is not supported/],
+      [
+        'another way to log in',
+        'mongodb://a:b@127.0.0.1/?authMechanism=MONGODB-AWS',
+        /authMechanism has no such value/,
+      ],
+      ['names behind names', 'mongodb+srv://a:b@db.test/', /mongodb\+srv is not supported/],
+      ['an address of a cloud', 'mongodb://a:b@127.0.0.1,169.254.169.254/', /169\.254\.169\.254 may not be called/],
+      ['no address', 'postgres://a:b@127.0.0.1/', /not an address/],
+    ])('refuses %s', async (_what, connection_url, text) => {
+      const config = { plugin_name: 'mongodb-database-plugin', username: 'u', password: 'p', connection_url };
+      await secrets.root.write('database/config/bad', { ...config, verify_connection: false }).expect(400, text);
+    });
+
+    it('sends the write concern, and follows the primary from host to host', async () => {
+      await other.start();
+      for (const [name, user] of standIn.users) other.users.set(name, { ...user });
+      standIn.isPrimary = false;
+      const write_concern = '{"w": "majority", "wtimeout": 5000}';
+      const connection_url = urlOf([standIn.port, other.port]);
+      const { password } = standIn.users.get('admin.vault')!;
+      await secrets.root.write('database/config/mo', { connection_url, password, write_concern }).expect(204);
+      const { username } = (await secrets.root.read('database/creds/kept').expect(200)).body.data;
+      expect(other.users.has(`admin.${username}`)).toBe(true);
+      expect(other.changes.at(-1)?.writeConcern).toEqual({ w: 'majority', wtimeout: 5000 });
+      standIn.isPrimary = true;
+      await other.stop();
+      const next = (await secrets.root.read('database/creds/kept').expect(200)).body.data;
+      expect(standIn.users.has(`admin.${next.username}`)).toBe(true);
+    });
+
+    it('tells a server that is away from one that refuses', async () => {
+      await standIn.stop();
+      await secrets.root.read('database/creds/kept').expect(502, /the database is unreachable/);
+    });
+  }
 });
