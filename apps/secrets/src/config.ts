@@ -167,94 +167,94 @@ const fromFile = [
   'CLOUDTWO_SECRET_KEY',
 ];
 
-const ours = /^(SECRETS|CLOUDONE|CLOUDTWO)_|^SCHEDULER_(ADDR|TOKEN)(_FILE)?$/;
+const own = /^(SECRETS|CLOUDONE|CLOUDTWO)_|^SCHEDULER_(ADDR|TOKEN)(_FILE)?$/;
 
 /** How a service process is set up. */
 export type Config = ReturnType<typeof readConfig>;
 
 /** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
-  const { given, problems } = readSettings(Variables, environment, { ours, fromFile });
-  const shared = readShared('SECRETS', given, problems);
+  const { settings, problems } = readSettings(Variables, environment, { own, fromFile });
+  const shared = readShared('SECRETS', settings, problems);
   const { tls } = shared.listen;
-  if (given.SECRETS_DEFAULT_LEASE_TTL > given.SECRETS_MAX_LEASE_TTL) {
+  if (settings.SECRETS_DEFAULT_LEASE_TTL > settings.SECRETS_MAX_LEASE_TTL) {
     problems.push('SECRETS_DEFAULT_LEASE_TTL is longer than SECRETS_MAX_LEASE_TTL');
   }
-  if (given.SECRETS_SEAL === 'auto' && !given.SECRETS_SEAL_KEY && !given.SECRETS_SEAL_KEY_FILE) {
+  if (settings.SECRETS_SEAL === 'auto' && !settings.SECRETS_SEAL_KEY && !settings.SECRETS_SEAL_KEY_FILE) {
     problems.push('SECRETS_SEAL_KEY or SECRETS_SEAL_KEY_FILE must be set, or SECRETS_SEAL=shamir');
   }
-  if (given.SECRETS_CLIENT_CERTIFICATE_HEADER !== undefined && !given.SECRETS_TRUSTED_PROXIES?.length) {
+  if (settings.SECRETS_CLIENT_CERTIFICATE_HEADER !== undefined && !settings.SECRETS_TRUSTED_PROXIES?.length) {
     problems.push('SECRETS_CLIENT_CERTIFICATE_HEADER needs SECRETS_TRUSTED_PROXIES: no other sender of it is believed');
   }
-  if (given.SECRETS_SEAL === 'shamir' && given.SECRETS_PROCESSES > 1) {
+  if (settings.SECRETS_SEAL === 'shamir' && settings.SECRETS_PROCESSES > 1) {
     problems.push('SECRETS_PROCESSES must be 1 with SECRETS_SEAL=shamir: a share would reach only one process');
   }
-  if (shared.standby && given.SECRETS_SEAL === 'shamir') {
+  if (shared.standby && settings.SECRETS_SEAL === 'shamir') {
     problems.push('SECRETS_STANDBY_MAX_LAG needs SECRETS_SEAL=auto: a share given to one node opens all by a write');
   }
-  if (shared.standby && given.SECRETS_FIRST_RUN_FILE !== undefined) {
+  if (shared.standby && settings.SECRETS_FIRST_RUN_FILE !== undefined) {
     problems.push('SECRETS_FIRST_RUN_FILE is for a node that writes: unset it, or SECRETS_STANDBY_MAX_LAG');
   }
   if (problems.length > 0) throw new BadConfig(problems);
   return {
     ...shared,
-    listen: { ...shared.listen, tls: tls && { ...tls, clientCertificates: given.SECRETS_TLS_CLIENT_CERTIFICATES } },
-    databasePoll: given.SECRETS_DATABASE_POLL,
+    listen: { ...shared.listen, tls: tls && { ...tls, clientCertificates: settings.SECRETS_TLS_CLIENT_CERTIFICATES } },
+    databasePoll: settings.SECRETS_DATABASE_POLL,
     seal: {
-      type: given.SECRETS_SEAL,
+      type: settings.SECRETS_SEAL,
       key: {
-        value: given.SECRETS_SEAL_KEY,
-        file: given.SECRETS_SEAL_KEY_FILE,
-        previousValue: given.SECRETS_PREVIOUS_SEAL_KEY,
-        previousFile: given.SECRETS_PREVIOUS_SEAL_KEY_FILE,
+        value: settings.SECRETS_SEAL_KEY,
+        file: settings.SECRETS_SEAL_KEY_FILE,
+        previousValue: settings.SECRETS_PREVIOUS_SEAL_KEY,
+        previousFile: settings.SECRETS_PREVIOUS_SEAL_KEY_FILE,
       },
     },
-    publicUrl: given.SECRETS_PUBLIC_URL,
-    certificateHeader: given.SECRETS_CLIENT_CERTIFICATE_HEADER,
-    familyHeaders: given.SECRETS_FAMILY_HEADERS,
-    unknownParameters: given.SECRETS_UNKNOWN_PARAMETERS,
+    publicUrl: settings.SECRETS_PUBLIC_URL,
+    certificateHeader: settings.SECRETS_CLIENT_CERTIFICATE_HEADER,
+    familyHeaders: settings.SECRETS_FAMILY_HEADERS,
+    unknownParameters: settings.SECRETS_UNKNOWN_PARAMETERS,
     console: {
-      on: given.SECRETS_UI,
+      on: settings.SECRETS_UI,
       rules: {
-        idleSeconds: given.SECRETS_UI_IDLE_MINUTES * 60,
-        sessionSeconds: given.SECRETS_UI_SESSION_HOURS * 3600,
+        idleSeconds: settings.SECRETS_UI_IDLE_MINUTES * 60,
+        sessionSeconds: settings.SECRETS_UI_SESSION_HOURS * 3600,
       },
-      workspacesUrl: given.SECRETS_UI_WORKSPACES_URL,
+      workspacesUrl: settings.SECRETS_UI_WORKSPACES_URL,
     },
     audit: {
-      file: given.SECRETS_AUDIT_FILE,
-      stdout: given.SECRETS_AUDIT_STDOUT,
-      table: given.SECRETS_AUDIT_TABLE,
-      directory: given.SECRETS_AUDIT_BY_API_DIRECTORY,
-      receiversByApi: given.SECRETS_AUDIT_BY_API_RECEIVERS,
-      receivers: configuredReceivers(given),
-      sync: given.SECRETS_AUDIT_SYNC,
+      file: settings.SECRETS_AUDIT_FILE,
+      stdout: settings.SECRETS_AUDIT_STDOUT,
+      table: settings.SECRETS_AUDIT_TABLE,
+      directory: settings.SECRETS_AUDIT_BY_API_DIRECTORY,
+      receiversByApi: settings.SECRETS_AUDIT_BY_API_RECEIVERS,
+      receivers: configuredReceivers(settings),
+      sync: settings.SECRETS_AUDIT_SYNC,
     },
-    defaultMounts: mountList(given.SECRETS_DEFAULT_MOUNTS),
+    defaultMounts: mountList(settings.SECRETS_DEFAULT_MOUNTS),
     ttls: {
-      defaultLeaseTtlSeconds: given.SECRETS_DEFAULT_LEASE_TTL,
-      maxLeaseTtlSeconds: given.SECRETS_MAX_LEASE_TTL,
+      defaultLeaseTtlSeconds: settings.SECRETS_DEFAULT_LEASE_TTL,
+      maxLeaseTtlSeconds: settings.SECRETS_MAX_LEASE_TTL,
     },
-    requestTimeoutSeconds: given.SECRETS_REQUEST_TIMEOUT,
-    clusterName: given.SECRETS_CLUSTER_NAME,
-    firstRunFile: given.SECRETS_FIRST_RUN_FILE,
+    requestTimeoutSeconds: settings.SECRETS_REQUEST_TIMEOUT,
+    clusterName: settings.SECRETS_CLUSTER_NAME,
+    firstRunFile: settings.SECRETS_FIRST_RUN_FILE,
     outside: {
-      acme: { networks: given.SECRETS_ACME_NETWORKS ?? [], httpPort: 80, tlsPort: 443 },
-      scheduler: { address: given.SCHEDULER_ADDR, token: given.SCHEDULER_TOKEN },
+      acme: { networks: settings.SECRETS_ACME_NETWORKS ?? [], httpPort: 80, tlsPort: 443 },
+      scheduler: { address: settings.SCHEDULER_ADDR, token: settings.SCHEDULER_TOKEN },
       cloudone: {
-        tenantId: given.CLOUDONE_TENANT_ID,
-        resource: given.CLOUDONE_AD_RESOURCE,
-        environment: given.CLOUDONE_ENVIRONMENT,
-        clientId: given.CLOUDONE_CLIENT_ID,
-        clientSecret: given.CLOUDONE_CLIENT_SECRET,
-        authorityHost: given.CLOUDONE_AUTHORITY_HOST,
-        resourceManager: given.CLOUDONE_RESOURCE_MANAGER,
-        metadataHost: given.CLOUDONE_METADATA_HOST,
+        tenantId: settings.CLOUDONE_TENANT_ID,
+        resource: settings.CLOUDONE_AD_RESOURCE,
+        environment: settings.CLOUDONE_ENVIRONMENT,
+        clientId: settings.CLOUDONE_CLIENT_ID,
+        clientSecret: settings.CLOUDONE_CLIENT_SECRET,
+        authorityHost: settings.CLOUDONE_AUTHORITY_HOST,
+        resourceManager: settings.CLOUDONE_RESOURCE_MANAGER,
+        metadataHost: settings.CLOUDONE_METADATA_HOST,
       },
       cloudtwo: {
-        accessKey: given.CLOUDTWO_ACCESS_KEY,
-        secretKey: given.CLOUDTWO_SECRET_KEY,
-        region: given.CLOUDTWO_REGION || given.CLOUDTWO_DEFAULT_REGION,
+        accessKey: settings.CLOUDTWO_ACCESS_KEY,
+        secretKey: settings.CLOUDTWO_SECRET_KEY,
+        region: settings.CLOUDTWO_REGION || settings.CLOUDTWO_DEFAULT_REGION,
       },
     },
   };

@@ -185,7 +185,7 @@ describe('an outside system that fails', () => {
       for (; !over; await sleep(20)) others.push((await send('GET', 'sys/mounts', secrets.rootToken)).status);
     })();
     const answers = await Promise.all(
-      cases.map(async (one) => ({ name: `${one.name}: ${one.how}`, ...(await ask(one)), heard: one.party.heard })),
+      cases.map(async (one) => ({ name: `${one.name}: ${one.how}`, ...(await ask(one)), heard: one.party.requests })),
     );
     over = true;
     await bystander;
@@ -202,7 +202,7 @@ describe('an outside system that fails', () => {
         until(async () => {
           aheadMs += 1000;
           await ask(one);
-          return one.party.heard > 0;
+          return one.party.requests > 0;
         }),
       ),
     );

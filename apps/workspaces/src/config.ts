@@ -172,17 +172,17 @@ interface BlobStoreVariables {
   readonly WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY?: string;
 }
 
-function blobStore(given: BlobStoreVariables, problems: string[]): S3Config | undefined {
-  const accessKeyId = given.WORKSPACES_BLOB_STORE_ACCESS_KEY_ID;
-  const secretAccessKey = given.WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY;
+function blobStore(settings: BlobStoreVariables, problems: string[]): S3Config | undefined {
+  const accessKeyId = settings.WORKSPACES_BLOB_STORE_ACCESS_KEY_ID;
+  const secretAccessKey = settings.WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY;
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
     problems.push('WORKSPACES_BLOB_STORE_ACCESS_KEY_ID and WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY go together');
   }
-  if (given.WORKSPACES_BLOB_STORE === 'database') return undefined;
+  if (settings.WORKSPACES_BLOB_STORE === 'database') return undefined;
   const credentials =
     accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
   try {
-    return { ...s3Address(given.WORKSPACES_BLOB_STORE), credentials };
+    return { ...s3Address(settings.WORKSPACES_BLOB_STORE), credentials };
   } catch (error) {
     problems.push(`WORKSPACES_BLOB_STORE ${(error as Error).message}`);
     return undefined;
@@ -191,29 +191,29 @@ function blobStore(given: BlobStoreVariables, problems: string[]): S3Config | un
 
 /** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
-  const { given, problems } = readSettings(Variables, environment, {
-    ours: /^WORKSPACES_/,
+  const { settings, problems } = readSettings(Variables, environment, {
+    own: /^WORKSPACES_/,
     // A worker next to the service may share its environment.
     others: /^WORKSPACES_WORKER_/,
     fromFile,
   });
-  const shared = readShared('WORKSPACES', given, problems);
-  const objects = blobStore(given, problems);
-  if (shared.standby && given.WORKSPACES_FIRST_RUN_FILE !== undefined) {
+  const shared = readShared('WORKSPACES', settings, problems);
+  const objects = blobStore(settings, problems);
+  if (shared.standby && settings.WORKSPACES_FIRST_RUN_FILE !== undefined) {
     problems.push('WORKSPACES_FIRST_RUN_FILE is for a node that writes: unset it, or WORKSPACES_STANDBY_MAX_LAG');
   }
   if (problems.length > 0) throw new BadConfig(problems);
   const { host, port, tls } = shared.listen;
-  const publicUrl = given.WORKSPACES_PUBLIC_URL ?? `${tls === undefined ? 'http' : 'https'}://${host}:${port}`;
-  const secretsAddress = given.WORKSPACES_SECRETS_ADDR;
+  const publicUrl = settings.WORKSPACES_PUBLIC_URL ?? `${tls === undefined ? 'http' : 'https'}://${host}:${port}`;
+  const secretsAddress = settings.WORKSPACES_SECRETS_ADDR;
   return {
     ...shared,
     traces: shared.traces && { ...shared.traces, version },
     sealKey: {
-      value: given.WORKSPACES_SEAL_KEY,
-      file: given.WORKSPACES_SEAL_KEY_FILE,
-      previousValue: given.WORKSPACES_PREVIOUS_SEAL_KEY,
-      previousFile: given.WORKSPACES_PREVIOUS_SEAL_KEY_FILE,
+      value: settings.WORKSPACES_SEAL_KEY,
+      file: settings.WORKSPACES_SEAL_KEY_FILE,
+      previousValue: settings.WORKSPACES_PREVIOUS_SEAL_KEY,
+      previousFile: settings.WORKSPACES_PREVIOUS_SEAL_KEY_FILE,
     },
     publicUrl,
     /** Undefined: runs get no credentials. */
@@ -222,44 +222,44 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         ? undefined
         : {
             address: secretsAddress,
-            mount: given.WORKSPACES_SECRETS_LOGIN_MOUNT,
-            audience: given.WORKSPACES_SECRETS_AUDIENCE ?? secretsAddress,
+            mount: settings.WORKSPACES_SECRETS_LOGIN_MOUNT,
+            audience: settings.WORKSPACES_SECRETS_AUDIENCE ?? secretsAddress,
             issuer: publicUrl,
           },
     /** `secretsUrl`: where its other half is, for links. */
     console: {
-      on: given.WORKSPACES_UI,
-      idleMinutes: given.WORKSPACES_UI_IDLE_MINUTES,
-      sessionHours: given.WORKSPACES_UI_SESSION_HOURS,
-      secretsUrl: given.WORKSPACES_SECRETS_PUBLIC_URL ?? secretsAddress,
+      on: settings.WORKSPACES_UI,
+      idleMinutes: settings.WORKSPACES_UI_IDLE_MINUTES,
+      sessionHours: settings.WORKSPACES_UI_SESSION_HOURS,
+      secretsUrl: settings.WORKSPACES_SECRETS_PUBLIC_URL ?? secretsAddress,
     },
-    edition: given.WORKSPACES_EDITION,
-    aliases: given.WORKSPACES_CLIENT_ALIASES,
-    reasons: given.WORKSPACES_REASONS,
-    ipRanges: given.WORKSPACES_IP_RANGES,
+    edition: settings.WORKSPACES_EDITION,
+    aliases: settings.WORKSPACES_CLIENT_ALIASES,
+    reasons: settings.WORKSPACES_REASONS,
+    ipRanges: settings.WORKSPACES_IP_RANGES,
     /** Undefined: no Git host is called. */
-    vcs: given.WORKSPACES_VCS
-      ? { networks: given.WORKSPACES_VCS_NETWORKS ?? [], pollSeconds: given.WORKSPACES_VCS_POLL_SECONDS }
+    vcs: settings.WORKSPACES_VCS
+      ? { networks: settings.WORKSPACES_VCS_NETWORKS ?? [], pollSeconds: settings.WORKSPACES_VCS_POLL_SECONDS }
       : undefined,
     notifications: {
-      networks: given.WORKSPACES_NOTIFICATION_NETWORKS ?? [],
-      smtp: given.WORKSPACES_SMTP_URL
-        ? { url: given.WORKSPACES_SMTP_URL, from: given.WORKSPACES_SMTP_FROM }
+      networks: settings.WORKSPACES_NOTIFICATION_NETWORKS ?? [],
+      smtp: settings.WORKSPACES_SMTP_URL
+        ? { url: settings.WORKSPACES_SMTP_URL, from: settings.WORKSPACES_SMTP_FROM }
         : undefined,
     },
     /** Of the installation's own agents; none: it has none. */
-    workerTokens: given.WORKSPACES_AGENT_TOKEN ?? [],
-    assessmentHours: given.WORKSPACES_ASSESSMENT_HOURS,
-    versionWaitSeconds: given.WORKSPACES_VERSION_WAIT_SECONDS,
-    auditDays: given.WORKSPACES_AUDIT_DAYS,
-    configurationBytes: given.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
-    checksSshKeys: given.WORKSPACES_CHECK_SSH_KEYS,
-    checksSamlCertificates: given.WORKSPACES_CHECK_SAML_CERTIFICATES,
-    rateLimit: given.WORKSPACES_RATE_LIMIT,
-    defaultFeatureSet: given.WORKSPACES_DEFAULT_FEATURE_SET,
+    workerTokens: settings.WORKSPACES_AGENT_TOKEN ?? [],
+    assessmentHours: settings.WORKSPACES_ASSESSMENT_HOURS,
+    versionWaitSeconds: settings.WORKSPACES_VERSION_WAIT_SECONDS,
+    auditDays: settings.WORKSPACES_AUDIT_DAYS,
+    configurationBytes: settings.WORKSPACES_CONFIGURATION_LIMIT_MIB * 1024 * 1024,
+    checksSshKeys: settings.WORKSPACES_CHECK_SSH_KEYS,
+    checksSamlCertificates: settings.WORKSPACES_CHECK_SAML_CERTIFICATES,
+    rateLimit: settings.WORKSPACES_RATE_LIMIT,
+    defaultFeatureSet: settings.WORKSPACES_DEFAULT_FEATURE_SET,
     /** Undefined: blobs lie in the database. */
     objects,
-    firstRunFile: given.WORKSPACES_FIRST_RUN_FILE,
+    firstRunFile: settings.WORKSPACES_FIRST_RUN_FILE,
   };
 }
 

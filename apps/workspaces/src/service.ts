@@ -149,7 +149,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     onIdleError: (error) => log.warn({ err: error }, 'database connection lost'),
   });
   const silence = new Silence(SILENT_MS);
-  for (const one of [pool, quickPool]) one.on('release', (error) => !error && silence.heard());
+  for (const one of [pool, quickPool]) one.on('release', (error) => !error && silence.noteAnswer());
   const objects = config.objects && (await openS3(config.objects));
   const stateThreads = new StateThreads();
   const plain = withStateThreads(openDatabase(pool, quickPool), stateThreads);

@@ -1,20 +1,23 @@
-/** A service that runs may share a machine with. */
+/** A service that may share a machine with runs. */
 export interface ServiceListener {
   readonly host: string;
   readonly port: number;
-  /** The addresses that others use. */
+  /** The addresses that clients use. */
   readonly publicUrls: readonly string[];
-  /** It takes every request from a trusted address for its proxy's: runs have the addresses of their machine. */
+  /**
+   * The service trusts every request from a trusted address as its proxy's, and runs have the addresses of their
+   * machine.
+   */
   readonly trustsAddresses: boolean;
   readonly metrics?: { readonly host: string; readonly port: number } | undefined;
 }
 
 /**
- * Listeners of a service that are closed to runs, as host:port: measurements always, and the service itself unless a public
- * address has the same port.
+ * Listeners that runs may not reach, as host:port: always the metrics, and the service itself unless a public address
+ * has the same port.
  */
 export function closedToRuns({ host, port, publicUrls, trustsAddresses, metrics }: ServiceListener): string[] {
-  // A free port is not an address of others.
+  // A free port cannot be a public address.
   const isPublic = port === 0 || publicUrls.some((url) => portOf(url) === port);
   return [
     ...(isPublic && !trustsAddresses ? [] : [place(host, port)]),

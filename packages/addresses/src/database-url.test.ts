@@ -18,7 +18,7 @@ describe('an address of a database', () => {
     ['postgresql://u:hidden@h/%zz', 'names a database with a % that begins no sign'],
   ])('%s is none', (text, problem) => expect(wrongWithDatabaseUrl(text)).toBe(problem));
 
-  it('may be that of a server where the database is named elsewhere', () => {
+  it('may be that of a server if the database is named elsewhere', () => {
     expect(wrongWithDatabaseUrl('postgresql://h', { database: 'any' })).toBeUndefined();
     expect(wrongWithDatabaseUrl('mysql://h', { database: 'any' })).toBe('is not a postgresql:// address');
   });

@@ -1,6 +1,6 @@
 /**
- * What keeps a text from being the address of a PostgreSQL database; undefined if nothing does. The text may hold a
- * password, so it is never repeated. With `database: 'any'` it may also be that of a server.
+ * Why a text is not the address of a PostgreSQL database; undefined if it is one. The text may hold a password, so it
+ * is never repeated. With `database: 'any'` the address of a server is accepted, too.
  */
 export function wrongWithDatabaseUrl(text: string, { database = 'named' }: { database?: 'named' | 'any' } = {}) {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return 'is not a postgresql:// address';

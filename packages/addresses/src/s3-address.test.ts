@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { isS3Address, s3Address } from './index';
 
 describe('an address of a bucket', () => {
-  it('may be no more than its name', () => {
+  it('may be only its name', () => {
     const standard = { bucket: 'b', prefix: '', region: 'us-east-1', endpoint: undefined, pathStyle: false };
     expect(s3Address('s3://b')).toEqual(standard);
     expect(s3Address('s3://b/')).toEqual(standard);
@@ -20,7 +20,7 @@ describe('an address of a bucket', () => {
     expect(s3Address('s3://b?path-style=on').pathStyle).toBe(true);
   });
 
-  it('has what it does not say from elsewhere, and what it says not', () => {
+  it('takes defaults for what it leaves out, and only for that', () => {
     const defaults = { region: 'eu-1', endpoint: 'http://store' };
     expect(s3Address('s3://b', defaults)).toMatchObject({ ...defaults, pathStyle: true });
     expect(s3Address('s3://b?region=x&endpoint=http://y', defaults)).toMatchObject({

@@ -4,32 +4,32 @@ export interface S3Address {
   /** Before every key, with its slash; empty for none. */
   readonly prefix: string;
   readonly region: string;
-  /** Undefined for the provider's own. */
+  /** Undefined for the provider's default. */
   readonly endpoint: string | undefined;
   /** The bucket is part of the path, not of the host name. */
   readonly pathStyle: boolean;
 }
 
-/** What counts where an address does not say it. */
+/** Defaults for what an address leaves out. */
 export interface S3Defaults {
   readonly region?: string;
   readonly endpoint?: string;
 }
 
-const known = ['endpoint', 'region', 'path-style'];
+const parameters = ['endpoint', 'region', 'path-style'];
 
-/** Whether a text is meant as one. */
+/** Whether a text is meant as such an address. */
 export const isS3Address = (text: string): boolean => text.startsWith('s3://');
 
 /**
- * Reads `s3://bucket/prefix?endpoint=…&region=…&path-style=…`. Throws an Error that says what is wrong with it, as the rest of
- * a sentence which begins with its name.
+ * Reads `s3://bucket/prefix?endpoint=…&region=…&path-style=…`. Throws an Error whose message completes a sentence that
+ * begins with the name of the setting.
  */
 export function s3Address(text: string, defaults: S3Defaults = {}): S3Address {
   const url = isS3Address(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) throw new Error('is not an address like s3://bucket/prefix');
   for (const name of url.searchParams.keys()) {
-    if (!known.includes(name)) throw new Error(`knows no ${name}; it may say ${known.join(', ')}`);
+    if (!parameters.includes(name)) throw new Error(`knows no ${name}; it may say ${parameters.join(', ')}`);
     if (url.searchParams.getAll(name).length > 1) throw new Error(`says its ${name} twice`);
   }
   const endpoint = url.searchParams.get('endpoint') ?? defaults.endpoint;

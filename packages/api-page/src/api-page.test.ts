@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { ApiPage } from './api-page';
 
-describe('the page of an interface', () => {
+describe('the API page', () => {
   const page = new ApiPage({
     title: 'A "service" & more',
     document: 'v1/openapi.json',
@@ -25,7 +25,7 @@ describe('the page of an interface', () => {
     return [...text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map(([, file]) => `/${file}`);
   };
 
-  it('brings a policy under which nothing foreign and nothing in the page itself runs, and tells no address on', async () => {
+  it('has a policy against foreign and inline scripts, and sends no referrer', async () => {
     const { headers, text } = await get('/docs').expect(200);
     expect(headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
@@ -51,7 +51,7 @@ describe('the page of an interface', () => {
     expect(text).not.toContain('id="namespace"');
   });
 
-  it('has files whose addresses change with their content, for browsers to keep', async () => {
+  it('has files whose addresses change with their content, so that browsers can cache them', async () => {
     const files = await filesOf();
     expect(files.map((file) => file.split('/').at(-1))).toEqual([
       'swagger-ui.css',
@@ -80,28 +80,28 @@ describe('the page of an interface', () => {
     ['gzip;q=0', false],
     ['br', false],
     ['gzip-not', false],
-  ])('packs its files for who accepts %s: %p', async (accepted, packed) => {
+  ])('compresses its files for clients that accept %s: %p', async (accepted, packed) => {
     const [file = ''] = await filesOf();
     const { headers } = await request(server).head(file).set('Accept-Encoding', accepted).expect(200);
     expect(headers['content-encoding']).toBe(packed ? 'gzip' : undefined);
   });
 
-  it('sends the same bytes packed and plain', async () => {
+  it('sends the same content compressed and plain', async () => {
     const path = (await filesOf()).at(-1)!;
     const { port } = server.address() as AddressInfo;
     const sent = (encoding: string) =>
       new Promise<Buffer>((resolve, reject) => {
-        const asked = ask({ port, host: '127.0.0.1', path, headers: { 'Accept-Encoding': encoding } }, (answer) => {
+        const request = ask({ port, host: '127.0.0.1', path, headers: { 'Accept-Encoding': encoding } }, (answer) => {
           const chunks: Buffer[] = [];
           answer.on('data', (chunk: Buffer) => chunks.push(chunk));
           answer.on('end', () => resolve(Buffer.concat(chunks)));
         });
-        asked.on('error', reject).end();
+        request.on('error', reject).end();
       });
     expect(gunzipSync(await sent('gzip'))).toEqual(await sent('identity'));
   });
 
-  it('is asked for again only where it has changed', async () => {
+  it('is sent again only if it has changed', async () => {
     const [file = ''] = await filesOf();
     for (const path of ['/docs', file]) {
       const { headers } = await get(path).expect(200);
@@ -111,7 +111,7 @@ describe('the page of an interface', () => {
     }
   });
 
-  it('lets no browser keep a file of another version that it does not have', async () => {
+  it('lets no browser cache a file of another version that it does not have', async () => {
     const [file = ''] = await filesOf();
     const other = file.replace(/docs\/\w+/, 'docs/00000000000000000000');
     const { headers } = await get(other).expect(200);
@@ -130,7 +130,7 @@ describe('the page of an interface', () => {
     expect(headers['x-other']).toBeUndefined();
   });
 
-  it('owns only its own addresses, and is read, never written', async () => {
+  it('answers only its own addresses, and is read-only', async () => {
     for (const path of ['/', '/docsx', '/v1/docs', '/doc']) {
       const { headers } = await get(path).expect(404);
       expect(headers['x-other']).toBe('yes');

@@ -15,12 +15,12 @@ export class ApiPage {
 
   constructor(private readonly options: ApiPageOptions) {}
 
-  /** Whether the address, query included, is the page's or of one of its files. */
+  /** Whether the address, query included, belongs to the page or one of its files. */
   owns(url: string): boolean {
     return url.startsWith(root) && (url.length === root.length || '/?'.includes(url[root.length]!));
   }
 
-  /** Answers a request that it owns. */
+  /** Answers a request for the page or one of its files. */
   async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       endPage(res, 405, { Allow: 'GET, HEAD' });
@@ -60,7 +60,7 @@ export class ApiPage {
     send(req, res, headers, file.digest, packed ? file.packed : file.body);
   }
 
-  // Read when first asked for: most processes never are. What could not be read is tried again.
+  // Read on the first request, which most processes never get. A failed read is tried again.
   private read(): Promise<ReadonlyMap<string, PageFile>> {
     this.files ??= readFiles().catch((error) => {
       this.files = undefined;
@@ -95,8 +95,8 @@ function send(
   // Weak: the packed and the plain file are the same to the browser.
   const etag = `W/"${digest}"`;
   if (req.headers['if-none-match'] === etag) {
-    const { 'Content-Type': _type, 'Content-Encoding': _encoding, ...kept } = headers;
-    res.writeHead(304, { ...pageGuards, ...kept, ETag: etag }).end();
+    const { 'Content-Type': _type, 'Content-Encoding': _encoding, ...otherHeaders } = headers;
+    res.writeHead(304, { ...pageGuards, ...otherHeaders, ETag: etag }).end();
     return;
   }
   res.writeHead(200, { ...pageGuards, ...headers, ETag: etag, 'Content-Length': body.length });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
-/** A file of the page as it goes out. */
+/** A file of the page as it is sent. */
 export interface PageFile {
   readonly type: string;
   readonly body: Buffer;
@@ -16,17 +16,17 @@ export interface PageFile {
 const css = 'text/css; charset=utf-8';
 const js = 'text/javascript; charset=utf-8';
 const installed = () => path.dirname(require.resolve('swagger-ui-dist/package.json'));
-const ours = () => path.join(__dirname, 'browser');
+const browserFolder = () => path.join(__dirname, 'browser');
 
-/** The parts of the page: the installed renderer, and what makes it ours. In the order of its tags. */
+/** The parts of the page, in the order of its tags: the installed renderer and our additions. */
 const sources: Readonly<Record<string, { readonly type: string; folder(): string }>> = {
   'swagger-ui.css': { type: css, folder: installed },
-  'page.css': { type: css, folder: ours },
+  'page.css': { type: css, folder: browserFolder },
   'swagger-ui-bundle.js': { type: js, folder: installed },
-  'page.js': { type: js, folder: ours },
+  'page.js': { type: js, folder: browserFolder },
 };
 
-/** Reads and packs all files. Throws where one is not installed. */
+/** Reads and packs all files. Throws if one is not installed. */
 export async function readFiles(): Promise<ReadonlyMap<string, PageFile>> {
   const read = Object.entries(sources).map(async ([name, { type, folder }]) => {
     const body = await readFile(path.join(folder(), name));

@@ -8,7 +8,7 @@ export interface ApiPageOptions {
   /** The header that takes a token, and the text before the token in it. */
   readonly header: string;
   readonly prefix: string;
-  /** The header that takes a namespace, where there are any. */
+  /** The header that takes a namespace, if the service has namespaces. */
   readonly namespaceHeader?: string;
 }
 

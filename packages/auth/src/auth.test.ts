@@ -6,9 +6,9 @@ import { equalSecrets, mintToken, randomBase62, randomId, readBearer, verifyJwt 
 
 describe('mintToken', () => {
   it('answers the prefix and base62 text, never the same twice', () => {
-    const seen = new Set(Array.from({ length: 1000 }, () => mintToken('s.', 24)));
-    expect(seen.size).toBe(1000);
-    for (const token of seen) expect(token).toMatch(/^s\.[0-9A-Za-z]{24}$/);
+    const tokens = new Set(Array.from({ length: 1000 }, () => mintToken('s.', 24)));
+    expect(tokens.size).toBe(1000);
+    for (const token of tokens) expect(token).toMatch(/^s\.[0-9A-Za-z]{24}$/);
   });
 
   it('uses every character about equally often', () => {
@@ -18,7 +18,7 @@ describe('mintToken', () => {
     for (const n of counts.values()) expect(Math.abs(n - 1000)).toBeLessThan(250);
   });
 
-  it('has a part without prefix for those who put texts together', () => {
+  it('can return random text without a prefix', () => {
     expect(randomBase62(40)).toMatch(/^[0-9A-Za-z]{40}$/);
     expect(randomBase62(0)).toBe('');
   });

@@ -1,29 +1,29 @@
 import { Refusal } from '@keystead/refusal';
 import type { Claims } from './signature';
 
-/** How far clocks may be apart, and what is taken for granted where a token says only half. All in seconds. */
+/** How far clocks may be apart, and what is assumed if a token has only some of the time claims. All in seconds. */
 export interface Leeways {
   readonly skew: number;
-  /** How long a token without `exp` is good for after it was made. */
+  /** How long a token without `exp` is valid after it was issued. */
   readonly expiration: number;
-  /** How long a token without `nbf` and `iat` was good before it ends. */
+  /** How long before its end a token without `nbf` and `iat` is valid. */
   readonly notBefore: number;
 }
 
-/** What fits issuers that keep their clocks. */
+/** Suits issuers with accurate clocks. */
 export const usualLeeways: Leeways = { skew: 60, expiration: 150, notBefore: 150 };
 
 /**
- * Checks when a token is good for. A token that says only when it was made is good for a leeway after it; one that says
- * nothing of time is refused.
+ * Checks when a token is valid. A token with only an issue time is valid for a leeway after it; a token without any
+ * time claim is refused.
  */
 export function checkTimes(claims: Claims, { skew, expiration, notBefore }: Leeways, nowMs: number): void {
   const [iat, nbf, exp] = (['iat', 'nbf', 'exp'] as const).map((name) => numericDate(claims, name));
-  const made = Math.max(iat ?? 0, nbf ?? 0);
-  if (exp === undefined && made === 0) {
+  const issued = Math.max(iat ?? 0, nbf ?? 0);
+  if (exp === undefined && issued === 0) {
     refuse('no issued at (iat), not before (nbf), or expiration time (exp) claims in token');
   }
-  const end = exp ?? made + expiration;
+  const end = exp ?? issued + expiration;
   const start = nbf ?? (iat === undefined ? end - notBefore : 0);
   const now = nowMs / 1000;
   if (end + skew <= now) refuse('invalid expiration time (exp) claim: token is expired');

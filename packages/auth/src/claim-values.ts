@@ -1,9 +1,9 @@
 import type { Claims } from './signature';
 
-/** A scalar a claim can be compared by. */
+/** A scalar that a claim can be compared with. */
 type Scalar = string | number | bigint | boolean;
 
-/** A claim by its name, or by a JSON pointer where the name begins with a slash. Undefined if there is none. */
+/** A claim by its name, or by a JSON pointer if the name begins with a slash. Undefined if there is none. */
 export function claimAt(claims: Claims, name: string): unknown {
   const steps = name.startsWith('/') ? pointerSteps(name) : [name];
   let value: unknown = claims;

@@ -131,7 +131,7 @@ describe('an address to send people back to', () => {
     ['http://me@localhost/cb', false],
     ['http://localhost\\@evil.test/cb', false],
     ['x y', false],
-  ])('%j is allowed: %p', (given, expected) => expect(isAllowedRedirect(given, allowed)).toBe(expected));
+  ])('%j is allowed: %p', (address, expected) => expect(isAllowedRedirect(address, allowed)).toBe(expected));
 
   it('has no free port elsewhere than on the person’s own machine', () => {
     expect(isAllowedRedirect('http://app.test:81/cb', ['http://app.test/cb'])).toBe(false);
@@ -166,5 +166,5 @@ describe('name and password of a client', () => {
     ['Basic', undefined],
     ['', undefined],
     [undefined, undefined],
-  ])('are read from %j', (given, expected) => expect(readBasic(given)).toEqual(expected));
+  ])('are read from %j', (header, expected) => expect(readBasic(header)).toEqual(expected));
 });

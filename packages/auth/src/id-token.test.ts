@@ -5,14 +5,14 @@ import { newSigningKey, type SigningAlgorithm, signJwt, verifyIdToken, withUserI
 
 const nowMs = 1_800_000_000_000;
 const now = nowMs / 1000;
-const made = new Map<SigningAlgorithm, ReturnType<typeof newSigningKey>>();
+const keys = new Map<SigningAlgorithm, ReturnType<typeof newSigningKey>>();
 const keyOf = (algorithm: SigningAlgorithm) => {
-  const known = made.get(algorithm) ?? newSigningKey(0, algorithm);
-  made.set(algorithm, known);
-  return known;
+  const key = keys.get(algorithm) ?? newSigningKey(0, algorithm);
+  keys.set(algorithm, key);
+  return key;
 };
 
-/** Signs claims, a good token's if nothing else is said, and verifies them. */
+/** Signs claims, by default those of a valid token, and verifies them. */
 async function verified(
   claims: object,
   more: { check?: object; accessToken?: string; algorithm?: SigningAlgorithm } = {},
@@ -71,13 +71,13 @@ describe('an ID token', () => {
     await expect(verified(claims)).rejects.toEqual(invalid(text));
   });
 
-  it('is good of no issuer where the issuer is not known', async () => {
+  it('is refused if the issuer is not known', async () => {
     await expect(verified({ iss: undefined }, { check: { issuer: undefined } })).rejects.toEqual(
       invalid('invalid issuer (iss) claim'),
     );
   });
 
-  it('answers the one question that was asked', async () => {
+  it('has the nonce of the request', async () => {
     expect(await verified({ nonce: 'n' }, { check: { nonce: 'n' } })).toMatchObject({ nonce: 'n' });
     expect(await verified({ nonce: 'n' })).toMatchObject({ nonce: 'n' });
     for (const nonce of [undefined, 'm', '']) {
@@ -85,7 +85,7 @@ describe('an ID token', () => {
     }
   });
 
-  it('is young enough where that is asked for, give or take the clocks', async () => {
+  it('comes from a recent sign-in if that is required, apart from the clock skew', async () => {
     const check = { maxAgeSeconds: 100 };
     expect(await verified({ auth_time: now - 160 }, { check })).toMatchObject({ sub: 'me' });
     expect(await verified({ auth_time: now - 161 })).toMatchObject({ sub: 'me' });
@@ -107,8 +107,8 @@ describe('an ID token', () => {
     ['ES512', 'sha512'],
     ['EdDSA', 'sha512'],
   ])('by %s names its access token by half of a %s', async (algorithm, digest) => {
-    const whole = createHash(digest).update('token').digest();
-    const at_hash = whole.subarray(0, whole.length / 2).toString('base64url');
+    const hash = createHash(digest).update('token').digest();
+    const at_hash = hash.subarray(0, hash.length / 2).toString('base64url');
     const more = { algorithm, accessToken: 'token' };
     expect(await verified({ at_hash }, more)).toMatchObject({ at_hash });
     expect(await verified({}, more)).toMatchObject({ sub: 'me' });
@@ -119,22 +119,22 @@ describe('an ID token', () => {
   });
 });
 
-describe('what a provider says besides an ID token', () => {
-  const own = { iss: 'p', sub: 'me', nonce: 'n', exp: 9, name: 'A' };
+describe('the userinfo of a provider', () => {
+  const idClaims = { iss: 'p', sub: 'me', nonce: 'n', exp: 9, name: 'A' };
 
-  it('is added, but never laid over what the token says of itself', () => {
-    expect(withUserInfo(own, undefined)).toEqual({ iss: 'p', sub: 'me', exp: 9, name: 'A' });
+  it('is added, but never replaces the token’s own claims', () => {
+    expect(withUserInfo(idClaims, undefined)).toEqual({ iss: 'p', sub: 'me', exp: 9, name: 'A' });
     const more = { sub: 'me', name: 'B', email: 'b@example.com', iss: 'q', exp: 99, aud: 'x', nonce: 'm' };
-    expect(withUserInfo(own, more)).toEqual({ iss: 'p', sub: 'me', exp: 9, name: 'B', email: 'b@example.com' });
+    expect(withUserInfo(idClaims, more)).toEqual({ iss: 'p', sub: 'me', exp: 9, name: 'B', email: 'b@example.com' });
   });
 
   it.each(['aud', 'azp', 'iat', 'nbf', 'nonce', 'auth_time', 'acr', 'amr', 'sid'])('cannot add %s', (name) => {
-    expect(withUserInfo(own, { sub: 'me', [name]: 'x' })).not.toHaveProperty(name);
+    expect(withUserInfo(idClaims, { sub: 'me', [name]: 'x' })).not.toHaveProperty(name);
   });
 
   it('is refused for another subject', () => {
-    const refusal = invalid('the userinfo is of another subject than the ID token');
-    expect(() => withUserInfo(own, { sub: 'you' })).toThrow(refusal);
-    expect(() => withUserInfo(own, {})).toThrow(refusal);
+    const refusal = invalid('the userinfo is about another subject than the ID token');
+    expect(() => withUserInfo(idClaims, { sub: 'you' })).toThrow(refusal);
+    expect(() => withUserInfo(idClaims, {})).toThrow(refusal);
   });
 });

@@ -4,23 +4,23 @@ import { checkTimes, type Leeways, usualLeeways } from './claim-times';
 import { audiencesOf } from './jwt';
 import { type Claims, type SignatureCheck, verifySignature } from './signature';
 
-/** What an ID token must be an answer to. */
+/** The request that an ID token must answer. */
 export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
-  /** Undefined if the provider's is not known: then no token is good. */
+  /** Undefined if the provider's is not known: then no token is valid. */
   readonly issuer: string | undefined;
   readonly clientId: string;
-  /** Undefined if nothing was asked by browser: a device, a refresh. */
+  /** Undefined if no browser was involved: a device, a refresh. */
   readonly nonce: string | undefined;
-  /** How long ago the person may have proved who they are; 0 asks for nothing. */
+  /** How long ago the person may have signed in at the provider; 0 means any time. */
   readonly maxAgeSeconds: number;
   readonly nowMs: number;
   readonly leeways?: Leeways;
 }
 
-/** A provider answers its client over a separate connection, and may list thousands of groups. */
+/** A provider answers its client directly, and may list thousands of groups. */
 const longest = 4 * 1024 * 1024;
 
-/** Claims that only an ID token may set: a second answer of the provider cannot override them. */
+/** Claims that only an ID token may set: the userinfo cannot override them. */
 const protocolClaims = [
   'iss',
   'sub',
@@ -37,8 +37,8 @@ const protocolClaims = [
 ] as const;
 
 /**
- * Verifies an ID token, and that it is the one that an access token came with. Throws `invalid`, or `denied` for a
- * signature, with a reason that repeats nothing of the token.
+ * Verifies an ID token, and that it was issued with the access token. Throws `invalid`, or `denied` for a bad
+ * signature; the reason quotes nothing from the token.
  */
 export async function verifyIdToken(idToken: string, accessToken: string, check: IdTokenCheck): Promise<Claims> {
   const { algorithms, keys, issuer, nonce, nowMs, leeways = usualLeeways } = check;
@@ -54,15 +54,20 @@ export async function verifyIdToken(idToken: string, accessToken: string, check:
   return claims;
 }
 
-/** The claims of an ID token, merged with those of the userinfo address. Throws `invalid` if these are another subject's. */
+/**
+ * The claims of an ID token, merged with those of the userinfo endpoint. Throws `invalid` if these are about another
+ * subject.
+ */
 export function withUserInfo(idClaims: Claims, more: Claims | undefined): Claims {
-  const { nonce: _spent, ...own } = idClaims;
-  if (!more) return own;
+  const { nonce: _spent, ...userClaims } = idClaims;
+  if (!more) return userClaims;
   // Another user's access token could have been substituted.
-  if (more.sub !== own.sub) refuse('the userinfo is of another subject than the ID token');
-  const kept = protocolClaims.filter((name) => name in own).map((name) => [name, own[name as keyof typeof own]]);
+  if (more.sub !== userClaims.sub) refuse('the userinfo is about another subject than the ID token');
+  const protectedClaims = protocolClaims
+    .filter((name) => name in userClaims)
+    .map((name) => [name, userClaims[name as keyof typeof userClaims]]);
   const further = Object.entries(more).filter(([name]) => !(protocolClaims as readonly string[]).includes(name));
-  return { ...own, ...Object.fromEntries([...further, ...kept]) };
+  return { ...userClaims, ...Object.fromEntries([...further, ...protectedClaims]) };
 }
 
 function checkAudience(claims: Claims, clientId: string): void {
@@ -73,20 +78,20 @@ function checkAudience(claims: Claims, clientId: string): void {
   }
 }
 
-/** Whether the person proved who they are lately enough. */
+/** Throws if the person's last sign-in at the provider is too old. */
 function checkAge({ auth_time: at }: Claims, maxAgeSeconds: number, { skew }: Leeways, nowMs: number): void {
   if (maxAgeSeconds === 0) return;
   if (typeof at !== 'number') refuse('no auth_time claim in token, though max_age asks for it');
   if (at + maxAgeSeconds + skew < nowMs / 1000) refuse('the last sign-in at the provider is too old');
 }
 
-/** An access token that came along must be the one that the ID token was made with, where it says which. */
+/** If the ID token has an `at_hash`, the access token must match it. */
 function checkAccessToken({ at_hash: hash }: Claims, idToken: string, accessToken: string): void {
   if (hash === undefined || accessToken === '') return;
   const { alg } = JSON.parse(Buffer.from(idToken.split('.')[0]!, 'base64url').toString('utf8')) as { alg: string };
   const bits = /\d{3}$/.exec(alg)?.[0] ?? '512';
-  const whole = createHash(`sha${bits}`).update(accessToken).digest();
-  if (hash !== whole.subarray(0, whole.length / 2).toString('base64url')) {
+  const fullHash = createHash(`sha${bits}`).update(accessToken).digest();
+  if (hash !== fullHash.subarray(0, fullHash.length / 2).toString('base64url')) {
     refuse('the access token is another than the ID token was made with');
   }
 }

@@ -10,8 +10,8 @@ export interface JwtCheck extends SignatureCheck {
 }
 
 /**
- * Verifies signature, issuer, audience and times of a JWT and answers its claims.
- * A token without `exp` counts as expired. Throws `denied` with a reason that repeats nothing of the token.
+ * Verifies signature, issuer, audience and times of a JWT and returns its claims. A token without `exp` counts as
+ * expired. Throws `denied` with a reason that quotes nothing from the token.
  */
 export async function verifyJwt(token: string, check: JwtCheck): Promise<Claims> {
   const claims = await verifySignature(token, check);
@@ -25,7 +25,7 @@ export async function verifyJwt(token: string, check: JwtCheck): Promise<Claims>
   return claims;
 }
 
-/** Whom a token is meant for: `aud`, which may be one text or a list. */
+/** The audiences of a token: `aud`, which may be one string or a list. */
 export function audiencesOf({ aud }: Claims): readonly string[] {
   if (typeof aud === 'string') return [aud];
   return Array.isArray(aud) ? aud.filter((one): one is string => typeof one === 'string') : [];

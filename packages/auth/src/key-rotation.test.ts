@@ -5,8 +5,8 @@ const rule = { rotateEveryMs: 100, shownForMs: 150 };
 const key = (kid: string) => ({ kid });
 const names = (keys: readonly { kid: string }[]) => keys.map(({ kid }) => kid);
 
-describe('the keys of an issuer’s keys', () => {
-  it('begin where there are none, and come when the current key has signed for long enough', () => {
+describe('the keys of an issuer', () => {
+  it('are created if there are none, and rotate when the current key has signed for long enough', () => {
     const keys = firstKeys(key('a'), key('b'), 1_000);
     expect(isRotationDue(undefined, rule, 0)).toBe(true);
     expect(isRotationDue(keys, rule, 1_099)).toBe(false);
@@ -14,7 +14,7 @@ describe('the keys of an issuer’s keys', () => {
     expect(isRotationDue(rotateKeys(keys, key('c'), rule, 1_100), rule, 1_199)).toBe(false);
   });
 
-  it('let only a key sign that was published before, and show the one before it until its tokens have ended', () => {
+  it('sign only with a key that was published before, and publish the previous one until its tokens have ended', () => {
     const first = firstKeys(key('a'), key('b'), 1_000);
     expect(names(shownKeys(first))).toEqual(['a', 'b']);
     const second = rotateKeys(first, key('c'), rule, 1_100);

@@ -1,9 +1,9 @@
-/** The signing keys of an issuer, which take over from each other; how a key is kept is the issuer's own affair. */
+/** The signing keys of an issuer, one after another; how a key is stored is up to the issuer. */
 export interface RotatingKeys<Key extends object> {
   readonly current: Key;
   /** Already published, so that clients that cache our key set know it before it signs. */
   readonly next: Key;
-  /** Sign no more; tokens they signed may still be good. */
+  /** No longer sign; tokens they signed may still be valid. */
   readonly previous: readonly (Key & { readonly retiredAtMs: number })[];
   readonly currentSinceMs: number;
 }
@@ -23,18 +23,18 @@ export function isRotationDue(
   return keys === undefined || nowMs - keys.currentSinceMs >= rotateEveryMs;
 }
 
-/** The next rotation: the key that was published takes over, `fresh` is published in its place. */
+/** Rotates: the published key starts to sign, and `fresh` is published in its place. */
 export function rotateKeys<Key extends object>(
   before: RotatingKeys<Key>,
   fresh: Key,
   { shownForMs }: RotationRule,
   nowMs: number,
 ): RotatingKeys<Key> {
-  const shown = before.previous.filter(({ retiredAtMs }) => nowMs - retiredAtMs < shownForMs);
+  const published = before.previous.filter(({ retiredAtMs }) => nowMs - retiredAtMs < shownForMs);
   return {
     current: before.next,
     next: fresh,
-    previous: [{ ...before.current, retiredAtMs: nowMs }, ...shown],
+    previous: [{ ...before.current, retiredAtMs: nowMs }, ...published],
     currentSinceMs: nowMs,
   };
 }
@@ -44,7 +44,7 @@ export function firstKeys<Key extends object>(current: Key, next: Key, nowMs: nu
   return { current, next, previous: [], currentSinceMs: nowMs };
 }
 
-/** Every key by which a token that is still good may have been signed, and the one that will sign next. */
+/** Every key that may have signed a token that is still valid, and the key that will sign next. */
 export function shownKeys<Key extends object>({ current, next, previous }: RotatingKeys<Key>): readonly Key[] {
   return [current, next, ...previous];
 }

@@ -27,12 +27,12 @@ const jwk = (pair: { publicKey: typeof rsa.publicKey }, more: object = {}) => ({
 /** An issuer in memory: what it publishes by address, and who asked. */
 function issuer(documents: Record<string, unknown>) {
   let nowMs = 1_000_000;
-  const asked: string[] = [];
+  const requests: string[] = [];
   const issuerState = { down: false };
   const sets = new KeySets(
     'the issuer',
     async (url) => {
-      asked.push(url);
+      requests.push(url);
       if (issuerState.down) throw new Refusal('upstream', 'the issuer is unreachable: ECONNREFUSED');
       const json = documents[url];
       return json === undefined ? { status: 404, json: undefined } : { status: 200, json };
@@ -41,7 +41,7 @@ function issuer(documents: Record<string, unknown>) {
   );
   return {
     sets,
-    asked,
+    asked: requests,
     documents,
     state: issuerState,
     wait(ms: number) {
@@ -55,7 +55,7 @@ const found = (sets: KeySets, kid: string | undefined, algorithm: JwtAlgorithm =
   sets.keys(source, { kid, algorithm });
 
 describe('the keys of an issuer', () => {
-  it('are found by their id, and all that fit where a token names none', async () => {
+  it('are found by their id, or all suitable ones if a token names none', async () => {
     const keys = [jwk(rsa, { kid: 'a' }), jwk(rsa, { kid: 'b' }), jwk(ec, { kid: 'c' }), jwk(ed)];
     const { sets } = issuer({ 'https://issuer/keys': { keys } });
     expect(await found(sets, 'a')).toHaveLength(1);
@@ -85,48 +85,53 @@ describe('the keys of an issuer', () => {
   });
 
   it('are fetched once for all who ask at the same time, and kept for an hour', async () => {
-    const { sets, asked, wait } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
+    const { sets, asked: requests, wait } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
     await Promise.all(Array.from({ length: 20 }, () => found(sets, 'a')));
     wait(59 * 60_000);
     await found(sets, 'a');
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
     wait(2 * 60_000);
     await found(sets, 'a');
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
   });
 
-  it('are asked for again because of an unknown id, at most five times in half a minute', async () => {
-    const { sets, asked, documents, wait } = issuer({ 'https://issuer/keys': { keys: [] } });
+  it('are fetched again for an unknown id, at most five times in half a minute', async () => {
+    const { sets, asked: requests, documents, wait } = issuer({ 'https://issuer/keys': { keys: [] } });
     expect(await found(sets, 'forged')).toEqual([]);
     documents['https://issuer/keys'] = { keys: [jwk(rsa, { kid: 'at once' })] };
     expect(await found(sets, 'at once')).toHaveLength(1);
     for (let i = 0; i < 9; i++) expect(await found(sets, `forged-${i}`)).toEqual([]);
-    expect(asked).toHaveLength(6);
+    expect(requests).toHaveLength(6);
     documents['https://issuer/keys'] = { keys: [jwk(rsa, { kid: 'new' })] };
     expect(await found(sets, 'new')).toEqual([]);
     wait(31_000);
     expect(await found(sets, 'new')).toHaveLength(1);
   });
 
-  it('are asked for again where one was replaced under its old id', async () => {
+  it('are fetched again if one was replaced under its old id', async () => {
     const [before, after] = [await newSigningKey(0), await newSigningKey(0)].map((key) => ({ ...key, kid: 'k' }));
-    const { sets, asked, documents } = issuer({ 'https://issuer/keys': { keys: [publicJwk(before!)] } });
+    const { sets, asked: requests, documents } = issuer({ 'https://issuer/keys': { keys: [publicJwk(before!)] } });
     const check = { algorithms: ['RS256'] as const, keys: (header: SignatureHeader) => sets.keys(keySet, header) };
     const token = (key = before!) => signJwt({ sub: 'a', iat: 1 }, key);
     expect(await verifySignature(token(before), check)).toEqual({ sub: 'a', iat: 1 });
     documents['https://issuer/keys'] = { keys: [publicJwk(after!)] };
     expect(await verifySignature(token(after), check)).toMatchObject({ sub: 'a' });
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
     await expect(verifySignature(token(before), check)).rejects.toThrow('failed to verify signature');
   });
 
   it('serve for a day while the issuer is down, and not every caller asks it', async () => {
-    const { sets, asked, state, wait } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
+    const {
+      sets,
+      asked: requests,
+      state,
+      wait,
+    } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
     await found(sets, 'a');
     state.down = true;
     wait(23 * 3_600_000);
     for (let i = 0; i < 5; i++) expect(await found(sets, 'a')).toHaveLength(1);
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
     wait(2 * 3_600_000);
     await expect(found(sets, 'a')).rejects.toThrow('unreachable');
     state.down = false;
@@ -135,12 +140,12 @@ describe('the keys of an issuer', () => {
   });
 
   it('are those of one configuration: other certificates, or another generation, are another source', async () => {
-    const { sets, asked } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
+    const { sets, asked: requests } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
     await found(sets, 'a');
     await found(sets, 'a', 'RS256', { ...keySet, ca: 'certificate' });
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
     for (const _again of [1, 2]) await found(sets, 'a', 'RS256', { ...keySet, generation: 'next' });
-    expect(asked).toHaveLength(3);
+    expect(requests).toHaveLength(3);
   });
 
   const discovery: KeySource = { kind: 'discovery', url: 'https://issuer/.well-known/openid-configuration' };
@@ -157,7 +162,7 @@ describe('the keys of an issuer', () => {
       { issuer: 'https://issuer', jwks_uri: 'https://issuer/.well-known/openid-configuration' },
       'that is not a key set',
     ],
-  ])('are not to be had by the document %j', async (document, text) => {
+  ])('are not available from the document %j', async (document, text) => {
     const { sets } = issuer({ [discovery.url]: document });
     await expect(sets.issuer(discovery)).rejects.toThrow(text);
   });
@@ -168,14 +173,14 @@ describe('what an issuer publishes', () => {
   const document = { issuer: 'http://issuer', jwks_uri: 'http://issuer/keys', more: 1 };
   const documents = { [source.url]: document, 'http://issuer/keys': { keys: [jwk(rsa, { kid: 'a' }), null] } };
 
-  it('is its discovery document, and the keys that one names', async () => {
-    const { sets, asked } = issuer(documents);
+  it('is its discovery document and the keys that it names', async () => {
+    const { sets, asked: requests } = issuer(documents);
     expect(await sets.issuer(source)).toBe('http://issuer');
     expect(await sets.document(source)).toEqual(document);
     expect(await found(sets, 'a', 'RS256', source)).toHaveLength(1);
-    expect(asked).toEqual([source.url, 'http://issuer/keys']);
+    expect(requests).toEqual([source.url, 'http://issuer/keys']);
     expect(await sets.check(source)).toEqual({ issuer: 'http://issuer', usableKeys: 1 });
-    expect(asked).toHaveLength(4);
+    expect(requests).toHaveLength(4);
   });
 
   it('has nothing but keys where it is a bare key set', async () => {
@@ -185,7 +190,7 @@ describe('what an issuer publishes', () => {
   });
 
   it('is fetched again once it was forgotten', async () => {
-    const { sets, asked, state } = issuer(documents);
+    const { sets, asked: requests, state } = issuer(documents);
     await sets.issuer(source);
     sets.forget();
     state.down = true;
@@ -193,51 +198,51 @@ describe('what an issuer publishes', () => {
     state.down = false;
     sets.forget();
     expect(await sets.issuer(source)).toBe('http://issuer');
-    expect(asked).toHaveLength(5);
+    expect(requests).toHaveLength(5);
   });
 
   it('is asked of an issuer that failed only after five seconds', async () => {
-    const { sets, asked, state, wait } = issuer(documents);
+    const { sets, asked: requests, state, wait } = issuer(documents);
     state.down = true;
     await expect(sets.issuer(source)).rejects.toThrow('unreachable');
     state.down = false;
     wait(4_999);
     await expect(sets.issuer(source)).rejects.toThrow('unreachable');
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
     wait(1);
     expect(await sets.issuer(source)).toBe('http://issuer');
-    // A failure that was made good counts no more.
+    // A failure no longer counts after a success.
     wait(60 * 60_000);
     expect(await sets.issuer(source)).toBe('http://issuer');
-    expect(asked).toHaveLength(5);
+    expect(requests).toHaveLength(5);
   });
 
   it('is asked with the certificates of the source', async () => {
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const sets = new KeySets(
       'it',
       async (url, ca) => {
-        asked.push(ca);
+        requests.push(ca);
         return { status: 200, json: documents[url] };
       },
       { now: () => 0 },
     );
     await sets.check(source);
-    expect(asked).toEqual(['pem', 'pem']);
+    expect(requests).toEqual(['pem', 'pem']);
   });
 
   it('is of five hundred sources, and of two hundred keys each', async () => {
     const key = jwk(rsa);
     const many = { keys: Array.from({ length: 201 }, (_, at) => ({ ...key, kid: `k${at}` })) };
-    const { sets, asked, documents } = issuer({ 'https://issuer/keys': many });
+    const { sets, asked: requests, documents } = issuer({ 'https://issuer/keys': many });
     expect(await sets.check(keySet)).toEqual({ issuer: undefined, usableKeys: 200 });
     documents['https://issuer/keys'] = { keys: [key] };
     for (let i = 0; i < 500; i++) await sets.issuer({ ...keySet, ca: `${i}` });
-    expect(asked).toHaveLength(501);
+    expect(requests).toHaveLength(501);
     await sets.issuer({ ...keySet, ca: '0' });
-    expect(asked).toHaveLength(501);
+    expect(requests).toHaveLength(501);
     await sets.issuer(keySet);
-    expect(asked).toHaveLength(502);
+    expect(requests).toHaveLength(502);
   });
 
   it('names keys and algorithms by texts that are not empty', async () => {
@@ -247,17 +252,17 @@ describe('what an issuer publishes', () => {
     expect(await found(sets, '')).toEqual([]);
   });
 
-  it('counts for signatures where it says nothing else', async () => {
+  it('is used for signatures unless it says otherwise', async () => {
     const keys = [jwk(rsa, { use: 'sig', key_ops: ['verify'] }), jwk(rsa, { key_ops: 'verify' })];
     const { sets } = issuer({ 'https://issuer/keys': { keys } });
     expect(await found(sets, undefined)).toHaveLength(2);
   });
 
-  it('is taken of the issuer that was asked, with or without a slash at its end', () => {
+  it('is accepted from the issuer it was fetched for, with or without a trailing slash', () => {
     expect(foreignIssuer('https://a', 'https://a/')).toBeUndefined();
     expect(foreignIssuer('https://a/', 'https://a')).toBeUndefined();
-    expect(foreignIssuer('https://a', 'https://b')).toBe('the discovery document is of the issuer "https://b"');
-    expect(foreignIssuer('https://a', undefined)).toBe('the discovery document is of the issuer undefined');
+    expect(foreignIssuer('https://a', 'https://b')).toBe('the discovery document names the issuer "https://b"');
+    expect(foreignIssuer('https://a', undefined)).toBe('the discovery document names the issuer undefined');
     expect(foreignIssuer('https://a/b/c', 'https://a/bc')).toMatch(/^the discovery/);
     const url = 'https://a/b/.well-known/openid-configuration';
     expect(discoveryOf('https://a/b/', 'pem')).toEqual({ kind: 'discovery', url, ca: 'pem' });

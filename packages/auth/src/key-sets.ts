@@ -8,24 +8,24 @@ export interface KeySource {
   readonly url: string;
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
-  /** Of the configuration that asks: what was fetched for another is not used. */
+  /** Identifies the configuration: what was fetched for another one is not used. */
   readonly generation?: string;
 }
 
-/** Where an OpenID issuer publishes what it is. */
+/** Where an OpenID issuer publishes its discovery document. */
 export function discoveryOf(issuer: string, ca: string | undefined): KeySource {
   return { kind: 'discovery', url: `${trimmed(issuer)}/.well-known/openid-configuration`, ca };
 }
 
-/** Says so where a discovery document is of another issuer than it was asked for. */
-export function foreignIssuer(asked: string, said: string | undefined): string | undefined {
-  if (said !== undefined && trimmed(said) === trimmed(asked)) return undefined;
-  return `the discovery document is of the issuer ${JSON.stringify(said)}`;
+/** The error if a discovery document names another issuer than the one it was fetched for. */
+export function foreignIssuer(expected: string, issuer: string | undefined): string | undefined {
+  if (issuer !== undefined && trimmed(issuer) === trimmed(expected)) return undefined;
+  return `the discovery document names the issuer ${JSON.stringify(issuer)}`;
 }
 
 const trimmed = (url: string): string => url.replace(/\/$/, '');
 
-/** Fetches a JSON document; throws `upstream` when nothing comes back. */
+/** Fetches a JSON document; throws `upstream` if there is no answer. */
 export type FetchJson = (url: string, ca: string | undefined) => Promise<{ status: number; json: unknown }>;
 
 interface PublishedKey {
@@ -47,8 +47,8 @@ const freshMs = 60 * 60_000;
 /** How long a fetched key set stays in use while the issuer does not answer. */
 const staleMs = 24 * 60 * 60_000;
 /**
- * How many unknown key ids and bad signatures in that time may cause another fetch: after only one, a single forged token
- * could keep a new key out for as long.
+ * How many unknown key ids and bad signatures in that time may cause another fetch. With only one, a single forged
+ * token could keep out a new key for that long.
  */
 const mostMisses = 5;
 const missesWithinMs = 30_000;
@@ -62,22 +62,22 @@ const maxKeys = 200;
  * the issuer is down.
  */
 export class KeySets {
-  private readonly known = new Map<string, KeySet>();
+  private readonly cache = new Map<string, KeySet>();
   private readonly underWay = new Map<string, Promise<KeySet>>();
-  /** When each source was lately asked because what was known did not do. */
+  /** When each source was recently fetched because the cached keys did not match. */
   private readonly misses = new Map<string, readonly number[]>();
   private readonly failed = new Map<string, { atMs: number; error: unknown }>();
 
-  /** `who` is how refusals call the issuer. */
+  /** `who` is the name of the issuer in refusals. */
   constructor(
     private readonly who: string,
     private readonly fetchJson: FetchJson,
     private readonly clock: { now(): number },
   ) {}
 
-  /** Forgets everything that was fetched; how often sources may be asked again stays as it is. */
+  /** Forgets everything that was fetched; the limits on repeated fetches stay. */
   forget(): void {
-    this.known.clear();
+    this.cache.clear();
     this.failed.clear();
   }
 
@@ -86,14 +86,14 @@ export class KeySets {
     return (await this.set(source)).issuer;
   }
 
-  /** What the discovery document of a source says; empty for a bare key set. Throws `upstream`. */
+  /** The discovery document of a source; empty for a bare key set. Throws `upstream`. */
   async document(source: KeySource): Promise<Readonly<Record<string, unknown>>> {
     return (await this.set(source)).document;
   }
 
   /**
-   * The keys that may have made a signature: all that fit where the token names none. Asks the issuer again for a key id
-   * that is not known, and if none of the known keys made it. Throws `upstream`.
+   * The keys that may have made a signature: all suitable ones if the token names none. Fetches again for an unknown
+   * key id, and if none of the known keys made the signature. Throws `upstream`.
    */
   async keys(source: KeySource, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const set = await this.set(source);
@@ -119,16 +119,16 @@ export class KeySets {
 
   private async set(source: KeySource): Promise<KeySet> {
     const name = nameOf(source);
-    const known = this.known.get(name);
+    const cached = this.cache.get(name);
     const nowMs = this.clock.now();
-    const age = known ? nowMs - known.fetchedAtMs : Number.POSITIVE_INFINITY;
-    if (known && age < freshMs) return known;
+    const age = cached ? nowMs - cached.fetchedAtMs : Number.POSITIVE_INFINITY;
+    if (cached && age < freshMs) return cached;
     const failure = this.failed.get(name);
     try {
       if (failure && nowMs - failure.atMs < failedForMs) throw failure.error;
       return await this.refresh(source);
     } catch (error) {
-      if (known && age < staleMs) return known;
+      if (cached && age < staleMs) return cached;
       throw error;
     }
   }
@@ -141,7 +141,7 @@ export class KeySets {
         .then(
           (set) => {
             this.failed.delete(name);
-            remember(this.known, name, set);
+            remember(this.cache, name, set);
             return set;
           },
           (error) => {
@@ -162,13 +162,13 @@ export class KeySets {
     if (kind === 'discovery') {
       document = (await this.json(url, ca)) as Record<string, unknown>;
       if (typeof document.issuer !== 'string' || typeof document.jwks_uri !== 'string') {
-        throw new Refusal('upstream', `${this.who} answered a discovery document without issuer or keys`);
+        throw new Refusal('upstream', `${this.who} sent a discovery document without issuer or keys`);
       }
       issuer = document.issuer;
       keysAt = document.jwks_uri;
       // An attacker who can change plaintext traffic could insert their own keys there.
       if (!URL.canParse(keysAt) || (url.startsWith('https:') && !keysAt.startsWith('https:'))) {
-        throw new Refusal('upstream', `${this.who} names an address of its keys that cannot be trusted`);
+        throw new Refusal('upstream', `${this.who} names an address for its keys that cannot be trusted`);
       }
     }
     const { keys: listed } = (await this.json(keysAt, ca)) as { keys?: unknown };
@@ -187,7 +187,7 @@ export class KeySets {
 
 /** Reads a public key or certificate in PEM. Throws for everything else, private keys included. */
 export function importPublicKey(pem: string): KeyObject {
-  // Deriving the public half would work, and leave a private key lying in a configuration.
+  // Deriving the public half would work, but would leave a private key in a configuration.
   if (pem.includes('PRIVATE KEY')) throw new Error('a private key was given');
   return createPublicKey(pem);
 }
@@ -221,7 +221,7 @@ function nameOf({ kind, url, ca, generation }: KeySource): string {
   return JSON.stringify([kind, url, ca ?? '', generation ?? '']);
 }
 
-/** Maps keep the order of entry: the oldest goes first. */
+/** Maps keep insertion order: the oldest is first. */
 function remember<T>(map: Map<string, T>, name: string, value: T): void {
   map.delete(name);
   map.set(name, value);

@@ -19,7 +19,7 @@ export function randomId(prefix: string): string {
 }
 
 function random(alphabet: string, length: number): string {
-  // Bytes above the last whole multiple of the alphabet are thrown away: every character is equally likely.
+  // Bytes above the last multiple of the alphabet's size are discarded, so every character is equally likely.
   const limit = 256 - (256 % alphabet.length);
   let text = '';
   while (text.length < length) {

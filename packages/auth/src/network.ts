@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** The network of an address, where callers share a limit: itself, or the 64 bits of IPv6 that one customer has. */
+/** The network whose callers share a limit: the address itself, or the /64 that one IPv6 customer has. */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
@@ -9,8 +9,8 @@ export function networkOf(address: string): string {
   const first = head === '' ? [] : head.split(':');
   const last = tail === undefined || tail === '' ? [] : tail.split(':');
   const gap = tail === undefined ? 0 : Math.max(8 - first.length - last.length, 0);
-  const whole = [...first, ...Array<string>(gap).fill('0'), ...last];
-  return `${whole
+  const groups = [...first, ...Array<string>(gap).fill('0'), ...last];
+  return `${groups
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':')}::/64`;

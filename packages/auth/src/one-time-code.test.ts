@@ -71,18 +71,18 @@ describe('one-time codes', () => {
   });
 
   it('match in no period before the first, and as the newest of those that have the same code', () => {
-    const made = scheme('SHA1', 6);
-    expect(matchCounter(made, codeFor(made, 0), 0, 3)).toBe(0);
-    expect(matchCounter(made, codeFor(made, 0).slice(1), 0, 3)).toBeUndefined();
-    expect(matchCounter(made, '', 0, 3)).toBeUndefined();
+    const key = scheme('SHA1', 6);
+    expect(matchCounter(key, codeFor(key, 0), 0, 3)).toBe(0);
+    expect(matchCounter(key, codeFor(key, 0).slice(1), 0, 3)).toBeUndefined();
+    expect(matchCounter(key, '', 0, 3)).toBeUndefined();
     const codes = new Map<string, number>();
     let [again, at] = [-1, 0];
     for (; again < 0; at++) {
-      again = codes.get(codeFor(made, at)) ?? -1;
-      codes.set(codeFor(made, at), at);
+      again = codes.get(codeFor(key, at)) ?? -1;
+      codes.set(codeFor(key, at), at);
     }
     const newest = at - 1;
-    expect(matchCounter(made, codeFor(made, again), newest * 30_000, newest - again)).toBe(newest);
+    expect(matchCounter(key, codeFor(key, again), newest * 30_000, newest - again)).toBe(newest);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import speakeasy from 'speakeasy';
 
-/** The hash functions a code can be made with. */
+/** The hash functions that codes can use. */
 export const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const;
 /** One of the hash functions. */
 export type Algorithm = (typeof algorithms)[number];
@@ -14,7 +14,7 @@ export interface CodeScheme {
   readonly periodSeconds: number;
 }
 
-/** The number of the period a moment lies in. */
+/** The number of the period that contains a moment. */
 export function counterAt(nowMs: number, periodSeconds: number): number {
   return Math.floor(nowMs / 1_000 / periodSeconds);
 }
@@ -32,15 +32,15 @@ export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number)
   return speakeasy.hotp({ ...options, digest } as speakeasy.HotpOptions);
 }
 
-/** The newest period within the window that a code belongs to; undefined when it belongs to none. */
+/** The newest period within the window whose code this is; undefined if there is none. */
 export function matchCounter(scheme: CodeScheme, code: string, nowMs: number, skew: number): number | undefined {
   const now = counterAt(nowMs, scheme.periodSeconds);
-  const given = Buffer.from(code);
+  const actual = Buffer.from(code);
   let found: number | undefined;
   for (let counter = Math.max(0, now - skew); counter <= now + skew; counter += 1) {
-    const wanted = Buffer.from(codeFor(scheme, counter));
-    // All periods are tried, so that the time taken tells nothing.
-    if (wanted.length === given.length && timingSafeEqual(wanted, given)) found = counter;
+    const expected = Buffer.from(codeFor(scheme, counter));
+    // All periods are tried, so that the time taken reveals nothing.
+    if (expected.length === actual.length && timingSafeEqual(expected, actual)) found = counter;
   }
   return found;
 }

@@ -1,19 +1,21 @@
 import { base32, type CodeScheme } from './one-time-code';
 
-/** The address that authenticator apps read a key from. Names are texts without halves of characters. */
+/** The address that authenticator apps read a key from. Names must be well-formed Unicode. */
 export function otpauthUrl(issuer: string, account: string, { key, algorithm, digits, periodSeconds }: CodeScheme) {
-  const named = encodeURIComponent(issuer);
+  const issuerText = encodeURIComponent(issuer);
   const query = [
     `algorithm=${algorithm}`,
     `digits=${digits}`,
-    `issuer=${named}`,
+    `issuer=${issuerText}`,
     `period=${periodSeconds}`,
     `secret=${base32(key)}`,
   ];
-  return `otpauth://totp/${named}:${encodeURIComponent(account)}?${query.join('&')}`;
+  return `otpauth://totp/${issuerText}:${encodeURIComponent(account)}?${query.join('&')}`;
 }
 
-/** A PNG of a QR code in base64, square, of the given edge; empty for an edge of 0. Throws for a text that is too long. */
+/**
+ * A square PNG of a QR code in base64, with sides of this many pixels; empty for 0. Throws for a text that is too long.
+ */
 export async function barcodeOf(text: string, edgePixels: number): Promise<string> {
   if (edgePixels === 0) return '';
   const { toBuffer } = await import('qrcode');

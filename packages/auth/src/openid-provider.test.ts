@@ -12,8 +12,8 @@ const endpoints = {
 };
 const client = { issuer, ca: 'a certificate', clientId: 'us & them', clientSecret: 'p+w:d %' };
 
-/** A provider in memory that gives one answer, and what it was asked. */
-function provider(answer: { status?: number; json?: unknown }, document: object = endpoints, kept = client) {
+/** A provider in memory that gives one answer, and the requests it got. */
+function provider(answer: { status?: number; json?: unknown }, document: object = endpoints, registration = client) {
   const calls: Call[] = [];
   const openid = new OpenidProvider<typeof client>({
     async call(url, { form, ...request }) {
@@ -23,7 +23,7 @@ function provider(answer: { status?: number; json?: unknown }, document: object 
     clientOf: (one) => one,
     document: async () => document as Record<string, unknown>,
   });
-  const exchange = () => openid.exchange(kept, 'c 1', 'verifier', 'http://localhost/cb');
+  const exchange = () => openid.exchange(registration, 'c 1', 'verifier', 'http://localhost/cb');
   return { openid, calls, exchange };
 }
 
@@ -34,15 +34,15 @@ describe('an address of a provider', () => {
     ['https://elsewhere.test/token', 'https://elsewhere.test/token'],
     [undefined, undefined],
     [null, undefined],
-  ])('is the one of its discovery document: %j', async (given, expected) => {
-    const { openid } = provider({}, { token_endpoint: given });
+  ])('is the one of its discovery document: %j', async (document, expected) => {
+    const { openid } = provider({}, { token_endpoint: document });
     expect((await openid.endpoint(client, 'token_endpoint'))?.href).toBe(expected);
   });
 
   it.each([['http://provider.test/token'], ['ftp://provider.test/token'], ['token'], [''], [7]])(
     'is not trusted where it is %j',
-    async (given) => {
-      const { openid } = provider({}, { token_endpoint: given });
+    async (document) => {
+      const { openid } = provider({}, { token_endpoint: document });
       const refusal = upstream('names a token_endpoint that cannot be trusted');
       await expect(openid.endpoint(client, 'token_endpoint')).rejects.toEqual(refusal);
     },
@@ -55,7 +55,7 @@ describe('an address of a provider', () => {
     await expect(openid.endpoint(clear, 'userinfo_endpoint')).rejects.toThrow('cannot be trusted');
   });
 
-  it('is missed where it is needed', async () => {
+  it('is reported as missing if it is needed', async () => {
     const { openid, exchange } = provider({}, {});
     await expect(openid.requireEndpoint(client, 'authorization_endpoint')).rejects.toEqual(
       upstream('names no authorization_endpoint'),
@@ -157,7 +157,7 @@ describe('tokens of a provider', () => {
     [200, [], 'something that is not JSON'],
     [200, null, 'something that is not JSON'],
     [200, 'text', 'something that is not JSON'],
-  ])('are not to be had while the provider is not well: %i %j', async (status, json, what) => {
+  ])('are unavailable while the provider fails: %i %j', async (status, json, what) => {
     const refusal = upstream(`answered ${what} to /tenant/token`);
     await expect(provider({ status, json }).exchange()).rejects.toEqual(refusal);
   });
@@ -169,9 +169,9 @@ describe('a login on another device', () => {
     return { calls, login: openid.beginDevice(client, 'openid profile', 'hash') };
   };
 
-  it('is begun with the scope and the challenge', async () => {
-    const said = { device_code: 'd', user_code: 'AB-CD', verification_uri: 'https://provider.test/go', interval: 5 };
-    const { calls, login } = begin(said);
+  it('is started with the scope and the challenge', async () => {
+    const body = { device_code: 'd', user_code: 'AB-CD', verification_uri: 'https://provider.test/go', interval: 5 };
+    const { calls, login } = begin(body);
     expect(await login).toEqual({
       deviceCode: 'd',
       url: 'https://provider.test/go',
@@ -198,16 +198,16 @@ describe('a login on another device', () => {
   });
 
   it('prefers the address that has the code in it', async () => {
-    const said = { device_code: 'd', user_code: 'AB', verification_uri: 'https://a.test/' };
+    const body = { device_code: 'd', user_code: 'AB', verification_uri: 'https://a.test/' };
     const complete = { verification_uri_complete: 'https://a.test/?code=AB' };
-    expect(await begin({ ...said, ...complete }).login).toMatchObject({ url: 'https://a.test/?code=AB' });
+    expect(await begin({ ...body, ...complete }).login).toMatchObject({ url: 'https://a.test/?code=AB' });
     const empty = { verification_uri_complete: '' };
-    expect(await begin({ ...said, ...empty }).login).toMatchObject({ url: 'https://a.test/', userCode: 'AB' });
+    expect(await begin({ ...body, ...empty }).login).toMatchObject({ url: 'https://a.test/', userCode: 'AB' });
   });
 
   it.each([[0], [-1], [1.5], ['5'], [undefined]])('has no interval where the provider says %j', async (interval) => {
-    const said = { device_code: 'd', verification_uri: 'https://a.test/', interval };
-    expect((await begin(said).login).intervalSeconds).toBeUndefined();
+    const body = { device_code: 'd', verification_uri: 'https://a.test/', interval };
+    expect((await begin(body).login).intervalSeconds).toBeUndefined();
   });
 
   it.each([
@@ -219,12 +219,12 @@ describe('a login on another device', () => {
     [{ device_code: 'd', verification_uri: 'xhttps://a.test/' }],
     [{ device_code: 'd', verification_uri: 'ipp://a.test/' }],
     [{ device_code: 'd', verification_uri: 'go' }],
-  ])('is not begun by %j', async (said) => {
-    await expect(begin(said).login).rejects.toEqual(upstream('answered no device code'));
+  ])('is not started by %j', async (body) => {
+    await expect(begin(body).login).rejects.toEqual(upstream('sent no device code'));
   });
 });
 
-describe('what a provider says of a user', () => {
+describe('the userinfo of a user', () => {
   it('is asked with the access token', async () => {
     const { openid, calls } = provider({ json: { sub: 'me' } });
     expect(await openid.userInfo(client, 'token')).toEqual({ sub: 'me' });
@@ -233,7 +233,7 @@ describe('what a provider says of a user', () => {
     ]);
   });
 
-  it('is nothing without an address or a token, and no request is sent', async () => {
+  it('is undefined without an endpoint or a token, and no request is sent', async () => {
     const without = provider({ json: { sub: 'me' } }, {});
     expect(await without.openid.userInfo(client, 'token')).toBeUndefined();
     const { openid, calls } = provider({ json: { sub: 'me' } });
@@ -245,11 +245,11 @@ describe('what a provider says of a user', () => {
     [401, { error: 'x' }],
     [200, 'a signed answer'],
     [200, []],
-  ])('is nothing where it answers %i %j', async (status, json) => {
+  ])('is undefined if it answers %i %j', async (status, json) => {
     expect(await provider({ status, json }).openid.userInfo(client, 'token')).toBeUndefined();
   });
 
-  it('is not to be had while the provider is not well', async () => {
+  it('is unavailable while the provider fails', async () => {
     const { openid } = provider({ status: 500 });
     await expect(openid.userInfo(client, 'token')).rejects.toEqual(upstream('answered 500 to /tenant/userinfo'));
   });

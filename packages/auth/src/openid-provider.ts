@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 
 /** A client as its OpenID provider knows it. */
 export interface OpenidClient {
-  /** The issuer, whose discovery document stands below it. */
+  /** The issuer; its discovery document is below this address. */
   readonly issuer: string;
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca: string | undefined;
@@ -10,7 +10,7 @@ export interface OpenidClient {
   readonly clientSecret: string;
 }
 
-/** One call to a provider; throws `upstream` when nothing comes back, and every status is an answer. */
+/** One call to a provider; throws `upstream` if there is no answer. Every status is an answer. */
 export type CallProvider = (
   url: string,
   request: {
@@ -21,26 +21,26 @@ export type CallProvider = (
   },
 ) => Promise<{ readonly status: number; readonly json: unknown }>;
 
-/** What providers are talked to with; `C` is how a service keeps a client. */
+/** What the service provides for calls to providers; `C` is its record of a client. */
 export interface ProviderParts<C> {
   readonly call: CallProvider;
-  clientOf(kept: C): OpenidClient;
-  /** The discovery document, checked to be of the issuer that was asked. */
-  document(kept: C): Promise<Readonly<Record<string, unknown>>>;
+  clientOf(registration: C): OpenidClient;
+  /** The discovery document, checked to name the client's issuer. */
+  document(registration: C): Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** What a provider hands out for a code, a device or an older refresh token. */
+/** What a provider issues for a code, a device or an older refresh token. */
 export interface ProviderTokens {
   readonly idToken: string | undefined;
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
 }
 
-/** A device login that was begun: what the person opens, and what we ask again with. */
+/** A device login in progress: the address that the person opens, and the code that we poll with. */
 export interface DeviceLogin {
   readonly deviceCode: string;
   readonly url: string;
-  /** To be typed there; undefined if the address has it. */
+  /** To be typed there; undefined if the address contains it. */
   readonly userCode: string | undefined;
   readonly intervalSeconds: number | undefined;
 }
@@ -51,7 +51,7 @@ type ProviderEndpoint =
   | 'userinfo_endpoint'
   | 'device_authorization_endpoint';
 
-/** What a provider says of a request it refuses, in its own short code. */
+/** A provider's refusal of a request, with its error code. */
 export class ProviderRefusal extends Refusal {
   constructor(readonly code: string) {
     super('invalid', `the provider answered ${JSON.stringify(code)}`);
@@ -61,56 +61,60 @@ export class ProviderRefusal extends Refusal {
 const who = 'the provider';
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** Talks to OpenID providers: endpoints by discovery, codes and refresh tokens for tokens, claims of the user. */
+/** A client of OpenID providers: finds endpoints by discovery, exchanges codes and refresh tokens, reads userinfo. */
 export class OpenidProvider<C> {
   constructor(private readonly provided: ProviderParts<C>) {}
 
-  /** An address of the provider; undefined if it has none. Throws `upstream` for one that cannot be trusted. */
-  async endpoint(kept: C, name: ProviderEndpoint): Promise<URL | undefined> {
-    const given = (await this.provided.document(kept))[name];
-    if (given === undefined || given === null) return undefined;
-    const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
-    const secure = this.provided.clientOf(kept).issuer.startsWith('https:');
+  /** An endpoint of the provider; undefined if it has none. Throws `upstream` for an address that cannot be trusted. */
+  async endpoint(registration: C, name: ProviderEndpoint): Promise<URL | undefined> {
+    const address = (await this.provided.document(registration))[name];
+    if (address === undefined || address === null) return undefined;
+    const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : undefined;
+    const secure = this.provided.clientOf(registration).issuer.startsWith('https:');
     if (!url || !(url.protocol === 'https:' || (!secure && url.protocol === 'http:'))) {
       throw new Refusal('upstream', `${who} names a ${name} that cannot be trusted`);
     }
     return url;
   }
 
-  /** Throws `upstream` if the provider has no such address. */
-  async requireEndpoint(kept: C, name: ProviderEndpoint): Promise<URL> {
-    const url = await this.endpoint(kept, name);
+  /** Throws `upstream` if the provider has no such endpoint. */
+  async requireEndpoint(registration: C, name: ProviderEndpoint): Promise<URL> {
+    const url = await this.endpoint(registration, name);
     if (!url) throw new Refusal('upstream', `${who} names no ${name}`);
     return url;
   }
 
-  /** Tokens for a code of the person's browser. Throws `ProviderRefusal`, or `upstream`. */
-  exchange(kept: C, code: string, verifier: string, redirectUri: string): Promise<ProviderTokens> {
+  /** Tokens for a code from the person's browser. Throws `ProviderRefusal`, or `upstream`. */
+  exchange(registration: C, code: string, verifier: string, redirectUri: string): Promise<ProviderTokens> {
     const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
-    return this.tokens(kept, form);
+    return this.tokens(registration, form);
   }
 
-  /** Newer tokens for a refresh token, which may end by that. Throws `ProviderRefusal`, or `upstream`. */
-  refresh(kept: C, refreshToken: string): Promise<ProviderTokens> {
-    return this.tokens(kept, { grant_type: 'refresh_token', refresh_token: refreshToken });
+  /** Newer tokens for a refresh token, which may then become invalid. Throws `ProviderRefusal`, or `upstream`. */
+  refresh(registration: C, refreshToken: string): Promise<ProviderTokens> {
+    return this.tokens(registration, { grant_type: 'refresh_token', refresh_token: refreshToken });
   }
 
   /** Tokens for a device whose owner has agreed. Throws `ProviderRefusal` (`authorization_pending`), or `upstream`. */
-  pollDevice(kept: C, deviceCode: string, verifier: string): Promise<ProviderTokens> {
-    return this.tokens(kept, { grant_type: deviceGrant, device_code: deviceCode, code_verifier: verifier });
+  pollDevice(registration: C, deviceCode: string, verifier: string): Promise<ProviderTokens> {
+    return this.tokens(registration, { grant_type: deviceGrant, device_code: deviceCode, code_verifier: verifier });
   }
 
-  /** Begins a login that is finished on another device. */
-  async beginDevice(kept: C, scope: string, challenge: string): Promise<DeviceLogin> {
-    const url = await this.requireEndpoint(kept, 'device_authorization_endpoint');
-    const said = await this.post(kept, url, { scope, code_challenge: challenge, code_challenge_method: 'S256' });
+  /** Starts a login that is finished on another device. */
+  async beginDevice(registration: C, scope: string, challenge: string): Promise<DeviceLogin> {
+    const url = await this.requireEndpoint(registration, 'device_authorization_endpoint');
+    const answer = await this.post(registration, url, {
+      scope,
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+    });
     const text = (...names: string[]) =>
-      names.map((name) => said[name]).find((value): value is string => typeof value === 'string' && value !== '');
+      names.map((name) => answer[name]).find((value): value is string => typeof value === 'string' && value !== '');
     const complete = text('verification_uri_complete', 'verification_url_complete');
     const open = complete ?? text('verification_uri', 'verification_url');
     const deviceCode = text('device_code');
-    if (!deviceCode || !open || !isWeb(open)) throw new Refusal('upstream', `${who} answered no device code`);
-    const { interval } = said;
+    if (!deviceCode || !open || !isWeb(open)) throw new Refusal('upstream', `${who} sent no device code`);
+    const { interval } = answer;
     return {
       deviceCode,
       url: open,
@@ -119,37 +123,37 @@ export class OpenidProvider<C> {
     };
   }
 
-  /** What the provider says about the owner of an access token; undefined if it says nothing. Throws `upstream`. */
-  async userInfo(kept: C, accessToken: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const url = await this.endpoint(kept, 'userinfo_endpoint');
+  /** The userinfo of an access token's owner; undefined if the provider has no such endpoint. Throws `upstream`. */
+  async userInfo(registration: C, accessToken: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const url = await this.endpoint(registration, 'userinfo_endpoint');
     if (!url || accessToken === '') return undefined;
     const answer = await this.provided.call(url.href, {
       headers: { authorization: `Bearer ${accessToken}` },
-      ca: this.provided.clientOf(kept).ca,
+      ca: this.provided.clientOf(registration).ca,
     });
     requireWell(answer, url);
     return answer.status === 200 && isObject(answer.json) ? answer.json : undefined;
   }
 
-  private async tokens(kept: C, form: Readonly<Record<string, string>>): Promise<ProviderTokens> {
-    const said = await this.post(kept, await this.requireEndpoint(kept, 'token_endpoint'), form);
-    const text = (name: string) => (typeof said[name] === 'string' && said[name] !== '' ? said[name] : undefined);
+  private async tokens(registration: C, form: Readonly<Record<string, string>>): Promise<ProviderTokens> {
+    const answer = await this.post(registration, await this.requireEndpoint(registration, 'token_endpoint'), form);
+    const text = (name: string) => (typeof answer[name] === 'string' && answer[name] !== '' ? answer[name] : undefined);
     return { idToken: text('id_token'), accessToken: text('access_token') ?? '', refreshToken: text('refresh_token') };
   }
 
-  private async post(kept: C, url: URL, sent: Readonly<Record<string, string>>) {
-    const { clientId: id, clientSecret: secret } = this.provided.clientOf(kept);
-    const supported = (await this.provided.document(kept)).token_endpoint_auth_methods_supported;
+  private async post(registration: C, url: URL, fields: Readonly<Record<string, string>>) {
+    const { clientId: id, clientSecret: secret } = this.provided.clientOf(registration);
+    const supported = (await this.provided.document(registration)).token_endpoint_auth_methods_supported;
     const inBody = Array.isArray(supported) && !supported.includes('client_secret_basic');
-    const form = new URLSearchParams({ ...sent, ...(inBody ? { client_secret: secret } : {}) });
-    // Providers want the name in the form also where the secret is in the header.
+    const form = new URLSearchParams({ ...fields, ...(inBody ? { client_secret: secret } : {}) });
+    // Providers want the client id in the form even if the secret is in the header.
     form.set('client_id', id);
     const basic = Buffer.from(`${formText(id)}:${formText(secret)}`).toString('base64');
     const answer = await this.provided.call(url.href, {
       method: 'POST',
       form,
       headers: inBody ? {} : { authorization: `Basic ${basic}` },
-      ca: this.provided.clientOf(kept).ca,
+      ca: this.provided.clientOf(registration).ca,
     });
     requireWell(answer, url);
     if (answer.status === 200 && isObject(answer.json)) return answer.json;
@@ -158,7 +162,7 @@ export class OpenidProvider<C> {
   }
 }
 
-/** Throws `upstream` if the provider is not well, or does not answer with JSON. */
+/** Throws `upstream` for a 5xx answer and for anything that is not JSON. */
 function requireWell({ status, json }: { status: number; json: unknown }, { pathname }: URL): void {
   const what =
     status === 200 && !isObject(json) && !pathname.endsWith('userinfo') ? 'something that is not JSON' : status;

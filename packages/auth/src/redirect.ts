@@ -4,15 +4,18 @@ const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
  * Whether people may be sent back to an address: it must match the list exactly, except that a listener on the person's own
  * machine may use any port (RFC 8252, 7.3).
  */
-export function isAllowedRedirect(given: string, allowed: readonly string[]): boolean {
-  if (!isPlainAddress(given)) return false;
-  if (allowed.includes(given)) return true;
-  const url = new URL(given);
+export function isAllowedRedirect(address: string, allowed: readonly string[]): boolean {
+  if (!isPlainAddress(address)) return false;
+  if (allowed.includes(address)) return true;
+  const url = new URL(address);
   if (url.protocol !== 'http:' || !loopback.has(url.hostname)) return false;
-  return allowed.some((one) => isPlainAddress(one) && withoutPort(one) === withoutPort(given));
+  return allowed.some((one) => isPlainAddress(one) && withoutPort(one) === withoutPort(address));
 }
 
-/** An absolute address that every reader reads alike: no fragment, no user, none of the signs that some read as slashes. */
+/**
+ * An absolute address that all parsers read the same way: no fragment, no user, none of the characters that some read
+ * as slashes.
+ */
 export function isPlainAddress(text: string): boolean {
   if (!URL.canParse(text) || /[\\\s\u0000-\u001f#]/.test(text)) return false;
   const { username, password } = new URL(text);

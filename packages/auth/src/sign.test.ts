@@ -19,16 +19,16 @@ describe('a key that signs', () => {
     ['ES384', { kty: 'EC', crv: 'P-384', alg: 'ES384' }],
     ['ES512', { kty: 'EC', crv: 'P-521', alg: 'ES512' }],
     ['EdDSA', { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' }],
-  ])('for %s is shown by its public half, and verifies what it signed', async (algorithm, shown) => {
+  ])('for %s is published as its public half, which verifies what it signed', async (algorithm, publicMembers) => {
     const key = await newSigningKey(5, algorithm);
     expect(key).toMatchObject({ createdAtMs: 5, kid: expect.stringMatching(/^[0-9a-f-]{36}$/) });
     expect(key.algorithm).toBe(algorithm);
     expect('algorithm' in key).toBe(algorithm !== undefined);
     const published = publicJwk(key);
-    expect(published).toMatchObject({ ...shown, kid: key.kid, use: 'sig' });
+    expect(published).toMatchObject({ ...publicMembers, kid: key.kid, use: 'sig' });
     expect(published).not.toHaveProperty('d');
     if (published.kty === 'RSA') expect(Buffer.from(published.n!, 'base64url')).toHaveLength(256);
-    // Twice: read, and remembered.
+    // Twice: parsed, and from the cache.
     for (const iat of [1, 2]) {
       const token = signJwt({ sub: 'me', iat }, key);
       const head = JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString());

@@ -10,7 +10,7 @@ import {
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 
-/** What keys of this service can sign with. */
+/** The algorithms that keys of this service can sign with. */
 export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
@@ -20,7 +20,7 @@ export interface SigningKey {
   readonly privatePem: string;
   /** Epoch milliseconds. */
   readonly createdAtMs: number;
-  /** RS256 where it says nothing. */
+  /** RS256 if absent. */
   readonly algorithm?: SigningAlgorithm;
 }
 
@@ -40,7 +40,7 @@ export function publicJwk({ kid, privatePem, algorithm = 'RS256' }: SigningKey):
   return { ...createPublicKey(privatePem).export({ format: 'jwk' }), kid, use: 'sig', alg: algorithm };
 }
 
-/** A signed token with these claims, as they are: what it says of time is the caller's. */
+/** A signed token with exactly these claims: time claims are up to the caller. */
 export function signJwt(
   claims: Readonly<Record<string, unknown>> & { readonly iat: number },
   { kid, privatePem, algorithm = 'RS256' }: Pick<SigningKey, 'privatePem' | 'algorithm'> & { readonly kid?: string },
@@ -53,16 +53,16 @@ export function signJwt(
 
 const parsedKeys = new LRUCache<string, KeyObject>({ max: 64, ttl: 60_000, ttlAutopurge: true });
 
-/** A key as node signs with it. Kept for a minute, since reading it costs up to thirty times what signing does. */
+/** A parsed key, kept for a minute: parsing costs up to thirty times as much as signing. */
 function parsed(privatePem: string): KeyObject {
-  const known = parsedKeys.get(privatePem);
-  if (known) return known;
+  const parsedBefore = parsedKeys.get(privatePem);
+  if (parsedBefore) return parsedBefore;
   const key = createPrivateKey(privatePem);
   parsedKeys.set(privatePem, key);
   return key;
 }
 
-/** The digest that an algorithm signs; undefined if it takes the text itself. */
+/** The digest that an algorithm signs; undefined if it signs the text itself. */
 export function digestOf(algorithm: SigningAlgorithm): string | undefined {
   return algorithm === 'EdDSA' ? undefined : `sha${algorithm.slice(2)}`;
 }

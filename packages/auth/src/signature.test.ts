@@ -38,13 +38,13 @@ describe('a signature', () => {
   it('is verified before claims are read otherwise than by the native parser', async () => {
     const read: string[] = [];
     const parse = (text: string) => read.push(text) && JSON.parse(text);
-    const [head, body, made] = jwt
+    const [head, body, signature] = jwt
       .sign({ sub: 'me' }, rsa.privateKey, { algorithm: 'RS256', noTimestamp: true })
       .split('.');
     const claims = { ...check(rsa.publicKey, 'RS256'), parse };
-    await expect(verifySignature(`${head}.${part({ sub: 'you' })}.${made}`, claims)).rejects.toThrow('signature');
+    await expect(verifySignature(`${head}.${part({ sub: 'you' })}.${signature}`, claims)).rejects.toThrow('signature');
     expect(read).toEqual([]);
-    expect(await verifySignature(`${head}.${body}.${made}`, claims)).toEqual({ sub: 'me' });
+    expect(await verifySignature(`${head}.${body}.${signature}`, claims)).toEqual({ sub: 'me' });
     expect(read).toEqual(['{"sub":"me"}']);
   });
 
@@ -61,18 +61,18 @@ describe('a signature', () => {
     );
   });
 
-  it('counts whichever of several keys made it, also one that its issuer names only when asked again', async () => {
+  it('is accepted from any of several keys, even one that its issuer publishes only when asked again', async () => {
     const other = keyPair('rsa', 'other');
     const token = jwt.sign({ sub: 'me' }, rsa.privateKey, { algorithm: 'RS256', keyid: 'k', noTimestamp: true });
-    const asked: SignatureHeader[] = [];
+    const headers: SignatureHeader[] = [];
     const keys = async (header: SignatureHeader) => {
-      asked.push(header);
+      headers.push(header);
       return header.unverified ? [other.publicKey, rsa.publicKey] : [other.publicKey];
     };
     const both = async () => [other.publicKey, rsa.publicKey];
     expect(await verifySignature(token, { algorithms: ['RS256'], keys: both })).toEqual({ sub: 'me' });
     expect(await verifySignature(token, { algorithms: ['ES256', 'RS256'], keys })).toEqual({ sub: 'me' });
-    expect(asked).toEqual([
+    expect(headers).toEqual([
       { algorithm: 'RS256', kid: 'k', unverified: false },
       { algorithm: 'RS256', kid: 'k', unverified: true },
     ]);
@@ -112,7 +112,7 @@ describe('a key', () => {
     ['ES384', [p384.publicKey]],
     ['ES512', [p521.publicKey]],
     ['EdDSA', [ed.publicKey, ed448.publicKey]],
-  ])('fits %s only where it is public, of its kind and long enough', (algorithm, expected) => {
+  ])('fits %s only if it is public, of the right type and long enough', (algorithm, expected) => {
     const pairs = [rsa, short, p256, p384, p521, ed, ed448];
     const keys = pairs.flatMap(({ publicKey, privateKey }) => [publicKey, privateKey]);
     expect(keys.filter((key) => keyFits(key, algorithm))).toEqual(expected);
@@ -138,7 +138,7 @@ describe('the claims of a token', () => {
     await expect(verify({ exp: 1_000 })).rejects.toThrow('expired');
   });
 
-  it('name whom it is for in one text or in a list', async () => {
+  it('name the audience in one text or in a list', async () => {
     expect(await verify({ aud: ['you', 'me'], exp: 2_000 })).toMatchObject({ iss: 'us' });
     expect(audiencesOf({ aud: 'me' })).toEqual(['me']);
     expect(audiencesOf({ aud: ['me', 1, 'you'] })).toEqual(['me', 'you']);

@@ -1,7 +1,7 @@
 import { constants, type KeyObject, verify } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 
-/** The signature algorithms that tokens may carry: all of them have a public key, so that none can be confused with it. */
+/** The signature algorithms that tokens may name: all are asymmetric, so that no public key can be used as a secret. */
 export const jwtAlgorithms = [
   'RS256',
   'RS384',
@@ -19,22 +19,22 @@ export type JwtAlgorithm = (typeof jwtAlgorithms)[number];
 /** Claims of a token whose signature was verified. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** What a token says about its signature. */
+/** The header of a token. */
 export interface SignatureHeader {
   readonly algorithm: JwtAlgorithm;
   readonly kid: string | undefined;
-  /** None of the keys given before made the signature: the issuer may have replaced one under its old id. */
+  /** None of the earlier keys made the signature: the issuer may have replaced a key and kept its id. */
   readonly unverified?: boolean;
 }
 
-/** Whose signatures count. */
+/** Which signatures are accepted. */
 export interface SignatureCheck {
   readonly algorithms: readonly JwtAlgorithm[];
-  /** The public keys that may have made the signature; none if the issuer has none that fits. */
+  /** The public keys that may have made the signature; none if the issuer has no suitable key. */
   keys(header: SignatureHeader): Promise<readonly KeyObject[]>;
-  /** Reads the claims, where a double for every number is not enough. */
+  /** Parses the claims, if doubles are not exact enough for their numbers. */
   readonly parse?: (text: string) => unknown;
-  /** How many characters a token may have; 65,536 unless said. */
+  /** The most characters of a token; default 65,536. */
   readonly longest?: number;
 }
 
@@ -42,8 +42,8 @@ const maxTokenLength = 64 * 1024;
 const compact = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 /**
- * Verifies the signature of a JWT and answers its claims; times, issuer and audience are still to be checked.
- * Throws `denied` with a reason that repeats nothing of the token.
+ * Verifies the signature of a JWT and returns its claims; times, issuer and audience are not checked. Throws `denied`
+ * with a reason that quotes nothing from the token.
  */
 export async function verifySignature(token: string, check: SignatureCheck): Promise<Claims> {
   if (token.length > (check.longest ?? maxTokenLength) || !compact.test(token)) throw denied('malformed jwt');
@@ -52,21 +52,21 @@ export async function verifySignature(token: string, check: SignatureCheck): Pro
   const plain = object(body);
   const { alg, kid } = header;
   if (kid !== undefined && typeof kid !== 'string') throw denied('malformed jwt');
-  // An extension that must be understood, and we understand none.
+  // A critical extension, and we support none.
   if (header.crit !== undefined) throw denied('malformed jwt: it demands extensions');
-  const algorithm = check.algorithms.find((known) => known === alg);
+  const algorithm = check.algorithms.find((allowed) => allowed === alg);
   if (!algorithm) throw denied('unexpected signature algorithm of jwt');
   const fitting = async (unverified: boolean) =>
     (await check.keys({ algorithm, kid, unverified })).filter((key) => keyFits(key, algorithm));
   const keys = await fitting(false);
   if (keys.length === 0) throw denied('failed to verify signature of jwt: no such key');
-  const made = (key: KeyObject) =>
+  const isSigner = (key: KeyObject) =>
     isSigned(algorithm, key, Buffer.from(`${head}.${body}`), Buffer.from(signature, 'base64url'));
-  if (!keys.some(made)) {
+  if (!keys.some(isSigner)) {
     const others = (await fitting(true)).filter((key) => !keys.includes(key));
-    if (!others.some(made)) throw denied('failed to verify signature of jwt');
+    if (!others.some(isSigner)) throw denied('failed to verify signature of jwt');
   }
-  // Reading them exactly costs more than the signature, so strangers' claims are not.
+  // Exact parsing costs more than the signature, so claims of unverified tokens are not parsed exactly.
   return check.parse ? object(body, check.parse) : plain;
 }
 
@@ -74,7 +74,7 @@ const curves: ReadonlyMap<string, string> = new Map(
   Object.entries({ ES256: 'prime256v1', ES384: 'secp384r1', ES512: 'secp521r1' }),
 );
 
-/** Whether a public key is of the kind an algorithm signs with, and long enough. */
+/** Whether a public key has the type that an algorithm needs, and is long enough. */
 export function keyFits(key: KeyObject, algorithm: JwtAlgorithm): boolean {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (key.type !== 'public') return false;
@@ -83,7 +83,7 @@ export function keyFits(key: KeyObject, algorithm: JwtAlgorithm): boolean {
   return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
 }
 
-/** Whether a key has signed it by an algorithm that `keyFits` lets it have. */
+/** Whether the key made the signature; `keyFits` has already matched key and algorithm. */
 export function isSigned(algorithm: JwtAlgorithm, key: KeyObject, content: Buffer, signature: Buffer): boolean {
   try {
     const hash = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`;

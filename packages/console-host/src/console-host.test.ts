@@ -7,7 +7,7 @@ import { routeOf } from '../../server/src/route';
 import { ConsoleHost, codeRequired, type ProviderSignIn, type Sessions } from './index';
 
 const id = 'A'.repeat(43);
-const own = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
+const ownHeaders = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 
 describe('the host of the console', () => {
   let calls: unknown[][] = [];
@@ -31,21 +31,21 @@ describe('the host of the console', () => {
       }
       return { id, seconds: 60, view: { name: 'ana' } };
     },
-    async show(asked) {
-      calls.push(['show', asked]);
-      return asked === id ? { name: 'ana' } : undefined;
+    async show(sessionId) {
+      calls.push(['show', sessionId]);
+      return sessionId === id ? { name: 'ana' } : undefined;
     },
-    async signOut(asked) {
-      calls.push(['signOut', asked]);
+    async signOut(id) {
+      calls.push(['signOut', id]);
     },
-    async stepUp(asked, proof) {
-      calls.push(['stepUp', asked, proof]);
+    async stepUp(id, proof) {
+      calls.push(['stepUp', id, proof]);
       return { name: 'ana', 'step-up-until': 'soon' };
     },
   };
   const providers: ProviderSignIn = {
-    async leave(leaving) {
-      calls.push(['leave', leaving.provider, leaving.browser]);
+    async leave(departure) {
+      calls.push(['leave', departure.provider, departure.browser]);
       return 'https://provider.test/';
     },
     comeBack: async () => ({ returnTo: '/ui/' }),
@@ -75,13 +75,13 @@ describe('the host of the console', () => {
     calls = [];
     labels = [];
   });
-  const signIn = (proof: object, headers: object = own) =>
+  const signIn = (proof: object, headers: object = ownHeaders) =>
     request(server)
       .post('/ui/session')
       .set(headers as Record<string, string>)
       .send(proof);
 
-  it('hands out a cookie that no script reads and no other site sends', async () => {
+  it('sets a cookie that scripts cannot read and other sites cannot send', async () => {
     const { headers, body } = await signIn({ method: 'token', token: 't' }).expect(201);
     expect(body).toEqual({ name: 'ana' });
     expect(headers['cache-control']).toBe('no-store');
@@ -93,17 +93,17 @@ describe('the host of the console', () => {
     ['where the page came over HTTPS', { Origin: 'https://keystead.example' }],
     ['where the service is reached only over HTTPS', { 'X-Test-Secure': '1' }],
   ])('binds the cookie to the host %s', async (_where, more) => {
-    const { headers } = await signIn({ token: 't' }, { ...own, ...more }).expect(201);
+    const { headers } = await signIn({ token: 't' }, { ...ownHeaders, ...more }).expect(201);
     expect(headers['set-cookie']![0]).toBe(
       `__Host-keystead-secrets=${id}; Max-Age=60; Path=/; HttpOnly; Secure; SameSite=Strict`,
     );
   });
 
-  it('believes a cookie only with our header and from our own origin', async () => {
+  it('accepts a cookie only with our header and from our own origin', async () => {
     const idFor = async (headers: Record<string, string>) =>
       JSON.parse((await request(server).get('/v1/x').set(headers)).text).id;
     const Cookie = `keystead-secrets=${id}`;
-    expect(await idFor({ Cookie, ...own })).toBe(id);
+    expect(await idFor({ Cookie, ...ownHeaders })).toBe(id);
     expect(await idFor({ Cookie })).toBeNull();
     expect(await idFor({ Cookie, 'Sec-Fetch-Site': 'same-origin' })).toBeNull();
     expect(await idFor({ Cookie, 'X-Keystead-Console': '1' })).toBeNull();
@@ -115,13 +115,13 @@ describe('the host of the console', () => {
     expect(await idFor({ ...old, Origin: 'http://keystead.example' })).toBe(id);
     expect(await idFor({ ...old, Origin: 'https://keystead.example' })).toBe(id);
     expect(await idFor({ ...old, Origin: 'http://elsewhere.example' })).toBeNull();
-    expect(await idFor({ Cookie: `keystead-workspaces=${id}`, ...own })).toBeNull();
+    expect(await idFor({ Cookie: `keystead-workspaces=${id}`, ...ownHeaders })).toBeNull();
     for (const sent of ['short', `${id}A`, `!${id}`]) {
-      expect(await idFor({ Cookie: `keystead-secrets=${sent}`, ...own })).toBeNull();
+      expect(await idFor({ Cookie: `keystead-secrets=${sent}`, ...ownHeaders })).toBeNull();
     }
     // A cookie without the prefix may have been set by a neighbour or on the way.
-    expect(await idFor({ Cookie, ...own, 'X-Test-Secure': '1' })).toBeNull();
-    expect(await idFor({ Cookie: `__Host-keystead-secrets=${id}`, ...own, 'X-Test-Secure': '1' })).toBe(id);
+    expect(await idFor({ Cookie, ...ownHeaders, 'X-Test-Secure': '1' })).toBeNull();
+    expect(await idFor({ Cookie: `__Host-keystead-secrets=${id}`, ...ownHeaders, 'X-Test-Secure': '1' })).toBe(id);
   });
 
   it.each([
@@ -135,9 +135,9 @@ describe('the host of the console', () => {
     ['an origin that names no host', ['X-Keystead-Console: 1', 'Origin: https://undefined']],
     ['a folded line', ['X-Other: a', ' X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
     ['an underscore', ['X_Keystead_Console: 1', 'Sec-Fetch-Site: same-origin']],
-  ])('believes no cookie with %s', async (_what, lines) => {
+  ])('accepts no cookie with %s', async (_what, lines) => {
     const { port } = server.address() as AddressInfo;
-    const said = await new Promise<string>((resolve, reject) => {
+    const reply = await new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () => {
         const isHostless = lines.some((line) => line.endsWith('undefined'));
         const first = isHostless ? ['GET /v1/x HTTP/1.0'] : ['GET /v1/x HTTP/1.1', 'Host: a.example'];
@@ -151,8 +151,8 @@ describe('the host of the console', () => {
       socket.on('close', () => resolve(text));
       socket.on('error', reject);
     });
-    expect(said).toMatch(/^HTTP\/1\.1 (400|404) /);
-    expect(said).not.toContain(id);
+    expect(reply).toMatch(/^HTTP\/1\.1 (400|404) /);
+    expect(reply).not.toContain(id);
   });
 
   it.each([
@@ -163,7 +163,11 @@ describe('the host of the console', () => {
     ['GET', '/ui/config'],
   ])('refuses %s %s to other pages, and does nothing', async (method, path) => {
     const verb = method.toLowerCase() as 'get';
-    for (const headers of [{}, { ...own, 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-origin' }]) {
+    for (const headers of [
+      {},
+      { ...ownHeaders, 'Sec-Fetch-Site': 'cross-site' },
+      { 'Sec-Fetch-Site': 'same-origin' },
+    ]) {
       const { body } = await request(server)
         [verb](path)
         .set({ ...headers, Cookie: `keystead-secrets=${id}` } as Record<string, string>)
@@ -173,41 +177,41 @@ describe('the host of the console', () => {
     expect(calls).toEqual([]);
   });
 
-  it('shows the session, proves it again and ends it', async () => {
+  it('shows the session, confirms the identity again and ends the session', async () => {
     const Cookie = `keystead-secrets=${id}`;
     await request(server)
       .get('/ui/session')
-      .set({ ...own, Cookie })
+      .set({ ...ownHeaders, Cookie })
       .expect(200, { name: 'ana' });
     await request(server)
       .post('/ui/session/step-up')
-      .set({ ...own, Cookie })
+      .set({ ...ownHeaders, Cookie })
       .send({ password: 'p' })
       .expect(200, { name: 'ana', 'step-up-until': 'soon' });
     const { headers } = await request(server)
       .delete('/ui/session')
-      .set({ ...own, Cookie })
+      .set({ ...ownHeaders, Cookie })
       .expect(204);
     expect(headers['set-cookie']).toEqual(['keystead-secrets=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict']);
     expect(headers['cache-control']).toBe('no-store');
     expect(calls.map(([what]) => what)).toEqual(['show', 'stepUp', 'signOut']);
     const other = await request(server)
       .get('/ui/session')
-      .set({ ...own, Cookie: `keystead-secrets=${'B'.repeat(43)}` });
+      .set({ ...ownHeaders, Cookie: `keystead-secrets=${'B'.repeat(43)}` });
     expect([other.status, other.headers['set-cookie']?.[0]]).toEqual([204, expect.stringContaining('Max-Age=0')]);
     expect(other.headers['cache-control']).toBe('no-store');
   });
 
-  it('asks for no session where a page holds none', async () => {
-    await request(server).get('/ui/session').set(own).expect(204);
-    await request(server).delete('/ui/session').set(own).expect(204);
-    const { body } = await request(server).post('/ui/session/step-up').set(own).send({}).expect(401);
+  it('looks up no session if a page sends none', async () => {
+    await request(server).get('/ui/session').set(ownHeaders).expect(204);
+    await request(server).delete('/ui/session').set(ownHeaders).expect(204);
+    const { body } = await request(server).post('/ui/session/step-up').set(ownHeaders).send({}).expect(401);
     expect(body.errors[0].detail).toBe('sign in first');
     expect(calls).toEqual([]);
   });
 
-  it('tells the sign-in page what it needs', async () => {
-    const { headers } = await request(server).get('/ui/config').set(own).expect(200, { service: 'secrets' });
+  it('returns what the sign-in page needs', async () => {
+    const { headers } = await request(server).get('/ui/config').set(ownHeaders).expect(200, { service: 'secrets' });
     expect(headers).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-store',
@@ -216,15 +220,15 @@ describe('the host of the console', () => {
   });
 
   it('has a route for each of its addresses, and one for all pages', async () => {
-    for (const path of ['/ui/session?a=1', '/ui/config']) await request(server).get(path).set(own);
+    for (const path of ['/ui/session?a=1', '/ui/config']) await request(server).get(path).set(ownHeaders);
     for (const path of ['/ui/', '/ui/leases/x']) await request(server).post(path);
     await request(server).get('/ui/sign-in/none/such');
     expect(labels).toEqual(['/ui/session', '/ui/config', '/ui', '/ui', '/ui/sign-in']);
   });
 
-  it('lets people leave for a provider, with a separate cookie that other sites may lead back with', async () => {
-    const left = await request(server).get('/ui/sign-in/corp').redirects(0).expect(303);
-    expect(left.headers['set-cookie']).toEqual([
+  it('redirects to a provider, with a separate cookie that is sent when other sites redirect back', async () => {
+    const redirected = await request(server).get('/ui/sign-in/corp').redirects(0).expect(303);
+    expect(redirected.headers['set-cookie']).toEqual([
       expect.stringMatching(/^keystead-secrets-sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/),
     ]);
     expect(calls.map(([what, provider]) => [what, provider])).toEqual([['leave', 'corp']]);
@@ -233,10 +237,10 @@ describe('the host of the console', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('takes back a cookie that is bound to the host, also where the browser does not tell how it came', async () => {
+  it('deletes a cookie that is bound to the host, even if the browser sends no origin', async () => {
     const { headers } = await request(server)
       .get('/ui/session')
-      .set({ ...own, Cookie: `__Host-keystead-secrets=${'B'.repeat(43)}` })
+      .set({ ...ownHeaders, Cookie: `__Host-keystead-secrets=${'B'.repeat(43)}` })
       .expect(204);
     expect(headers['set-cookie']).toEqual([
       '__Host-keystead-secrets=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Strict',
@@ -244,13 +248,13 @@ describe('the host of the console', () => {
   });
 
   it('ends the session before when the user signs in again, and only then', async () => {
-    await signIn({ token: 'wrong' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(401);
+    await signIn({ token: 'wrong' }, { ...ownHeaders, Cookie: `keystead-secrets=${id}` }).expect(401);
     expect(calls.map(([what]) => what)).toEqual(['signIn']);
-    await signIn({ token: 't' }, { ...own, Cookie: `keystead-secrets=${id}` }).expect(201);
+    await signIn({ token: 't' }, { ...ownHeaders, Cookie: `keystead-secrets=${id}` }).expect(201);
     expect(calls.map(([what]) => what)).toEqual(['signIn', 'signIn', 'signOut']);
   });
 
-  it('says in words that a proof is wrong, and not which part of it', async () => {
+  it('says that credentials are wrong, but not which part', async () => {
     const { body } = await signIn({ token: 'silent' }).expect(401);
     expect(body.errors[0].detail).toBe('The name, the password, the code or the token is wrong.');
     const often = await signIn({ token: 'often' }).expect(429);
@@ -283,8 +287,8 @@ describe('the host of the console', () => {
     ['text', 'text/application/json', '{}', 415, 'send application/json'],
     ['something that begins like JSON', 'application/jsonp', '{}', 415, 'send application/json'],
     ['long', 'application/json', `"${'x'.repeat(70_000)}"`, 413, 'the request body is larger than 65536 bytes'],
-  ])('takes no proof that is %s', async (_what, type, text, status, detail) => {
-    const { body } = await request(server).post('/ui/session').set(own).set('Content-Type', type).send(text);
+  ])('accepts no credentials that are %s', async (_what, type, text, status, detail) => {
+    const { body } = await request(server).post('/ui/session').set(ownHeaders).set('Content-Type', type).send(text);
     expect([body.errors[0].status, body.errors[0].detail]).toEqual([`${status}`, detail]);
     expect(calls).toEqual([]);
   });
@@ -294,11 +298,11 @@ describe('the host of the console', () => {
     ['get', '/ui/session/step-up'],
     ['post', '/ui/config'],
   ] as const)('has no %s %s', async (method, path) => {
-    const { body } = await request(server)[method](path).set(own).expect(405);
+    const { body } = await request(server)[method](path).set(ownHeaders).expect(405);
     expect(body.errors[0].detail).toBe('method not allowed');
   });
 
-  it('leads browsers from / to the console, and ignores other clients and addresses', async () => {
+  it('redirects browsers from / to the console, and ignores other clients and addresses', async () => {
     const { headers } = await request(server).get('/').set('Accept', 'text/html,*/*').expect(302);
     expect(headers).toMatchObject({
       location: '/ui/',

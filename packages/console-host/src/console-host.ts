@@ -10,17 +10,17 @@ import { SessionCookie } from './session-cookie';
 import type { From, Sessions } from './sessions';
 
 export interface ConsoleHostOptions {
-  /** The page that is shown, and the name in the cookie. */
+  /** The page to serve, and the name in the cookie. */
   readonly service: 'secrets' | 'workspaces';
   readonly sessions: Sessions;
-  /** Without it, these addresses do not lead to a provider. */
+  /** Without it, there is no sign-in at providers. */
   readonly providers?: ProviderSignIn;
-  /** Without it, the service knows no passkeys. */
+  /** Without it, there are no passkeys. */
   readonly passkeys?: Passkeys;
   /** Whether the service is reached only over HTTPS. */
   readonly secureOnly: boolean;
   from(req: IncomingMessage): From;
-  /** Told what was no refusal. */
+  /** Logs errors that are not refusals. */
   onFault(error: unknown, req: IncomingMessage): void;
 }
 
@@ -28,14 +28,14 @@ export interface ConsoleHostOptions {
 const maxBodyBytes = 64 * 1024;
 
 /**
- * The console of a service: its pages below `/ui/`, and the sessions of the people who use them. A session is a cookie
- * that no script can read, and it counts only where our own page asks (`idOf`).
+ * The console of a service: its pages below `/ui/`, and the sessions of their users. A session is a cookie that scripts
+ * cannot read, and it is accepted only in requests of our own pages (`idOf`).
  */
 export class ConsoleHost {
   private readonly pages: Pages;
   private readonly cookie: SessionCookie;
   private readonly providerRoutes: ProviderRoutes | undefined;
-  /** Binds a question to a passkey to the browser that asks it. */
+  /** Binds a passkey challenge to the browser that asked for it. */
   private readonly askers: SessionCookie;
 
   constructor(private readonly options: ConsoleHostOptions) {
@@ -48,7 +48,7 @@ export class ConsoleHost {
       providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
   }
 
-  /** Whether an address, query included, is the console's: `/ui` and below, and `/` for a browser. */
+  /** Whether an address, query included, belongs to the console: `/ui` and below, and `/` for a browser. */
   owns(req: IncomingMessage): boolean {
     const url = req.url!;
     if (url === '/') return req.method === 'GET' && (req.headers.accept ?? '').includes('text/html');
@@ -60,7 +60,7 @@ export class ConsoleHost {
     return this.cookie.idOf(req);
   }
 
-  /** Answers a request that it owns. Never throws. */
+  /** Answers a request for the console. Never throws. */
   async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     try {
       if (req.url === '/') {
@@ -69,13 +69,13 @@ export class ConsoleHost {
           .end();
         return;
       }
-      const [asked = ''] = req.url!.split('?', 1);
-      if (this.providerRoutes?.owns(asked)) {
+      const [path = ''] = req.url!.split('?', 1);
+      if (this.providerRoutes?.owns(path)) {
         labelRoute(req, '/ui/sign-in');
-        return await this.providerRoutes.answer(req, res, asked);
+        return await this.providerRoutes.answer(req, res, path);
       }
-      const endpoint = this.endpointOf(asked, req.method ?? 'GET');
-      labelRoute(req, endpoint === undefined ? '/ui' : asked.replace(/^(\/ui\/passkeys\/)(?!ask$).*/, '$1:id'));
+      const endpoint = this.endpointOf(path, req.method ?? 'GET');
+      labelRoute(req, endpoint === undefined ? '/ui' : path.replace(/^(\/ui\/passkeys\/)(?!ask$).*/, '$1:id'));
       if (endpoint === undefined) await this.pages.answer(req, res);
       else {
         if (!isOwnPage(req)) throw new Refusal('denied', 'only a page of this service may ask for this');
@@ -86,7 +86,7 @@ export class ConsoleHost {
     }
   }
 
-  private endpointOf(asked: string, method: string): HostEndpoint | undefined {
+  private endpointOf(path: string, method: string): HostEndpoint | undefined {
     const { sessions, passkeys } = this.options;
     const from = (req: IncomingMessage): From => ({ ...this.options.from(req), browser: this.askers.idOf(req) });
     const session: Readonly<Record<string, HostEndpoint>> = {
@@ -100,11 +100,11 @@ export class ConsoleHost {
       },
       POST: async (req, res) => {
         const before = this.cookie.idOf(req);
-        const made = await sessions.signIn(await readProof(req), from(req));
+        const created = await sessions.signIn(await readProof(req), from(req));
         // A second sign-in gets a new id, and the old session ends.
         if (before !== undefined) await sessions.signOut(before, from(req));
-        res.setHeader('Set-Cookie', this.cookie.set(req, made.id, made.seconds));
-        json(res, 201, made.view);
+        res.setHeader('Set-Cookie', this.cookie.set(req, created.id, created.seconds));
+        json(res, 201, created.view);
       },
       DELETE: async (req, res) => {
         const id = this.cookie.idOf(req);
@@ -124,9 +124,7 @@ export class ConsoleHost {
       '/ui/config': { GET: async (_req, res) => json(res, 200, await sessions.config()) },
     };
     const parts = { sessions: this.cookie, browsers: this.askers, from, read: readProof, json };
-    const methods = Object.hasOwn(table, asked)
-      ? table[asked]
-      : passkeys && passkeyRoutes({ passkeys, ...parts }, asked);
+    const methods = Object.hasOwn(table, path) ? table[path] : passkeys && passkeyRoutes({ passkeys, ...parts }, path);
     if (methods === undefined) return undefined;
     return Object.hasOwn(methods, method) ? methods[method] : notAllowed;
   }
@@ -149,7 +147,7 @@ export class ConsoleHost {
   }
 }
 
-/** Shown where a service gives no reason, so that the answer does not reveal which part of a proof was right. */
+/** Shown if a service gives no reason, so that the answer does not reveal which part of the credentials was right. */
 const wordless: Readonly<Partial<Record<Refusal['kind'], string>>> = {
   unauthenticated: 'The name, the password, the code or the token is wrong.',
   limited: 'Too many attempts: wait a while.',
@@ -157,7 +155,7 @@ const wordless: Readonly<Partial<Record<Refusal['kind'], string>>> = {
 
 const codeMessage = 'is required';
 
-/** The refusal that makes the page ask once more who sits there, and send its request again. */
+/** The refusal that makes the page ask for credentials again and then repeat its request. */
 export class ProofNeeded extends Refusal {
   constructor() {
     super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');

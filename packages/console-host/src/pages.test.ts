@@ -25,7 +25,7 @@ describe('the pages of a console', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('are to be had as soon as they are built: one for every address', async () => {
+  it('are served as soon as they are built: one for every address', async () => {
     await request(server).get('/ui/').expect(500);
     for (const one of ['ui', 'assets', 'ui/assets']) mkdirSync(path.join(folder, one), { recursive: true });
     writeFileSync(path.join(folder, 'ui/secrets.html'), '<p>é</p>');
@@ -48,7 +48,7 @@ describe('the pages of a console', () => {
     expect([head.headers['content-length'], head.text]).toEqual(['9', undefined]);
   });
 
-  it('are made of files that stay as they are, compressed where they were, and of no others', async () => {
+  it('consist of immutable files, compressed if they were built so, and of no others', async () => {
     writeFileSync(path.join(folder, 'ui/assets/a.js'), 'plain');
     writeFileSync(path.join(folder, 'ui/assets/a.js.gz'), gzipSync('packed'));
     writeFileSync(path.join(folder, 'ui/assets/a.js.br'), brotliCompressSync('packed better'));
@@ -76,7 +76,7 @@ describe('the pages of a console', () => {
     expect((await request(server).post('/ui/').expect(405)).headers.allow).toBe('GET, HEAD');
   });
 
-  it('are those of the console, unless told', async () => {
+  it('are those of the console by default', async () => {
     const nowhere = new Pages('none').answer({ method: 'GET', url: '/ui/' } as IncomingMessage, {} as ServerResponse);
     const built = path.join('apps', 'console', 'dist', 'ui', 'none.html');
     await expect(nowhere).rejects.toMatchObject({ code: 'ENOENT', path: expect.stringMatching(`${built}$`) });

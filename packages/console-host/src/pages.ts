@@ -6,12 +6,12 @@ import sirv from 'sirv';
 
 const root = '/ui';
 
-/** Beyond what every page keeps to: no text becomes markup. Sign-in is a form. */
+/** In addition to the policy of every page: no text becomes markup. Sign-in is a form. */
 const policy = contentPolicy({
   'font-src': "'self'",
   'form-action': "'self'",
   'require-trusted-types-for': "'script'",
-  // Nor does a script that is let in make itself a way around that.
+  // Nor may an allowed script create a policy that gets around that.
   'trusted-types': "'none'",
 });
 
@@ -19,7 +19,7 @@ const guards = { ...pageGuards, 'Cross-Origin-Opener-Policy': 'same-origin' };
 
 const built = (): string => path.join(path.dirname(require.resolve('@keystead/console/package.json')), 'dist');
 
-/** The built pages of a service: one index for every address below `/ui/`, and files that never change. */
+/** The built pages of a service: one index for all addresses below `/ui/`, and immutable files. */
 export class Pages {
   private index: Promise<Buffer> | undefined;
   private readonly files: ReturnType<typeof sirv>;
@@ -34,18 +34,18 @@ export class Pages {
       brotli: true,
       gzip: true,
       extensions: [],
-      // Found when asked for: a tree that was built after the service began is served as well.
+      // Looked up per request, so that pages built after the service started are served, too.
       dev: true,
       setHeaders: (res) => setAll(res, { ...guards, 'Cache-Control': 'public, max-age=31536000, immutable' }),
     });
   }
 
-  /** Answers a GET or HEAD below `/ui`, query included. Throws where the pages were not built. */
+  /** Answers a GET or HEAD below `/ui`, query included. Throws if the pages were not built. */
   async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (req.method !== 'GET' && req.method !== 'HEAD') return endPage(res, 405, { Allow: 'GET, HEAD' });
-    const [asked = ''] = req.url!.split('?', 1);
-    if (asked === root) return endPage(res, 308, { Location: `${root}/` });
-    if (asked.startsWith(`${root}/assets/`)) return this.files(req, res, () => endPage(res, 404));
+    const [path = ''] = req.url!.split('?', 1);
+    if (path === root) return endPage(res, 308, { Location: `${root}/` });
+    if (path.startsWith(`${root}/assets/`)) return this.files(req, res, () => endPage(res, 404));
     const body = await this.read();
     setAll(res, {
       ...guards,
@@ -57,7 +57,7 @@ export class Pages {
     res.writeHead(200).end(req.method === 'HEAD' ? undefined : body);
   }
 
-  // Read when first asked for; what could not be read is tried again.
+  // Read on the first request; a failed read is tried again.
   private read(): Promise<Buffer> {
     this.index ??= readFile(path.join(this.folder, 'ui', `${this.entry}.html`)).catch((error) => {
       this.index = undefined;

@@ -4,11 +4,11 @@ import { Refusal } from '@keystead/refusal';
 import type { SessionCookie } from './session-cookie';
 import type { From, SessionView } from './sessions';
 
-/** What a passkey is asked for: to sign in, to prove again who sits there, or to be added to the account. */
+/** What a passkey is used for: to sign in, to confirm the identity again, or to be added to the account. */
 export const passkeyPurposes = ['sign-in', 'step-up', 'add'] as const;
 export type PasskeyPurpose = (typeof passkeyPurposes)[number];
 
-/** Where a question to a passkey is asked: its answer counts nowhere else. */
+/** Where a challenge was issued: its response is accepted nowhere else. */
 export interface PasskeyAsker {
   /** The cookie of the browser. */
   readonly browser: string;
@@ -16,13 +16,13 @@ export interface PasskeyAsker {
   readonly session?: string | undefined;
 }
 
-/** What a service knows of passkeys (WebAuthn). All refusals are thrown as `Refusal`. */
+/** The passkeys (WebAuthn) of a service. All refusals are thrown as `Refusal`. */
 export interface Passkeys {
-  /** What the browser asks a passkey with. */
+  /** The options for the browser's WebAuthn call. */
   ask(purpose: PasskeyPurpose, asker: PasskeyAsker): Promise<SessionView>;
   list(session: string): Promise<readonly SessionView[]>;
   add(
-    given: Readonly<Record<string, unknown>>,
+    deps: Readonly<Record<string, unknown>>,
     asker: PasskeyAsker & { session: string },
     from: From,
   ): Promise<SessionView>;
@@ -30,13 +30,13 @@ export interface Passkeys {
   remove(session: string, id: string, from: From): Promise<void>;
 }
 
-/** How long a browser may take to answer. */
+/** How long the browser may take. */
 const answerSeconds = 300;
 const one = /^\/ui\/passkeys\/([\w-]{1,64})$/;
 
 type Answering = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
 
-/** What the routes need of the host they are in. */
+/** What the routes need from the console host. */
 export interface PasskeyRoutesParts {
   readonly passkeys: Passkeys;
   readonly sessions: SessionCookie;
@@ -46,10 +46,10 @@ export interface PasskeyRoutesParts {
   json(res: ServerResponse, status: number, value: unknown): void;
 }
 
-/** `POST /ui/passkeys/ask`, `GET` and `POST /ui/passkeys`, `DELETE /ui/passkeys/:id`: by method, of an address that is one of these. */
+/** The handlers of `POST /ui/passkeys/ask`, `GET` and `POST /ui/passkeys`, and `DELETE /ui/passkeys/:id`, by method. */
 export function passkeyRoutes(
   parts: PasskeyRoutesParts,
-  asked: string,
+  path: string,
 ): Readonly<Record<string, Answering>> | undefined {
   const { passkeys, sessions, browsers, from, read, json } = parts;
   const sessionOf = (req: IncomingMessage): string => {
@@ -57,11 +57,11 @@ export function passkeyRoutes(
     if (session === undefined) throw new Refusal('unauthenticated', 'sign in first');
     return session;
   };
-  if (asked === '/ui/passkeys/ask') {
+  if (path === '/ui/passkeys/ask') {
     return {
       POST: async (req, res) => {
-        const { for: given } = await read(req);
-        const purpose = passkeyPurposes.find((known) => known === given);
+        const { for: purposeName } = await read(req);
+        const purpose = passkeyPurposes.find((name) => name === purposeName);
         if (purpose === undefined) throw new Refusal('invalid', `for must be one of ${passkeyPurposes.join(', ')}`);
         const browser = browsers.idOf(req) ?? randomBytes(32).toString('base64url');
         const session = purpose === 'sign-in' ? undefined : sessionOf(req);
@@ -71,7 +71,7 @@ export function passkeyRoutes(
       },
     };
   }
-  if (asked === '/ui/passkeys') {
+  if (path === '/ui/passkeys') {
     return {
       GET: async (req, res) => json(res, 200, await passkeys.list(sessionOf(req))),
       POST: async (req, res) => {
@@ -81,7 +81,7 @@ export function passkeyRoutes(
       },
     };
   }
-  const id = one.exec(asked)?.[1];
+  const id = one.exec(path)?.[1];
   if (id === undefined) return undefined;
   return {
     DELETE: async (req, res) => {

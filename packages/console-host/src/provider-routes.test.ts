@@ -9,9 +9,9 @@ import { SessionCookie } from './session-cookie';
 const browser = 'B'.repeat(43);
 const session = 'S'.repeat(43);
 const from = { address: '192.0.2.1', requestId: 'r' };
-const own = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
+const ownHeaders = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 
-describe('the door to providers', () => {
+describe('sign-in at providers', () => {
   let calls: unknown[][];
   let faults: unknown[];
   let failure: Error | undefined;
@@ -23,8 +23,8 @@ describe('the door to providers', () => {
   };
   const routes = new ProviderRoutes({
     providers: {
-      leave: async (leaving, by) => did('https://provider.test/?a=1', 'leave', leaving, by),
-      comeBack: async ({ sent, browser: held }, by) => did(back, 'comeBack', `${sent}`, held, by),
+      leave: async (departure, by) => did('https://provider.test/?a=1', 'leave', departure, by),
+      comeBack: async ({ sent, browser: browserSecret }, by) => did(back, 'comeBack', `${sent}`, browserSecret, by),
       endSessions: async (provider, token, by) => did(undefined, 'endSessions', provider, token, by),
     },
     sessions: new SessionCookie('secrets', false),
@@ -45,30 +45,30 @@ describe('the door to providers', () => {
   });
   const get = (path: string) => request(server).get(path).redirects(0);
 
-  it('sends a browser to the provider and binds it to what it began', async () => {
-    const left = await get('/ui/sign-in/corp-1?to=%2Fui%2Fx').expect(303);
-    expect(left.headers).toMatchObject({
+  it('sends a browser to the provider and binds the sign-in to it', async () => {
+    const redirected = await get('/ui/sign-in/corp-1?to=%2Fui%2Fx').expect(303);
+    expect(redirected.headers).toMatchObject({
       location: 'https://provider.test/?a=1',
       'cache-control': 'no-store',
       'content-length': '0',
       'referrer-policy': 'no-referrer',
     });
-    const [cookie] = left.headers['set-cookie'] as unknown as string[];
-    const [, made] = /^keystead-secrets-sign-in=([\w-]{43}); Max-Age=600; .*HttpOnly; SameSite=Lax$/.exec(cookie!)!;
-    expect(calls).toEqual([['leave', { provider: 'corp-1', browser: made, returnTo: '/ui/x' }, from]]);
-    // One that has begun already stays the same; another is another.
+    const [cookie] = redirected.headers['set-cookie'] as unknown as string[];
+    const [, secret] = /^keystead-secrets-sign-in=([\w-]{43}); Max-Age=600; .*HttpOnly; SameSite=Lax$/.exec(cookie!)!;
+    expect(calls).toEqual([['leave', { provider: 'corp-1', browser: secret, returnTo: '/ui/x' }, from]]);
+    // A browser that has already started one keeps its secret; another browser gets another.
     await get('/ui/sign-in/corp').set('Cookie', `keystead-secrets-sign-in=${browser}`).expect(303);
     await get('/ui/sign-in/corp').expect(303);
     expect(calls[1]).toEqual(['leave', { provider: 'corp', browser, returnTo: undefined }, from]);
-    expect((calls[2] as [string, { browser: string }])[1].browser).not.toBe(made);
+    expect((calls[2] as [string, { browser: string }])[1].browser).not.toBe(secret);
   });
 
   it('lets it in when it comes back, with what the provider sent', async () => {
     const cookie = `keystead-secrets-sign-in=${browser}`;
-    const came = await get('/ui/sign-in/callback?code=c&state=s').set('Cookie', cookie).expect(303);
+    const returned = await get('/ui/sign-in/callback?code=c&state=s').set('Cookie', cookie).expect(303);
     expect(calls).toEqual([['comeBack', 'code=c&state=s', browser, from]]);
-    expect(came.headers.location).toBe('/ui/#/here');
-    expect(came.headers['set-cookie']).toEqual([
+    expect(returned.headers.location).toBe('/ui/#/here');
+    expect(returned.headers['set-cookie']).toEqual([
       expect.stringMatching(`^keystead-secrets=${session}; Max-Age=60; .*HttpOnly; SameSite=Strict$`),
     ]);
     back = { returnTo: '/ui/' };
@@ -77,29 +77,29 @@ describe('the door to providers', () => {
     expect(calls[1]).toEqual(['comeBack', '', undefined, from]);
   });
 
-  it('asks the owner of a session for a new proof, only for its own page', async () => {
+  it('asks the owner of a session to confirm their identity, only for our own page', async () => {
     const post = (headers: object) =>
       request(server)
         .post('/ui/sign-in/corp?to=/ui/y')
         .set(headers as Record<string, string>);
     const cookies = `keystead-secrets=${session}; keystead-secrets-sign-in=${browser}`;
-    const proven = await post({ ...own, Cookie: cookies }).expect(200);
+    const proven = await post({ ...ownHeaders, Cookie: cookies }).expect(200);
     expect(proven.body).toEqual({ location: 'https://provider.test/?a=1' });
     expect(proven.headers['set-cookie']).toEqual([expect.stringContaining(`keystead-secrets-sign-in=${browser}`)]);
     expect(proven.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
     expect(calls).toEqual([['leave', { provider: 'corp', browser, returnTo: '/ui/y', session }, from]]);
-    await post({ ...own, Cookie: `keystead-secrets=${session}` }).expect(200);
+    await post({ ...ownHeaders, Cookie: `keystead-secrets=${session}` }).expect(200);
     expect((calls[1] as [string, { browser: string }])[1].browser).toMatch(/^[\w-]{43}$/);
     const foreign = await post({ Cookie: cookies, 'Sec-Fetch-Site': 'cross-site' }).expect(403);
     expect(foreign.body).toEqual({
       error: 'invalid_request',
       error_description: 'only a page of this service may ask for this',
     });
-    expect((await post(own).expect(401)).body.error_description).toBe('sign in first');
+    expect((await post(ownHeaders).expect(401)).body.error_description).toBe('sign in first');
     expect(calls).toHaveLength(2);
   });
 
-  it('ends the sessions that a provider says are over', async () => {
+  it('ends the sessions that a provider has ended', async () => {
     const post = (body: string, path = '/ui/sign-in/corp/logout') => request(server).post(path).type('form').send(body);
     const ended = await post('logout_token=t.o.k').expect(200);
     expect([ended.text, ended.headers['cache-control']]).toEqual(['', 'no-store']);
@@ -130,12 +130,12 @@ describe('the door to providers', () => {
     ['GET', '/x/ui/sign-in/corp', 418],
   ])('has nothing for %s %s', async (method, path, status) => {
     const verb = method.toLowerCase() as 'get' | 'put' | 'post';
-    const said: Readonly<Record<number, string>> = { 404: 'There is no such page.', 405: 'method not allowed' };
-    expect((await request(server)[verb](path).expect(status)).text).toContain(said[status] ?? '');
+    const texts: Readonly<Record<number, string>> = { 404: 'There is no such page.', 405: 'method not allowed' };
+    expect((await request(server)[verb](path).expect(status)).text).toContain(texts[status] ?? '');
     expect(calls).toEqual([]);
   });
 
-  it('tells a person why they are not signed in, in a page that runs nothing', async () => {
+  it('shows people why they are not signed in, on a page without scripts', async () => {
     failure = new Refusal('missing', `no provider <b>"x" & 'y'`);
     const page = await get('/ui/sign-in/corp').expect(404);
     expect(page.headers).toMatchObject({
@@ -153,8 +153,12 @@ describe('the door to providers', () => {
     failure = new Error('a secret reason');
     const page = await get('/ui/sign-in/corp').expect(500);
     expect(page.text).toContain('Something went wrong here.');
-    const told = await request(server).post('/ui/sign-in/corp/logout').type('form').send('logout_token=t').expect(500);
-    expect(told.body).toEqual({ error: 'temporarily_unavailable', error_description: 'internal error' });
+    const answer = await request(server)
+      .post('/ui/sign-in/corp/logout')
+      .type('form')
+      .send('logout_token=t')
+      .expect(500);
+    expect(answer.body).toEqual({ error: 'temporarily_unavailable', error_description: 'internal error' });
     expect(faults).toEqual([failure, failure]);
     failure = new Refusal('upstream', 'the provider is away');
     const away = await request(server).post('/ui/sign-in/corp/logout').type('form').send('logout_token=t').expect(502);

@@ -8,7 +8,7 @@ import type { SessionCookie } from './session-cookie';
 import type { From } from './sessions';
 
 const root = '/ui/sign-in/';
-const named = /^\/ui\/sign-in\/([\w-]{1,64})(\/logout)?$/;
+const providerPath = /^\/ui\/sign-in\/([\w-]{1,64})(\/logout)?$/;
 /** A logout token lists no groups. */
 const maxFormBytes = 64 * 1024;
 
@@ -16,15 +16,15 @@ const maxFormBytes = 64 * 1024;
 export interface RoutesParts {
   readonly providers: ProviderSignIn;
   readonly sessions: SessionCookie;
-  /** Binds a sign-in to the browser that began it; sent where a provider sends the browser back. */
+  /** Binds a sign-in to the browser that started it; sent when a provider redirects the browser back. */
   readonly browsers: SessionCookie;
   from(req: IncomingMessage): From;
   onFault(error: unknown, req: IncomingMessage): void;
 }
 
 /**
- * Where people leave for a provider and come back from it: `GET /ui/sign-in/:provider`, `GET /ui/sign-in/callback`; `POST`
- * to a provider proves again who sits there; `POST …/logout` is for providers.
+ * Sign-in at providers: `GET /ui/sign-in/:provider` redirects to one, `GET /ui/sign-in/callback` is the way back;
+ * `POST` to a provider confirms the identity again; `POST …/logout` is for providers.
  */
 export class ProviderRoutes {
   constructor(private readonly parts: RoutesParts) {}
@@ -34,9 +34,9 @@ export class ProviderRoutes {
     return path.startsWith(root);
   }
 
-  /** Answers a path that it owns. Never throws. */
+  /** Answers a request for one of these paths. Never throws. */
   async answer(req: IncomingMessage, res: ServerResponse, path: string): Promise<void> {
-    const [, provider, isLogout] = named.exec(path) ?? [];
+    const [, provider, isLogout] = providerPath.exec(path) ?? [];
     try {
       if (provider === undefined) throw new Refusal('missing', 'There is no such page.');
       if (isLogout !== undefined) return await this.logout(req, res, provider);
@@ -75,8 +75,8 @@ export class ProviderRoutes {
   private async comeBack(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const { providers, sessions, browsers, from } = this.parts;
     requireMethod(req, 'GET');
-    const coming = { sent: queryOf(req), browser: browsers.sentId(req) };
-    const { session, returnTo } = await providers.comeBack(coming, from(req));
+    const arrival = { sent: queryOf(req), browser: browsers.sentId(req) };
+    const { session, returnTo } = await providers.comeBack(arrival, from(req));
     if (session !== undefined) res.setHeader('Set-Cookie', sessions.set(req, session.id, session.seconds));
     redirect(res, returnTo);
   }
@@ -101,8 +101,8 @@ function requireMethod(req: IncomingMessage, method: string): void {
 }
 
 function queryOf(req: IncomingMessage): URLSearchParams {
-  const cut = req.url!.indexOf('?');
-  return new URLSearchParams(cut < 0 ? '' : req.url!.slice(cut + 1));
+  const queryStart = req.url!.indexOf('?');
+  return new URLSearchParams(queryStart < 0 ? '' : req.url!.slice(queryStart + 1));
 }
 
 function redirect(res: ServerResponse, Location: string): void {
@@ -117,12 +117,12 @@ function end(res: ServerResponse, status: number, type: string, body: string): v
 
 const statusOf = (error: unknown): number => (isRefusal(error) ? usualStatus[error.kind] : 500);
 
-/** As OAuth says it. */
+/** The wording of OAuth. */
 function refuseProgram(res: ServerResponse, error: unknown): void {
-  const said = isRefusal(error) ? error.message : 'internal error';
+  const message = isRefusal(error) ? error.message : 'internal error';
   const body = {
     error: statusOf(error) >= 500 ? 'temporarily_unavailable' : 'invalid_request',
-    error_description: said,
+    error_description: message,
   };
   end(res, statusOf(error), 'application/json; charset=utf-8', JSON.stringify(body));
 }

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The header that only our own pages set: a page of another origin cannot, without being asked for first. */
+/** The header that only our own pages set: a page of another origin would need a preflight that we do not allow. */
 const consoleHeader = 'x-keystead-console';
 
 /**
  * Whether a request was made by a page of this service: it carries our header, and the browser says that the page and
- * the service have the same origin. Browsers say so only over HTTPS and on loopback; elsewhere the `Origin` that they
- * add to writes is compared with the address that was asked.
+ * the service have the same origin. Browsers say so only over HTTPS and on loopback; otherwise the `Origin` that they
+ * add to writes is compared with the requested address.
  */
 export function isOwnPage(req: IncomingMessage): boolean {
   if (req.headers[consoleHeader] !== '1') return false;

@@ -6,24 +6,24 @@ const id = 'A'.repeat(43);
 
 describe('the cookie of a session', () => {
   const cookie = new SessionCookie('secrets', false);
-  const asked = (headers: object, socket: object = {}) => ({ headers, socket }) as unknown as IncomingMessage;
+  const request = (headers: object, socket: object = {}) => ({ headers, socket }) as unknown as IncomingMessage;
 
   it.each<[string, IncomingMessage, boolean]>([
-    ['a plain connection', asked({}), false],
-    ['our own TLS', asked({}, { encrypted: true }), true],
-    ['TLS before a proxy', asked({ origin: 'https://keystead.example' }), true],
-    ['an origin that only mentions it', asked({ origin: 'http://https:1' }), false],
-  ])('is bound to the host where the browser came by %s, or not', (_how, req, isBound) => {
+    ['a plain connection', request({}), false],
+    ['our own TLS', request({}, { encrypted: true }), true],
+    ['TLS before a proxy', request({ origin: 'https://keystead.example' }), true],
+    ['an origin that only mentions it', request({ origin: 'http://https:1' }), false],
+  ])('is bound to the host or not, for %s', (_how, req, isBound) => {
     expect(cookie.set(req, id, 60).startsWith('__Host-')).toBe(isBound);
     expect(cookie.set(req, id, 60).includes('Secure')).toBe(isBound);
   });
 
-  it('is taken back under each name that was sent', () => {
+  it('is deleted under each name that was sent', () => {
     const both = `keystead-secrets=${id}; __Host-keystead-secrets=${id}; other=1`;
-    expect(cookie.clear(asked({ cookie: both }))).toEqual([
+    expect(cookie.clear(request({ cookie: both }))).toEqual([
       '__Host-keystead-secrets=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Strict',
       'keystead-secrets=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict',
     ]);
-    expect(cookie.clear(asked({}))).toEqual([]);
+    expect(cookie.clear(request({}))).toEqual([]);
   });
 });

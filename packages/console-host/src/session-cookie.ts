@@ -6,18 +6,18 @@ import { isOwnPage } from './same-origin';
 const idForm = /^[\w-]{43}$/;
 
 /**
- * The cookie that holds the id of a console session. Its name has the service in it, because cookies know no ports, and
- * `__Host-` where the browser came over HTTPS: then no other host and no plain connection can have set it.
+ * The cookie that holds the id of a console session. Its name contains the service, because cookies ignore ports, and
+ * begins with `__Host-` if the browser uses HTTPS: then no other host and no plain connection can have set it.
  */
 export class SessionCookie {
   private readonly plain: string;
   private readonly hosted: string;
 
-  /** @param secureOnly The service is reached only over HTTPS: a cookie without `__Host-` is never believed. */
+  /** @param secureOnly The service is reached only over HTTPS: a cookie without `__Host-` is never accepted. */
   constructor(
     service: string,
     private readonly secureOnly: boolean,
-    /** `lax`: also sent where another site leads the browser to us. */
+    /** `lax`: also sent when another site links or redirects to us. */
     private readonly sameSite: 'strict' | 'lax' = 'strict',
   ) {
     this.plain = `keystead-${service}`;
@@ -29,7 +29,10 @@ export class SessionCookie {
     return isOwnPage(req) ? this.sentId(req) : undefined;
   }
 
-  /** The id that a browser sent, whichever page made it: proof of the browser, and of no wish of its person. */
+  /**
+   * The id that a browser sent, from any page: it identifies the browser, but does not show that the user wanted the
+   * request.
+   */
   sentId(req: IncomingMessage): string | undefined {
     const sent = req.headers.cookie;
     if (sent === undefined) return undefined;
@@ -38,14 +41,14 @@ export class SessionCookie {
     return id !== undefined && idForm.test(id) ? id : undefined;
   }
 
-  /** The `Set-Cookie` line that hands out an id for `seconds`. */
+  /** The `Set-Cookie` line that sets an id for `seconds`. */
   set(req: IncomingMessage, id: string, seconds: number): string {
     const secure = this.isSecure(req);
     const name = secure ? this.hosted : this.plain;
     return stringifySetCookie({ name, value: id, ...this.attributes(secure), maxAge: seconds });
   }
 
-  /** The `Set-Cookie` lines that take it back, under each name that was sent. */
+  /** The `Set-Cookie` lines that delete the cookie, under each name that was sent. */
   clear(req: IncomingMessage): string[] {
     const sent = parseCookie(req.headers.cookie ?? '');
     return [this.hosted, this.plain]
@@ -57,7 +60,7 @@ export class SessionCookie {
     return { httpOnly: true, sameSite: this.sameSite, path: '/', secure } as const;
   }
 
-  // The page's origin says how the browser reached us, even through proxies.
+  // The page's origin shows how the browser reached us, even through proxies.
   private isSecure(req: IncomingMessage): boolean {
     return this.secureOnly || 'encrypted' in req.socket || /^https:/.test(req.headers.origin ?? '');
   }

@@ -1,32 +1,32 @@
-/** A session as its page may see it: plain JSON, without anything that opens a door. */
+/** A session as its page may see it: plain JSON without secrets. */
 export type SessionView = Readonly<Record<string, unknown>>;
 
-/** A session that was just made. */
+/** A new session. */
 export interface NewSession {
-  /** What the cookie holds: 32 random bytes in base64url. */
+  /** The value of the cookie: 32 random bytes in base64url. */
   readonly id: string;
   /** How long the browser keeps the cookie, in seconds: until the absolute end. */
   readonly seconds: number;
   readonly view: SessionView;
 }
 
-/** What a service knows of console sessions. All refusals are thrown as `Refusal`. */
+/** The console sessions of a service. All refusals are thrown as `Refusal`. */
 export interface Sessions {
-  /** Tells what the sign-in page needs: methods, other addresses, state of the service. */
+  /** Returns what the sign-in page needs: methods, other addresses, state of the service. */
   config(): Promise<SessionView>;
-  /** Checks what a person has and makes a session. An issue at `code` asks for a second factor. */
+  /** Checks credentials and creates a session. An issue at `code` asks for a second factor. */
   signIn(proof: Readonly<Record<string, unknown>>, from: From): Promise<NewSession>;
   /** Undefined if it has ended. */
   show(id: string): Promise<SessionView | undefined>;
   signOut(id: string, from: From): Promise<void>;
-  /** Proves again who sits there. Throws `unauthenticated` for a wrong proof. */
+  /** Confirms the identity of the user again. Throws `unauthenticated` for wrong credentials. */
   stepUp(id: string, proof: Readonly<Record<string, unknown>>, from: From): Promise<SessionView>;
 }
 
-/** Where a request came from, as logs and limits see it. */
+/** Where a request came from, for logs and limits. */
 export interface From {
   readonly address: string;
   readonly requestId: string;
-  /** What binds questions to a passkey to this browser, where it has asked one. */
+  /** Binds passkey challenges to this browser, if it has asked for one. */
   readonly browser?: string | undefined;
 }

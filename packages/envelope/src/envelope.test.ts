@@ -25,7 +25,7 @@ describe('envelope', () => {
     );
   });
 
-  it('says what a lease allows, and where an answer was wrapped', () => {
+  it('has the terms of a lease, and the place of a wrapped answer', () => {
     const wrapInfo = {
       token: 's.wrap',
       accessor: 'acc',
@@ -45,7 +45,7 @@ describe('envelope', () => {
     for (const warnings of [[], null]) expect(JSON.parse(envelope({ requestId, warnings })).warnings).toBeNull();
   });
 
-  it('says all of a token', () => {
+  it('has all fields of a token', () => {
     expect(JSON.parse(envelope({ requestId, auth: { ...auth, metadata: { a: 'b' } } })).auth).toEqual({
       client_token: 's.abc',
       accessor: 'acc',
@@ -62,7 +62,7 @@ describe('envelope', () => {
     });
   });
 
-  it('splices data text in unchanged, so that numbers keep their digits', () => {
+  it('inserts data text unchanged, so that numbers keep their digits', () => {
     expect(envelope({ requestId, dataText: '{"n":12345678901234567890}' })).toContain(
       '"data":{"n":12345678901234567890}',
     );
@@ -106,9 +106,9 @@ describe('envelope', () => {
     expect(errorBody([])).toBe('{"errors":[]}\n');
   });
 
-  it('follows the texts of a refusal that tells something', () => {
-    const told = { requestId, warnings: ['b'] };
-    expect(tellingErrorBody(['a "b"\n'], told)).toBe(
+  it('follows the texts of a detailed refusal', () => {
+    const envelope = { requestId, warnings: ['b'] };
+    expect(tellingErrorBody(['a "b"\n'], envelope)).toBe(
       `{"errors":["a \\"b\\"\\n"],"request_id":"${requestId}","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":["b"],"auth":null}\n`,
     );
   });

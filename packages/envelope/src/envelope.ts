@@ -27,14 +27,14 @@ export interface WrapInfo {
   readonly wrappedAccessor?: string;
 }
 
-/** What goes into an envelope; everything left out takes its empty form. */
+/** The content of an envelope; what is left out is written in its empty form. */
 export interface Envelope {
   readonly requestId: string;
   readonly leaseId?: string;
   readonly renewable?: boolean;
   readonly leaseDurationSeconds?: number;
   readonly data?: Readonly<Record<string, unknown>> | null;
-  /** `data` as JSON text, spliced in unchanged; wins over `data`. */
+  /** `data` as JSON text, inserted unchanged; takes precedence over `data`. */
   readonly dataText?: string;
   readonly wrapInfo?: WrapInfo | null;
   readonly warnings?: readonly string[] | null;
@@ -74,7 +74,7 @@ function authText(auth: Auth): string {
   const token = auth.tokenPolicies.length > 0 ? `,"token_policies":${JSON.stringify(auth.tokenPolicies)}` : '';
   const identity =
     auth.identityPolicies.length > 0 ? `,"identity_policies":${JSON.stringify(auth.identityPolicies)}` : '';
-  // Callers who may choose the id of a token may choose any text.
+  // Callers who may choose a token's id may choose any text.
   return `{"client_token":${JSON.stringify(auth.clientToken)},"accessor":"${auth.accessor}","policies":${JSON.stringify(
     auth.policies,
   )}${token}${identity},"metadata":${JSON.stringify(auth.metadata)},"lease_duration":${

@@ -21,7 +21,7 @@ describe('JSON text', () => {
   });
 
   it.each(['{"a":"10.0.0.1"}', '{"a":"1e5"}', '{"hash":"0123456789012345678901"}', '{"a":12}', '{"a":-1,"b":[0,7]}'])(
-    'needs no care for %j',
+    'needs no special handling for %j',
     (text) => {
       expect(mayBeInexact(text)).toBe(false);
       expect(jsonText(parseExact(text))).toBe(text);
@@ -75,7 +75,7 @@ describe('JSON text', () => {
     expect(decimalValue(`1${mantissa}e${exponent}`)).toBe(`1${mantissa}e${exponent}`);
   });
 
-  it('has as numbers what a double holds, and as digits what it does not', () => {
+  it('writes what a double holds as a number, and anything else as digits', () => {
     const read = parseExact('[2.5, 2.50, -0, 0, 1e5, 12345678901234567890, "2.50", null, true]');
     const exact = (digits: string) => new ExactNumber(digits);
     expect(read).toEqual([
@@ -90,8 +90,8 @@ describe('JSON text', () => {
     const json = '{"a":1.10,"__proto__":{"b":[1e2,null,"1.0"]},"c":12345678901234567890}';
     const plain = plainNumbers(parseExact(json));
     expect(JSON.stringify(plain)).toBe(JSON.stringify(JSON.parse(json)));
-    const [own] = Object.values(Object.getOwnPropertyDescriptors(plain));
-    expect(own).toEqual({ value: 1.1, enumerable: true, configurable: true, writable: true });
+    const [member] = Object.values(Object.getOwnPropertyDescriptors(plain));
+    expect(member).toEqual({ value: 1.1, enumerable: true, configurable: true, writable: true });
   });
 
   it('is rejected exactly where the native parser rejects it, and else means the same', () => {

@@ -1,4 +1,4 @@
-/** A JSON number a double cannot hold without changing its digits. */
+/** A JSON number that a double cannot hold without changing its digits. */
 export class ExactNumber {
   constructor(readonly digits: string) {}
   toString(): string {
@@ -8,12 +8,12 @@ export class ExactNumber {
 
 const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d*))?$/;
 
-/** Sums of an exponent of this many digits and of the length of a text are exact in a double. */
+/** An exponent of this many digits plus the length of a text is exact in a double. */
 const longestExponent = 15;
 
 /**
- * The one spelling of the decimal value of a number's digits: `42`, `42.0` and `4.2e1` have the same, 42.9 has another,
- * however many digits there are. What has no such spelling, a longer exponent for example, is its own. It takes as long as the text.
+ * The canonical spelling of a decimal number: the same for `42`, `42.0` and `4.2e1`, however many digits there are. A
+ * number without one, for example with a longer exponent, is returned unchanged. Takes linear time.
  */
 export function decimalValue(digits: string): string {
   const parts = numberParts.exec(digits);
@@ -27,7 +27,7 @@ export function decimalValue(digits: string): string {
   return `${sign}${all.slice(0, end)}e${Number(`${below}${exponent || 0}`) - fraction.length + (all.length - end)}`;
 }
 
-/** JSON text of a value that came out of a request, every number with the digits it was sent with. */
+/** JSON text of a value from a request; every number keeps the digits it was sent with. */
 export function jsonText(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
   if (value instanceof ExactNumber) return value.digits;
@@ -43,10 +43,7 @@ export function jsonText(value: unknown): string {
 /** How `JSON.stringify` writes an exact number. */
 const unmarkedNumber = '{"digits":"';
 
-/**
- * Like `JSON.stringify`, every exact number with its digits: members that are undefined are left out. As fast as that where no
- * exact number is in the value.
- */
+/** Like `JSON.stringify`, but exact numbers keep their digits. Equally fast if the value has no exact numbers. */
 export function exactJson(value: unknown, space?: number): string {
   const plain = space === undefined ? JSON.stringify(value) : undefined;
   if (plain !== undefined && !plain.includes(unmarkedNumber)) return plain;
@@ -55,11 +52,11 @@ export function exactJson(value: unknown, space?: number): string {
   return text === undefined ? 'null' : text.replace(new RegExp(`"${name}([^"]*)"`, 'g'), '$1');
 }
 
-/** Text that a request cannot hold by chance or by intent; made without Node, since browsers read JSON as well. */
+/** Text that no request can contain, by chance or on purpose. Made without Node, because browsers read JSON, too. */
 const unguessable = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
-// Numbers that a double might not give back digit by digit: long ones, fractions, exponents, minus zero. They follow the
-// start or after one of three signs; most strings with digits (addresses, versions, hashes) do not look like that.
+// Numbers whose digits a double might not preserve: long ones, fractions, exponents, minus zero. They come at the start
+// or after one of three characters; most strings with digits (addresses, versions, hashes) do not match.
 const perhapsInexact = /(?:^|[:[,])\s*(?:-0|-?\d{1,15}[.eE]|-?\d{16})/;
 
 /** Whether a JSON text may hold numbers that a double would change. */
@@ -68,10 +65,10 @@ export function mayBeInexact(text: string): boolean {
 }
 
 /**
- * Parses JSON so that every number keeps its digits; duplicate keys: the last wins. Throws what `JSON.parse` throws.
+ * Parses JSON so that every number keeps its digits; of duplicate keys, the last wins. Throws what `JSON.parse` throws.
  *
- * Numbers that a double would change are passed to the native parser as strings under a random name, which no sender can
- * guess, and become `ExactNumber` afterwards: that is as fast as the parser for any text.
+ * Numbers that a double would change are passed to the native parser as strings with a random prefix that no sender can
+ * guess, and become `ExactNumber` afterwards: that is about as fast as the native parser.
  */
 export function parseExact(text: string): unknown {
   if (!mayBeInexact(text)) return JSON.parse(text);
@@ -82,7 +79,10 @@ export function parseExact(text: string): unknown {
 
 const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The text with every number that a double would change as a string that begins with `name`; undefined without any. */
+/**
+ * The text with every number that a double would change replaced by a string that begins with `name`; undefined if
+ * there are none.
+ */
 function markInexact(text: string, name: string): string | undefined {
   const parts: string[] = [];
   let copied = 0;
@@ -122,7 +122,7 @@ function endOfNumber(text: string, from: number): number {
   return at;
 }
 
-/** A number in the place of a key is not JSON, and must not become some. */
+/** A number as a key is not JSON, and must not become valid JSON. */
 function isKey(text: string, from: number): boolean {
   for (let at = from; at < text.length; at++) {
     const c = text.charCodeAt(at);
@@ -139,7 +139,7 @@ function unmarked(value: unknown, name: string): unknown {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) value[i] = unmarked(value[i], name);
   } else {
-    // Keys are the value's own, `__proto__` too, so assigning to them stays inside of it.
+    // All keys are own properties, even `__proto__`, so assigning to them cannot reach a prototype.
     const object = value as Record<string, unknown>;
     for (const key of Object.keys(object)) object[key] = unmarked(object[key], name);
   }

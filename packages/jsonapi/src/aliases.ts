@@ -1,2 +1,4 @@
-/** Second names of attributes that existing clients need: `'infra-version': 'other-name'`; `permissions.x` reaches inside. */
+/**
+ * Aliases of attributes that existing clients need: `'infra-version': 'other-name'`; `permissions.x` reaches inside.
+ */
 export type Aliases = Readonly<Record<string, string>>;

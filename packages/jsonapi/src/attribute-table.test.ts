@@ -31,14 +31,14 @@ const boats = table({
 const boat: Boat = { name: 'Aisha', note: null, isAfloat: false, mast: 9, beam: 2 };
 
 describe('a table of attributes', () => {
-  it('says what a new item has, and which columns bodies set', () => {
+  it('gives the values of a new item, and the columns that bodies set', () => {
     expect(boats.initial).toEqual({ name: '', note: null, isAfloat: true, mast: 3, beam: 4 });
     const { name, note, isAfloat, mast, beam } = boat;
     const other = { ...boat, id: 'b-1' };
     expect(boats.stored(other)).toEqual({ name, note, isAfloat, mast, beam });
   });
 
-  it('shows what answers show, in the order of the table, and what only one edition has there', () => {
+  it('gives what answers show, in the order of the table, and what only one edition has', () => {
     const answer = { name: 'Aisha', 'ship-note': null, afloat: false, rig: { mast: 9 }, yard: 'Howth', kind: 'boat' };
     expect(JSON.stringify(boats.show(boat, { edition: 'hosted' }))).toBe(JSON.stringify(answer));
     const { yard, ...elsewhere } = answer;
@@ -54,7 +54,7 @@ describe('a table of attributes', () => {
     ]);
   });
 
-  it('says what creates and updates take', () => {
+  it('gives what creates and updates accept', () => {
     const { create, update, aliases, editions } = boats;
     expect(Object.keys(create)).toEqual(['name', 'ship-note', 'afloat', 'rig', 'hull-beam', 'yard']);
     expect(Object.keys(update)).toEqual(['name', 'ship-note', 'afloat', 'rig', 'hull-beam']);
@@ -68,7 +68,7 @@ describe('a table of attributes', () => {
     expect(boats.plain(changed.value)).toEqual({ note: 'x' });
   });
 
-  it('is held to the columns by the compiler', () => {
+  it('is checked against the columns by the compiler', () => {
     // @ts-expect-error a column that there is not
     setting('keel', { type: text, takes: text, initial: '' });
     // @ts-expect-error what is stored cannot be shown as it is declared

@@ -7,43 +7,43 @@ import { type Camelised, camel } from './input';
 /** When an attribute may be set: by creates and updates; by both but required in creates; only by creates. */
 type When = 'anytime' | 'required' | 'create';
 
-/** The options of any attribute besides its type. */
+/** The options of an attribute, apart from its type. */
 interface AttributeOptions {
-  /** The one edition that takes and shows it. */
+  /** The only edition that takes and shows it. */
   readonly edition?: string;
-  /** Its second name, or those of parts of it. */
+  /** Its alias, or the aliases of parts of it. */
   readonly alias?: string | Readonly<Record<string, string>>;
 }
 
-/** One attribute of a kind of resource; its key in the table is its wire name. */
+/** An attribute of a resource; its key in the table is its wire name. */
 export interface Attribute extends AttributeOptions {
-  /** Its type in answers; left out, it is never shown. */
+  /** Its type in answers; if left out, it is never shown. */
   readonly type?: z.ZodType;
   readonly show?: (item: never, view: never) => unknown;
   /** Its type in bodies; if left out, it cannot be set. */
   readonly takes?: z.ZodType;
   readonly when?: When;
-  /** Where it is stored, and what a new resource has there. */
+  /** The columns that store it, and their initial values. */
   readonly columns?: object;
-  /** The column that takes what is sent as it is: no rule settles it. */
+  /** The column that stores the sent value unchanged, without rules. */
   readonly column?: string;
-  /** Null says as little as nothing. */
+  /** Null is the same as leaving it out. */
   readonly nullSaysNothing?: true;
 }
 
-/** The columns that hold what an attribute of this type shows. */
+/** The columns whose type fits what the attribute shows. */
 type Fitting<Item, Shown extends z.ZodType> = {
   [K in keyof Item]: Item[K] extends AttributeValue<Shown> ? K : never;
 }[keyof Item] &
   string;
 
-/** Initial values of columns: none but those that there are. */
+/** Initial values of columns; unknown columns are refused. */
 type Initial<Item, C> = { [K in keyof C]: K extends keyof Item ? Item[K] : never };
 
-/** Words to write a table of attributes with; the compiler holds each row to the columns of `Item`. */
+/** Builders for the rows of an attribute table; the compiler checks each row against the columns of `Item`. */
 export function attributesOf<Item, View extends { readonly edition: string }>() {
   return {
-    /** Stored in a column as it was sent, and shown from there. */
+    /** Stored in a column as sent, and shown from there. */
     setting<
       K extends Fitting<Item, Shown>,
       Shown extends z.ZodType,
@@ -55,7 +55,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       return { ...rest, when: (row.when ?? 'anytime') as W, show: (item: Item) => item[column], column, columns };
     },
 
-    /** The same of a column that is never null: null is taken, and says nothing. */
+    /** The same for a column that is never null: null is accepted and ignored. */
     lenient<K extends Fitting<Item, Shown>, Shown extends z.ZodType, Taken extends z.ZodType<Item[K]>>(
       column: K,
       row: AttributeOptions & { type: Shown; takes: Taken; initial: Item[K] },
@@ -67,18 +67,18 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       return { ...rest, takes: takes.nullable(), when, show, column, nullSaysNothing: true as const, columns };
     },
 
-    /** Yes or no, stored as it was sent, and shown from there unless `show` says otherwise. */
+    /** A boolean, stored as sent and shown from there, unless `show` says otherwise. */
     toggle<K extends Fitting<Item, typeof flag>, Shown extends z.ZodType = typeof flag>(
       column: K,
       initial: Item[K],
       row?: AttributeOptions & { type: Shown; show: (item: Item, view: View) => AttributeValue<Shown> },
     ) {
       const columns = { [column]: initial } as { [C in K]: Item[C] };
-      const shown = row ?? { type: flag as z.ZodType as Shown, show: (item: Item) => item[column] };
-      return { ...shown, takes: flag, when: 'anytime' as const, column, columns };
+      const answer = row ?? { type: flag as z.ZodType as Shown, show: (item: Item) => item[column] };
+      return { ...answer, takes: flag, when: 'anytime' as const, column, columns };
     },
 
-    /** Sent and shown; rules say what becomes of its columns, if it has any. */
+    /** Sent and shown; rules decide the values of its columns, if it has any. */
     ruled<
       Shown extends z.ZodType,
       Taken extends z.ZodType,
@@ -96,7 +96,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       return { ...row, when: (row.when ?? 'anytime') as W, columns: (row.columns ?? {}) as C };
     },
 
-    /** Sent, and never shown under this name. */
+    /** Sent, but never shown under this name. */
     taken<Taken extends z.ZodType, C extends Initial<Item, C> = Record<never, never>>(takes: Taken, columns?: C) {
       return { takes: writeOnly(takes), when: 'anytime' as const, columns: (columns ?? {}) as C };
     },
@@ -119,7 +119,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
 
 type Rows = Readonly<Record<string, Attribute>>;
 
-/** The types of what answers show. */
+/** The types of attributes in answers. */
 type ShapeOf<R extends Rows> = {
   readonly [K in keyof R as R[K] extends { type: z.ZodType } ? K : never]: R[K] extends {
     type: infer S extends z.ZodType;
@@ -136,7 +136,7 @@ type SentType<A, Of extends 'create' | 'update'> = A extends { takes: infer T ex
     : z.ZodOptional<T>
   : never;
 
-/** The types of what a body may say. */
+/** The types of attributes in bodies. */
 type BodyOf<R extends Rows, Of extends 'create' | 'update'> = {
   -readonly [K in keyof R as R[K] extends { takes: z.ZodType }
     ? Of extends 'update'
@@ -147,32 +147,32 @@ type BodyOf<R extends Rows, Of extends 'create' | 'update'> = {
     : never]: SentType<R[K], Of>;
 };
 
-/** The columns of a table: all that bodies set. */
+/** All columns that bodies can set. */
 type ColumnsOf<Item, R extends Rows> = Pick<
   Item,
   { [K in keyof R]: R[K] extends { columns: infer C extends object } ? keyof C & keyof Item : never }[keyof R]
 >;
 
-/** What bodies, answers, columns and rules derive from a table of attributes. */
+/** What bodies, answers, columns and rules need from an attribute table. */
 export interface AttributeTable<Item, View, R extends Rows> {
   /** The types of what is shown, for the serializer and the API description. */
   readonly shape: ShapeOf<R>;
   show(item: Item, view: View): AttributesOf<ShapeOf<R>>;
-  /** The types of what bodies may say. */
+  /** The types of attributes in bodies. */
   readonly create: BodyOf<R, 'create'>;
   readonly update: BodyOf<R, 'update'>;
   readonly aliases: Aliases;
   /** Attributes that only one edition has. */
   readonly editions: Readonly<Record<string, string>>;
-  /** The columns that bodies set, and what a new resource has there. */
+  /** The columns that bodies set, with their initial values. */
   readonly initial: ColumnsOf<Item, R>;
   /** An item's values of these columns. */
   stored(item: ColumnsOf<Item, R>): ColumnsOf<Item, R>;
-  /** What a body says for the columns that no rule settles. */
+  /** The values from a body for columns without rules. */
   plain(sent: Camelised<z.output<z.ZodObject<BodyOf<R, 'update'>>>>): Partial<ColumnsOf<Item, R>>;
 }
 
-/** The same before the compiler knows its keys. */
+/** The same, before the keys are typed. */
 interface Derived<Item, View> {
   shape: Readonly<Record<string, z.ZodType>>;
   show(item: Item, view: View): Record<string, unknown>;
@@ -191,7 +191,7 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
   table: R,
 ): AttributeTable<Item, View, R> {
   const rows = Object.entries(table as Readonly<Record<string, AttributeRow>>);
-  const shown = rows.flatMap(([name, { show, edition }]) => (show === undefined ? [] : [{ name, show, edition }]));
+  const answers = rows.flatMap(([name, { show, edition }]) => (show === undefined ? [] : [{ name, show, edition }]));
   const plain = rows.flatMap(([name, { column, nullSaysNothing }]) =>
     column === undefined ? [] : [[camel(name), column, nullSaysNothing] as const],
   );
@@ -203,7 +203,7 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
         return [[name, of === 'create' && when === 'required' ? takes : takes.optional()]];
       }),
     );
-  const empty = blankOf(shown.map(({ name }) => name));
+  const empty = blankOf(answers.map(({ name }) => name));
   const defaults: object = Object.assign({}, ...rows.map(([, { columns }]) => columns));
   const columns = Object.keys(defaults);
   const unset = blankOf(columns);
@@ -211,7 +211,7 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
     shape,
     show(item, view) {
       const attributes: Record<string, unknown> = { ...empty };
-      for (const { name, show, edition } of shown) {
+      for (const { name, show, edition } of answers) {
         attributes[name] = edition === undefined || edition === view.edition ? show(item, view) : undefined;
       }
       return attributes;
@@ -237,7 +237,7 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
       );
     },
   };
-  // The compiler cannot follow keys through Object.entries: what each row may say was checked where it was written.
+  // The compiler cannot follow keys through Object.entries; each row was checked where it was written.
   return derived as AttributeTable<Item, View, R>;
 }
 

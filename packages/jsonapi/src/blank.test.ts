@@ -5,11 +5,11 @@ import { blankOf } from './blank';
 
 const names = Array.from({ length: 80 }, (_, index) => `name${index}`);
 
-/** V8's own word on how an object is kept: with a shape, or as a hash table. */
+/** How V8 stores an object: with a shape, or as a hash table. */
 function hasShape(): (object: object) => boolean {
   setFlagsFromString('--allow-natives-syntax');
   const ask = runInNewContext('(object) => %HasFastProperties(object)');
-  // Functions are read when they are called first.
+  // Functions are compiled when they are first called.
   ask({});
   setFlagsFromString('--no-allow-natives-syntax');
   return ask;
@@ -23,15 +23,15 @@ describe('a blank object', () => {
     ]);
   });
 
-  it('keeps its shape when copies of it are filled, where an object that grows loses it', () => {
+  it('keeps its shape when copies of it are filled, unlike an object that grows', () => {
     const isShaped = hasShape();
-    const grown: Record<string, number> = {};
+    const slow: Record<string, number> = {};
     const filled: Record<string, unknown> = { ...blankOf(names) };
     for (const [index, name] of names.entries()) {
-      grown[`grown-${name}`] = index;
+      slow[`grown-${name}`] = index;
       filled[name] = index;
     }
-    expect([isShaped(grown), isShaped(filled), isShaped({ ...filled })]).toEqual([false, true, true]);
-    expect(Object.values(filled)).toEqual(Object.values(grown));
+    expect([isShaped(slow), isShaped(filled), isShaped({ ...filled })]).toEqual([false, true, true]);
+    expect(Object.values(filled)).toEqual(Object.values(slow));
   });
 });

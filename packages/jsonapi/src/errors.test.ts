@@ -34,7 +34,7 @@ describe('a refusal', () => {
     ]);
   });
 
-  it('for want of a permission names it only to those who may know', () => {
+  it('for a missing permission names it only to those who may know', () => {
     const refusal = new MissingPermission('can-lock');
     expect(errorObjects(refusal)).toEqual([{ status: '404', title: 'not found' }]);
     expect(errorObjects(refusal, { reasons: true })).toEqual([

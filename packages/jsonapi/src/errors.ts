@@ -10,7 +10,7 @@ export interface ErrorObject {
   meta?: Record<string, unknown>;
 }
 
-/** Status and title of every kind of refusal: the only table of its sort in a JSON:API service. */
+/** Status and title of every kind of refusal. No other place in a JSON:API service maps them. */
 const ANSWERS: Record<RefusalKind, readonly [status: number, title: string]> = {
   malformed: [400, 'bad request'],
   unauthenticated: [401, 'unauthorized'],
@@ -34,38 +34,41 @@ const ANSWERS: Record<RefusalKind, readonly [status: number, title: string]> = {
   'cap-exceeded': [500, 'internal server error'],
 };
 
-/** A refusal that also tells a caller, who may see the target, which permission is missing. */
+/** A refusal that names the missing permission to a caller who may see the target. */
 export class MissingPermission extends Refusal {
   constructor(readonly permission: string) {
     super('missing', '');
   }
 }
 
-/** What a session may do only shortly after its person has proved again who they are. */
+/** A refusal of what a session may only do shortly after its user has confirmed their identity. */
 export class StepUpRequired extends Refusal {
   constructor() {
     super('denied', 'this needs a fresh proof of who you are: give your password or a code again');
   }
 }
 
-/** A member's token is of a kind that the organization does not admit; non-members are answered that nothing is there. */
+/** A member's token has a type that the organization does not accept; non-members get "not found". */
 export class TokenKindRefused extends Refusal {
   constructor(why: string) {
     super('unauthenticated', why);
   }
 }
 
-/** A refusal of one attribute in the older wording, which clients know by its whole text. */
+/** A refusal of one attribute in the older wording, which clients match as a whole. */
 export class ValidationFailed extends Refusal {
   constructor(name: string, sentence: string) {
     super('invalid', 'invalid attributes', [{ path: [name], message: `Validation failed: ${sentence}` }]);
   }
 }
 
-/** Where the parts of a parsed body were sent: attribute or relationship name to JSON pointer. */
+/** Where the parts of a parsed body were: attribute or relationship name to JSON pointer. */
 export type Pointers = ReadonlyMap<string, string>;
 
-/** A refusal of one attribute or relationship, by its name inside the service; the message follows the spoken name. */
+/**
+ * A refusal of one attribute or relationship, by its name inside the service; the message follows the name in plain
+ * words.
+ */
 export function invalid(name: string | readonly string[], message: string): Refusal {
   return new Refusal('invalid', 'invalid attribute', [{ path: typeof name === 'string' ? [name] : name, message }]);
 }
@@ -120,18 +123,18 @@ function issueObject(refusal: Refusal, issue: Issue, pointers?: Pointers): Error
     return { status: String(status), title, detail: issue.message, source: { parameter: String(issue.path[1]) } };
   }
   const isAttribute = issue.path.length > 0 && !(issue.path[0] === 'data' && issue.path.length < 3);
-  const named = refusal instanceof ValidationFailed ? refusal.message : 'invalid attribute';
+  const prefix = refusal instanceof ValidationFailed ? refusal.message : 'invalid attribute';
   return {
     status: String(status),
-    title: refusal.kind === 'invalid' && isAttribute ? named : title,
+    title: refusal.kind === 'invalid' && isAttribute ? prefix : title,
     detail: isAttribute ? detailOf(issue) : issue.message,
     source: { pointer: pointerOf(issue, pointers) },
   };
 }
 
 /**
- * The error objects of a refusal: one for each issue, or one for the whole request.
- * `reasons` adds `code` and `meta.reason` where the caller may know why.
+ * The error objects of a refusal: one for each issue, or one for the whole request. `reasons` adds `code` and
+ * `meta.reason` if the caller may know why.
  */
 export function errorObjects(
   refusal: Refusal,

@@ -101,12 +101,16 @@ describe('a document', () => {
       'data/attributes/rank: must be a number',
     ]);
     expect(wrong.data.attributes.rank).toBe('x');
-    const named = (edition?: string) =>
+    const schemaNames = (edition?: string) =>
       Object.keys(Object(Edition.jsonSchema(edition)).properties.data.properties.attributes.properties);
-    expect([named(), named('enterprise'), named('cloud')]).toEqual([['name', 'rank'], ['name', 'rank'], ['name']]);
+    expect([schemaNames(), schemaNames('enterprise'), schemaNames('cloud')]).toEqual([
+      ['name', 'rank'],
+      ['name', 'rank'],
+      ['name'],
+    ]);
   });
 
-  it('refuses what there is not, with its place and why, unless it asks for nothing', () => {
+  it('refuses unsupported features, with the pointer and the reason, unless they are empty', () => {
     const Partly = document('boxes', {
       attributes: { lid: z.object({ open: z.boolean().optional() }).nullish() },
       unserved: { stamps: 'there is no post', 'lid.lock': 'there are no keys' },
@@ -125,7 +129,7 @@ describe('a document', () => {
     expect(issuesOf(() => parse({ lid: 'x' }))).toEqual(['data/attributes/lid: must be an object']);
   });
 
-  it('takes second names inside objects, and leaves what was sent as it was', () => {
+  it('accepts aliases inside objects, and leaves the sent body unchanged', () => {
     const Nested = document('boxes', {
       attributes: { lid: z.object({ 'is-open': z.boolean() }).nullable().optional(), size: z.int().optional() },
       aliases: { 'lid.is-open': 'lid.opened', size: 'legacy-size' },
@@ -190,7 +194,7 @@ describe('relationships', () => {
   const parse = (relationships: object) => Box.parse({ data: { type: 'boxes', relationships } }, options).value;
   const keeper = { data: { type: 'users', id: 'k' } };
 
-  it('are ids, null where they are cut, and absent where they are not mentioned', () => {
+  it('are ids, null if they are removed, and absent if they are not mentioned', () => {
     expect(parse({ keeper })).toEqual({ keeper: 'k' });
     expect(parse({ keeper, owner: { data: { id: 'o', type: 'teams' } } })).toMatchObject({ owner: 'o' });
     expect(parse({ keeper, owner: null })).toMatchObject({ owner: null });
@@ -233,7 +237,7 @@ describe('a list of references', () => {
 });
 
 describe('a body of another form', () => {
-  it('is read by its function, and may be absent unless told', () => {
+  it('is read by its function, and may be absent unless required', () => {
     const Sum = freeForm((raw) => (raw as number) + 1, { type: 'integer' });
     expect(Sum.parse(1, options)).toEqual({ value: 2, pointers: new Map() });
     expect([Sum.optional, freeForm(() => 1, {}, false).optional]).toEqual([true, false]);
@@ -255,7 +259,7 @@ describe('a body of an action', () => {
     ],
     [{ data: null }, {}],
     [{ data: { attributes: null } }, {}],
-  ])('has attributes bare, or in a document: %j', (raw, value) => {
+  ])('has attributes at the top level, or in a document: %j', (raw, value) => {
     expect(Told.parse(raw, options)).toEqual({ value, pointers: new Map() });
   });
 
@@ -337,7 +341,7 @@ describe('the schema of a body', () => {
     });
   });
 
-  it('demands nothing of a body that may be absent', () => {
+  it('requires nothing of a body that may be absent', () => {
     expect(document('boxes', { optional: true }).jsonSchema()).toEqual({
       type: 'object',
       properties: {
@@ -353,7 +357,7 @@ describe('the schema of a body', () => {
     });
   });
 
-  it('of references says of which types, and how many', () => {
+  it('of references gives their types and number', () => {
     expect(references('tags', 'users').jsonSchema()).toEqual({
       type: 'object',
       required: ['data'],

@@ -11,7 +11,7 @@ type Camel<S extends string> = S extends `${infer A}-${infer B}`
     ? `${A}${Capitalize<Camel<B>>}`
     : S;
 
-/** A value with the dashed keys of its objects renamed; arrays are left as they are. */
+/** A value with the dashed keys of its objects renamed; arrays are unchanged. */
 export type Camelised<T> = T extends readonly unknown[] | Date | Uint8Array | LargeText
   ? T
   : T extends object
@@ -25,7 +25,7 @@ export interface SentReference {
   attributes?: Record<string, unknown> | undefined;
 }
 
-/** A type of references, and what their attributes say about those that are not there yet; as JSON schemas, by name. */
+/** A resource type of references, and the attributes for resources that do not exist yet, as JSON schemas by name. */
 export interface SentKind {
   readonly type: string;
   readonly attributes: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -48,11 +48,11 @@ function referenceSchema(types: readonly string[], attributes: SentKind['attribu
   };
 }
 
-/** What a parsed body is: its value by the service's own names, and where each part stood. */
+/** A parsed body: its value with the service's own names, and where each part was. */
 export interface ParsedBody<T> {
   value: T;
   pointers: Pointers;
-  /** The id that the document names, where it names one. */
+  /** The id in the document, if it has one. */
   id?: string | undefined;
 }
 
@@ -60,17 +60,17 @@ export interface ParsedBody<T> {
 export interface BodyShape<T> {
   /** An absent body is read as undefined instead of being refused. */
   readonly optional: boolean;
-  /** Secrets that are kept, each with the attributes that say where it is sent, by the service's own names. */
+  /** Stored secrets, each with the attributes that decide where it is sent, by the service's own names. */
   readonly secrets?: readonly (readonly [secret: string, addresses: readonly string[]])[];
   parse(raw: unknown, options: { aliases: boolean; edition?: string }): ParsedBody<T>;
-  /** JSON schema for the API description; with an edition, of what it takes. */
+  /** JSON schema for the OpenAPI document; with an edition, of what that edition accepts. */
   jsonSchema(edition?: string): Record<string, unknown>;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A wire name as the service's own: `auto-apply` as `autoApply`. */
+/** A wire name as the service's own name: `auto-apply` as `autoApply`. */
 export const camel = (name: string): string =>
   name.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -88,7 +88,7 @@ const ARTICLE: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Messages for what zod finds, worded to follow the spoken name of the attribute. */
+/** Messages for zod's issues, worded to follow the attribute's name in plain words. */
 function wording(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -118,20 +118,22 @@ function wording(issue: z.core.$ZodRawIssue): string | undefined {
 
 /** Issues of a zod shape, each below `at`, under the keys that were sent. */
 function issuesOf(error: z.ZodError, at: readonly string[], sent: ReadonlyMap<string, string>): Issue[] {
-  const seen = new Set<string>();
+  const names = new Set<string>();
   const issues: Issue[] = [];
   for (const issue of error.issues) {
     const dotted = issue.path.join('.');
     const path = (sent.get(dotted) ?? dotted).split('.').filter((part) => part !== '');
-    if (!seen.has(dotted)) {
-      seen.add(dotted);
+    if (!names.has(dotted)) {
+      names.add(dotted);
       issues.push({ path: [...at, ...path], message: issue.message });
     }
   }
   return issues;
 }
 
-/** Moves values sent under an alias to their neutral key; notes which key was sent. Two different values are refused. */
+/**
+ * Moves values sent under an alias to their main key and notes which key was sent. Two different values are refused.
+ */
 function neutral(
   attributes: Record<string, unknown>,
   aliases: readonly (readonly [readonly string[], string])[],
@@ -168,16 +170,16 @@ function neutral(
   return copy;
 }
 
-/** Most members of any list in a request: readers count them before anything is made of them. */
+/** The most members of any list in a request, checked before the members are read. */
 export const maxListMembers = 10_000;
 
-/** One relationship a document may carry. */
+/** A relationship that a document may have. */
 export interface RelationshipShape<T> {
   readonly many: boolean;
   readonly types: readonly string[];
   readonly required: boolean;
   readonly schema: z.ZodType<T>;
-  /** Of references that may be new resources. */
+  /** For references that may be new resources. */
   readonly attributes?: SentKind['attributes'];
 }
 
@@ -189,12 +191,12 @@ const SentReferenceShape = z.object({
 
 const ReferenceToOne = z.union([z.object({ id: z.string() }).transform(({ id }) => id), z.null()]);
 
-/** A relationship to one resource: its id, null when it is cut, undefined when it is not mentioned. */
+/** A relationship to one resource: its id, null if it is removed, undefined if it is not mentioned. */
 export function one(...types: string[]): RelationshipShape<string | null | undefined> {
   return { many: false, types, required: false, schema: ReferenceToOne.optional() };
 }
 
-/** A relationship to one resource that has to be given. */
+/** A required relationship to one resource. */
 export function requiredOne(...types: string[]): RelationshipShape<string> {
   return { many: false, types, required: true, schema: z.object({ id: z.string() }).transform(({ id }) => id) };
 }
@@ -225,11 +227,11 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   untyped?: boolean;
   /** An absent body, or one without attributes, is fine. */
   optional?: boolean;
-  /** Attributes that only one edition has; in the others they are unknown keys, with any value. */
+  /** Attributes that only one edition has; the others ignore them like unknown keys. */
   editions?: Readonly<Record<string, string>>;
   /**
-   * Attributes (`a.b` reaches inside) and relationships that clients send for what there is not, and why: refused with their
-   * place, unless they ask for nothing.
+   * Attributes (`a.b` reaches inside) and relationships of features that do not exist, and why: refused with their
+   * pointer, unless they are empty.
    */
   unserved?: Readonly<Record<string, string>>;
 }
@@ -266,7 +268,7 @@ function relationshipIssues(name: string, shape: RelationshipShape<unknown>, sen
   return result.data;
 }
 
-/** What is false or empty throughout asks for nothing. */
+/** False and empty values ask for nothing. */
 const asksForNothing = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -274,14 +276,14 @@ const asksForNothing = (value: unknown): boolean =>
   value === '' ||
   (typeof value === 'object' && Object.values(value).every(asksForNothing));
 
-/** What a document asks for that there is not, each under the name that was sent. */
+/** The unsupported features that a document asks for, under the names that were sent. */
 function unservedIssues(
   unserved: readonly (readonly [string, string])[],
   attributes: Readonly<Record<string, unknown>>,
   links: Readonly<Record<string, unknown>>,
 ): Issue[] {
-  const inside = (held: unknown, steps: readonly string[]): unknown =>
-    steps.reduce((value, step) => (isObject(value) ? value[step] : undefined), held);
+  const inside = (node: unknown, steps: readonly string[]): unknown =>
+    steps.reduce((value, step) => (isObject(value) ? value[step] : undefined), node);
   return unserved.flatMap(([name, why]) => {
     const message = `must be left out: ${why}`;
     const steps = name.split('.');
@@ -296,9 +298,9 @@ function unservedIssues(
 }
 
 function without(attributes: Record<string, unknown>, keys: readonly (readonly [string, string])[]) {
-  const left = { ...attributes };
-  for (const [key] of keys) delete left[key];
-  return left;
+  const remaining = { ...attributes };
+  for (const [key] of keys) delete remaining[key];
+  return remaining;
 }
 
 /**
@@ -331,8 +333,8 @@ export function document<
       if (!absent && !(spec.untyped === true && (data.type === undefined || data.type === ''))) {
         requireType(data.type, [type, ...(spec.otherTypes ?? [])], ['data', 'type']);
       }
-      const given = data.attributes ?? {};
-      if (!isObject(given)) {
+      const sentAttributes = data.attributes ?? {};
+      if (!isObject(sentAttributes)) {
         const message = 'attributes must be an object';
         throw new Refusal('invalid', message, [{ path: ['data', 'attributes'], message }]);
       }
@@ -340,9 +342,9 @@ export function document<
         throw new Refusal('invalid', '', [{ path: ['data', 'id'], message: 'must be a string' }]);
       }
       const sent = new Map<string, string>();
-      const named = options.aliases ? neutral(given, aliases, sent) : given;
-      const foreign = elsewhere.filter(([key, edition]) => key in named && edition !== options.edition);
-      const attributes = foreign.length === 0 ? named : without(named, foreign);
+      const neutralAttributes = options.aliases ? neutral(sentAttributes, aliases, sent) : sentAttributes;
+      const foreign = elsewhere.filter(([key, edition]) => key in neutralAttributes && edition !== options.edition);
+      const attributes = foreign.length === 0 ? neutralAttributes : without(neutralAttributes, foreign);
       const result = shape.safeParse(attributes, { error: wording });
       const issues = result.success ? [] : issuesOf(result.error, ['data', 'attributes'], sent);
       const pointers = new Map<string, string>();
@@ -370,13 +372,13 @@ export function document<
       const foreign = elsewhere.flatMap(([key, one]) =>
         edition === undefined || edition === one || !(key in shape.shape) ? [] : [[key, true]],
       );
-      const taken = shape.omit(Object.fromEntries(foreign)) as z.ZodObject;
-      return documentSchema(type, taken, relationships, spec.optional ?? false);
+      const ownShape = shape.omit(Object.fromEntries(foreign)) as z.ZodObject;
+      return documentSchema(type, ownShape, relationships, spec.optional ?? false);
     },
   };
 }
 
-/** A list of references, as relationship endpoints take it: `{"data":[{"type","id"}]}`. */
+/** A list of references, for relationship endpoints: `{"data":[{"type","id"}]}`. */
 export function references(...kinds: (string | SentKind)[]): BodyShape<SentReference[]> {
   const types = typesOf(kinds);
   const schema = z.array(SentReferenceShape);
@@ -409,16 +411,16 @@ export function references(...kinds: (string | SentKind)[]): BodyShape<SentRefer
   };
 }
 
-/** The issues of one of several documents, under its place in the list. */
+/** The issues of one of several documents, with its index in the list. */
 export function issuesAt(index: number, { issues, message }: Refusal): Issue[] {
   if (issues.length === 0) return [{ path: ['data', String(index)], message }];
-  return issues.map(({ path: [first, ...rest], message: said }) => ({
+  return issues.map(({ path: [first, ...rest], message }) => ({
     path: [
       'data',
       String(index),
       ...(first === 'data' ? rest : ['attributes', ...(first === undefined ? [] : [first]), ...rest]),
     ],
-    message: said,
+    message,
   }));
 }
 
@@ -431,21 +433,21 @@ export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: s
       if (!Array.isArray(data)) throw invalidAll([{ path: ['data'], message: 'data must be a list' }]);
       if (data.length > most) throw new Refusal('malformed', `data has too many members (maximum is ${most})`);
       const issues: Issue[] = [];
-      const seen = new Map<string, T>();
+      const byKey = new Map<string, T>();
       for (const [index, item] of data.entries()) {
         try {
           const { id, value } = one.parse({ data: item }, options);
-          if (id === undefined || seen.has(id)) {
+          if (id === undefined || byKey.has(id)) {
             const message = id === undefined ? "can't be blank" : 'is given twice';
             issues.push({ path: ['data', String(index), 'id'], message });
-          } else seen.set(id, value);
+          } else byKey.set(id, value);
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
           issues.push(...issuesAt(index, error));
         }
       }
       if (issues.length > 0) throw invalidAll(issues);
-      return { value: [...seen].map(([id, value]) => ({ id, value })), pointers: new Map() };
+      return { value: [...byKey].map(([id, value]) => ({ id, value })), pointers: new Map() };
     },
     jsonSchema(edition) {
       const { data } = one.jsonSchema(edition).properties as { data: { properties: object; required?: string[] } };
@@ -456,8 +458,8 @@ export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: s
 }
 
 /**
- * A few attributes that are bare in the body, or in a document of any type, as actions take them; or no body. What is in
- * both places must be equal.
+ * A few attributes of an action, at the top level of the body or in a document of any type; or no body. If an attribute
+ * is in both places, the values must be equal.
  */
 export function bare<A extends Record<string, z.ZodType>>(
   attributes: A,
@@ -473,7 +475,7 @@ export function bare<A extends Record<string, z.ZodType>>(
     parse(raw) {
       const body = requireObject(raw, ['data']);
       const data = requireObject(body.data, ['data']);
-      // Actions have none; a value that is not an object is refused here as everywhere.
+      // Actions have no relationships, but a value that is not an object is refused as everywhere.
       requireObject(data.relationships, ['data', 'relationships']);
       const wrapped = requireObject(data.attributes, at);
       const twice = Object.keys(attributes).filter(
@@ -498,7 +500,7 @@ export function bare<A extends Record<string, z.ZodType>>(
   };
 }
 
-/** A body read by a custom function, for the few requests that are not resource document. */
+/** A body read by a custom function, for the few requests that are not resource documents. */
 export function freeForm<T>(read: (raw: unknown) => T, schema: Record<string, unknown>, optional = true): BodyShape<T> {
   return {
     optional,
@@ -552,5 +554,5 @@ function documentSchema(
   };
 }
 
-/** What a schema made by `document` reads from a body. */
-export type ParsedDocument<S> = S extends { parse(...given: never[]): { value: infer V } } ? V : never;
+/** What a schema made by `document` parses a body to. */
+export type ParsedDocument<S> = S extends { parse(...args: never[]): { value: infer V } } ? V : never;

@@ -71,11 +71,11 @@ describe('a request document', () => {
     expect(pointers.get('maxSize')).toBe('/data/attributes/legacy-size');
   });
 
-  it('ignores aliases where they are switched off', () => {
+  it('ignores aliases if they are switched off', () => {
     expect(parse({ name: 'a', 'legacy-size': 4 }, undefined, false).value).toEqual({ name: 'a' });
   });
 
-  it('accepts a name and its alias with the same value, and names both where they differ', () => {
+  it('accepts a name and its alias with the same value, and names both if they differ', () => {
     expect(parse({ name: 'a', 'max-size': 4, 'legacy-size': 4 }).value.maxSize).toBe(4);
     expect(issuesOf(() => parse({ name: 'a', 'max-size': 4, 'legacy-size': 5 })).map(({ path }) => path)).toEqual([
       ['data', 'attributes', 'max-size'],
@@ -155,7 +155,7 @@ describe('paging', () => {
     ['page[number]=2', { number: 2, size: 20, offset: 20 }],
     ['page%5Bsize%5D=5', { number: 1, size: 5, offset: 0 }],
     ['page[size]=5000&page[number]=3', { number: 3, size: 100, offset: 200 }],
-  ])('of %j is %j where the whole list may be asked for', (search, page) => {
+  ])('of %j is %j if the whole list may be requested', (search, page) => {
     expect(pageOf(Query.parse(search), 'optional')).toEqual(page);
   });
 
@@ -193,7 +193,7 @@ describe('a serializer', () => {
     aliases: { size: 'legacy-size', 'permissions.can-open': 'permissions.can-unlid' },
   });
 
-  it('sends aliases next to the neutral names, and only when asked to', () => {
+  it('sends aliases next to the main names, and only when asked to', () => {
     expect(boxes.resource({ id: 'b' }, { aliases: true }).attributes).toEqual({
       size: 1,
       'legacy-size': 1,

@@ -3,15 +3,15 @@ import { LargeText, parseWithLargeTexts } from './large-text';
 
 const parse = (text: string) => parseWithLargeTexts(Buffer.from(text));
 const large = 'QUJD'.repeat(20_000);
-const shown = (value: unknown) => (value instanceof LargeText ? Buffer.from(value.bytes).toString() : value);
+const textOf = (value: unknown) => (value instanceof LargeText ? Buffer.from(value.bytes).toString() : value);
 
 describe('JSON with large texts', () => {
-  it('leaves them as bytes, wherever they stand, and reads all else as always', () => {
+  it('leaves them as bytes, wherever they are, and parses everything else as usual', () => {
     const small = { 'a "key"': 'a \\ "text" é', list: [1, null, true, 'x'.repeat(1000)], empty: '' };
     const other = 'x'.repeat(70_000);
     const read = parse(JSON.stringify({ ...small, one: large, in: { two: [other] } })) as Record<string, unknown>;
     expect(read).toMatchObject(small);
-    expect([shown(read.one), shown((read.in as { two: unknown[] }).two[0])]).toEqual([large, other]);
+    expect([textOf(read.one), textOf((read.in as { two: unknown[] }).two[0])]).toEqual([large, other]);
     expect(read.one).toBeInstanceOf(LargeText);
   });
 
@@ -38,14 +38,14 @@ describe('JSON with large texts', () => {
     expect(() => parseWithLargeTexts(bad('', '\xff'))).toThrow('not valid');
   });
 
-  it('tells two bodies apart where they are written down', () => {
-    const written = [large, large, `${large}AAAA`].map((text) => JSON.stringify(parse(JSON.stringify({ text }))));
-    expect(written[0]).toBe(written[1]);
-    expect(written[0]).not.toBe(written[2]);
-    expect(written[0]!.length).toBeLessThan(200);
+  it('tells two bodies apart when they are logged', () => {
+    const restored = [large, large, `${large}AAAA`].map((text) => JSON.stringify(parse(JSON.stringify({ text }))));
+    expect(restored[0]).toBe(restored[1]);
+    expect(restored[0]).not.toBe(restored[2]);
+    expect(restored[0]!.length).toBeLessThan(200);
   });
 
-  it('takes a key like any other, and only its own placeholders for large texts', () => {
+  it('treats keys as usual, and only its own placeholders as large texts', () => {
     expect(Object.keys(parse(`{"${large}":1}`) as object)).toHaveLength(1);
     expect(parse('{"__proto__":{"a":1}}')).toEqual(JSON.parse('{"__proto__":{"a":1}}'));
   });

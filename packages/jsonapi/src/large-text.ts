@@ -5,19 +5,19 @@ const shortestBytes = 64 * 1024;
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** A long text of a body, left as the bytes it came as: visible ASCII, nothing escaped. */
+/** A long text of a body, kept as the bytes that were sent: visible ASCII without escapes. */
 export class LargeText {
   constructor(readonly bytes: Uint8Array) {}
 
-  /** What replaces it where a body is written down: enough to tell two bodies apart. */
+  /** Its replacement when a body is logged: enough to tell two bodies apart. */
   toJSON(): object {
     return { sha256: createHash('sha256').update(this.bytes).digest('hex') };
   }
 }
 
 /**
- * Reads JSON whose long texts become `LargeText`, without ever being strings: those would be held twice more, and are
- * not given back soon. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
+ * Parses JSON; long texts become `LargeText` without ever being strings, which would take their memory twice more, and
+ * for long. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
  */
 export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const found = largeTexts(json);
@@ -43,7 +43,7 @@ export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unkno
   return restored(parse(parts.join('')));
 }
 
-/** Where long texts stand, without their quotes. */
+/** The positions of long texts, without their quotes. */
 function largeTexts(json: Buffer): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = [];
   for (let at = 0; at < json.length; at++) {

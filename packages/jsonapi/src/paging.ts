@@ -6,7 +6,7 @@ export interface Page {
   number: number;
   size: number;
   offset: number;
-  /** The page that begins behind an item, in the form of `cursorOf`; empty for the first. `number` says nothing then. */
+  /** The page begins after this item, in the form of `cursorOf`; empty for the first page. `number` is then ignored. */
   after?: string;
 }
 
@@ -25,8 +25,7 @@ function positive(query: Query, name: string): number | undefined {
 
 /**
  * The page a request asks for. With `optional`, a request without both parameters asks for the whole list (undefined).
- * With `cursors` it may say behind which item the page begins, instead of a number.
- * Spec: What the service does
+ * With `cursors` it may name the item before the page instead of a number. Spec: What the service does
  */
 export function pageOf(query: Query, paging: 'always' | 'optional', cursors = false): Page | undefined {
   const number = positive(query, 'page[number]');
@@ -71,18 +70,21 @@ export interface PageLinks {
   last: string;
 }
 
-/** A place in a list: behind an item, and what the list is ordered by there, so that it is found when the item is gone. */
+/**
+ * A position in a list: after an item. It includes the item's sort value, so that the position is found even if the
+ * item is deleted.
+ */
 export interface Cursor {
   readonly id: string;
   readonly key: string;
 }
 
-/** A place as the value of `page[after]`. */
+/** A position as the value of `page[after]`. */
 export const cursorOf = ({ id, key }: Cursor): string => `${id}.${Buffer.from(key).toString('base64url')}`;
 
 /**
- * The place that `page[after]` names, by the text of `cursorOf` or by the id of an item; undefined for the start of the
- * list. `find` answers what the list is ordered by at an item. Throws `malformed` if it knows of none.
+ * The position that `page[after]` names, as a text of `cursorOf` or the id of an item; undefined for the start of the
+ * list. `find` returns the sort value of an item. Throws `malformed` if there is no such item.
  */
 export async function cursorAt(
   after: string,
@@ -96,7 +98,7 @@ export async function cursorAt(
   return { id, key };
 }
 
-/** Links of a page that begins behind an item; null for `next` where nothing follows. */
+/** Links of a page that begins after an item; `next` is null if nothing follows. */
 export function cursorLinks(url: string, query: Query, { size }: Page, next: Cursor | undefined) {
   const link = (after: string): string => {
     const all = new URLSearchParams([...query.entries]);
@@ -115,8 +117,8 @@ export function pageLinks(url: string, query: Query, page: Pagination): PageLink
       others.append(name, value);
     }
   }
-  const kept = others.toString();
-  const start = `${url}?${kept === '' ? '' : `${kept}&`}page%5Bnumber%5D=`;
+  const parameters = others.toString();
+  const start = `${url}?${parameters === '' ? '' : `${parameters}&`}page%5Bnumber%5D=`;
   const end = `&page%5Bsize%5D=${page['page-size']}`;
   const link = (number: number): string => start + number + end;
   return {

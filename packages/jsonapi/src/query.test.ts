@@ -8,7 +8,7 @@ describe('a query', () => {
     expect(Query.parse('').entries.size).toBe(0);
   });
 
-  it('is split at commas, without what is blank between them', () => {
+  it('is split at commas, without blank members', () => {
     expect(Query.parse('a=x,%20y,,z%20').list('a')).toEqual(['x', 'y', 'z']);
     expect(Query.parse('').list('a')).toEqual([]);
   });
@@ -46,13 +46,13 @@ describe('a page', () => {
     });
   });
 
-  it('has neighbours where there are any', () => {
+  it('has neighbours if there are any', () => {
     const at = (number: number) => pagination({ number, size: 10, offset: 0 }, 20);
     expect([at(1)['prev-page'], at(1)['next-page'], at(1)['total-pages']]).toEqual([null, 2, 2]);
     expect([at(2)['prev-page'], at(2)['next-page']]).toEqual([1, null]);
   });
 
-  it('has no links to pages that are not there', () => {
+  it('has no links to pages that do not exist', () => {
     expect(pageLinks('https://h/x', Query.parse(''), pagination({ number: 1, size: 10, offset: 0 }, 3))).toEqual({
       self: 'https://h/x?page%5Bnumber%5D=1&page%5Bsize%5D=10',
       first: 'https://h/x?page%5Bnumber%5D=1&page%5Bsize%5D=10',

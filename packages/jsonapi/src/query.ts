@@ -1,6 +1,9 @@
 import { badParameter } from './errors';
 
-/** The parameters of a request's query string, brackets decoded; of a repeated one the last counts, but of a list (`name[]`) all do. */
+/**
+ * The parameters of a request's query string, brackets decoded; if one is repeated, the last counts, but in a list
+ * (`name[]`) all count.
+ */
 export class Query {
   private constructor(readonly entries: ReadonlyMap<string, string>) {}
 
@@ -42,10 +45,10 @@ export class Query {
 
   /** The include paths asked for, checked against those offered. */
   include(offered: readonly string[]): string[] {
-    const asked = this.list('include');
-    for (const path of asked) {
+    const paths = this.list('include');
+    for (const path of paths) {
       if (!offered.includes(path)) throw badParameter('include', `Invalid include parameter: ${path}`);
     }
-    return asked;
+    return paths;
   }
 }

@@ -4,7 +4,7 @@ export interface Reference {
   type: string;
 }
 
-/** What a resource says about another. */
+/** A relationship in a resource object. */
 export interface Relationship {
   data?: Reference | Reference[] | null;
   links?: { related?: string; self?: string };
@@ -23,7 +23,7 @@ export interface ToMany<T extends string = string> {
   links?: { related: string };
 }
 
-/** Says where to look, and names nothing. */
+/** Only a link, without resources. */
 export interface Linked {
   links: { related: string };
 }
@@ -40,7 +40,7 @@ export function toMany<T extends string>(type: T, ids: readonly string[], relate
   return related === undefined ? { data } : { data, links: { related } };
 }
 
-/** A relationship that only says where to look. */
+/** A relationship that is only a link. */
 export function related(url: string): Linked {
   return { links: { related: url } };
 }

@@ -63,7 +63,7 @@ describe('a resource', () => {
     expect(boxes.resource({ id: 'hidden' }, { aliases: true }).links).not.toHaveProperty('self');
   });
 
-  it('has neither links nor relationships where its serializer names none', () => {
+  it('has neither links nor relationships if its serializer has none', () => {
     const spec = {
       type: 'boxes',
       shape: {},
@@ -73,13 +73,13 @@ describe('a resource', () => {
     const bare = serializer(spec);
     expect(bare.type).toBe('boxes');
     expect(bare.resource({ id: '1' }, { aliases: true })).toEqual({ id: '1', type: 'boxes', attributes: {} });
-    const named = serializer({ ...spec, self: () => '/here' });
-    expect(named.resource({ id: '1' }, { aliases: true }).links).toEqual({ self: '/here' });
+    const withSelf = serializer({ ...spec, self: () => '/here' });
+    expect(withSelf.resource({ id: '1' }, { aliases: true }).links).toEqual({ self: '/here' });
     const unnamed = serializer({ ...spec, self: () => undefined });
     expect(unnamed.resource({ id: '1' }, { aliases: true })).not.toHaveProperty('links');
   });
 
-  it('has no second name of what it does not have', () => {
+  it('has no alias of what it does not have', () => {
     const boxes = serializer({
       type: 'boxes',
       shape: { lid: anything.optional(), size: whole.optional() },
@@ -111,7 +111,7 @@ describe('relationships', () => {
 });
 
 describe('the schema of attributes', () => {
-  it('has their types, and no second name of what is not there', () => {
+  it('has their types, and no alias of what is not there', () => {
     const shape = {
       name: text,
       open: flag,

@@ -15,7 +15,10 @@ export interface ResourceObject {
 type TypeOf<T, View> = { of(item: T, view: View): string }['of'];
 type RelationshipsFor<T, View, R extends RelationShape> = { of(item: T, view: View): RelationshipsOf<R> }['of'];
 
-/** How a kind of resource is shown. Wire names out, and nothing else. Methods, so that lists may hold specs of many kinds. */
+/**
+ * How a resource is serialized, under wire names. These are methods so that a list may hold specs of different
+ * resources.
+ */
 export interface SerializerSpec<
   T,
   View,
@@ -24,9 +27,9 @@ export interface SerializerSpec<
 > {
   type: string | TypeOf<T, View>;
   id(item: T): string;
-  /** What attributes there are, and of which types: the compiler holds `attributes` to it, and tests every answer. */
+  /** The attributes and their types: the compiler checks `attributes` against them, and tests check every answer. */
   shape: S;
-  /** What relationships there are, and to what: held to it like `shape`. */
+  /** The relationships and their types, checked like `shape`. */
   relations?: R;
   self?(item: T): string | undefined;
   attributes(item: T, view: View): AttributesOf<S>;
@@ -35,7 +38,7 @@ export interface SerializerSpec<
   aliases?: Aliases;
 }
 
-/** Turns domain objects of one kind into resource objects. */
+/** Converts domain objects of one kind to resource objects. */
 export interface Serializer<T, View> {
   readonly type: string;
   readonly spec: SerializerSpec<T, View>;
@@ -55,7 +58,7 @@ function addAlias(attributes: Record<string, unknown>, from: readonly string[], 
   }
 }
 
-/** A serializer from its description; aliases are sent next to the neutral names when the view says so. */
+/** A serializer from its spec; aliases are sent next to the main names if the view says so. */
 export function serializer<
   T,
   View extends { aliases: boolean },

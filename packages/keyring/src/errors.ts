@@ -1,9 +1,9 @@
-/** Thrown when no seal key that was given opens a keyring. */
+/** Thrown when none of the seal keys opens a keyring. */
 export class WrongSealKey extends Error {
   override readonly name = 'WrongSealKey';
 }
 
-/** Thrown when a sealed value was changed, belongs to another cell, or is not a sealed value at all. */
+/** Thrown when a value was changed, was sealed for another cell, or is not a sealed value. */
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
 }

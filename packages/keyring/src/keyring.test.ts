@@ -55,9 +55,9 @@ describe('a keyring', () => {
 
   it('never seals the same value to the same bytes', () => {
     const keyring = Keyring.create();
-    const seen = new Set(Array.from({ length: 1000 }, () => keyring.seal(Buffer.from('same'), cell).toString('hex')));
-    expect(seen.size).toBe(1000);
-    const nonces = new Set([...seen].map((sealed) => sealed.slice(10, 34)));
+    const values = new Set(Array.from({ length: 1000 }, () => keyring.seal(Buffer.from('same'), cell).toString('hex')));
+    expect(values.size).toBe(1000);
+    const nonces = new Set([...values].map((sealed) => sealed.slice(10, 34)));
     expect(nonces.size).toBe(1000);
   });
 
@@ -92,7 +92,7 @@ describe('rotation', () => {
     expect([keyring.mac('token', 'abc'), keyring.derive('url')]).toEqual(before);
   });
 
-  it('is noticed by a keyring that was opened before it', () => {
+  it('is noticed by a keyring that was opened earlier', () => {
     const keyring = Keyring.create();
     const earlier = Keyring.unwrap(keyring.wrap(sealKey), [sealKey]);
     keyring.addVersion();
@@ -129,7 +129,7 @@ describe('wrapping', () => {
   });
 });
 
-// A service that computed any of these otherwise would find nothing of what an earlier one stored.
+// If a service computed any of these differently, it could not find what an earlier version stored.
 describe('what an earlier version stored', () => {
   it('is opened, found and derived today', () => {
     const wrapped =
@@ -164,7 +164,7 @@ describe('look-up values', () => {
 });
 
 describe('a destroyed keyring', () => {
-  it('does nothing any more', () => {
+  it('does not work any more', () => {
     const keyring = Keyring.create();
     const sealed = keyring.seal(Buffer.from('x'), cell);
     keyring.mac('token', 'a');

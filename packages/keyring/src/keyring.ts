@@ -11,7 +11,7 @@ import { NotAuthentic, UnknownKeyVersion } from './errors';
 import { Nonces } from './nonces';
 import { openWithSealKey, sealWithSealKey } from './seal-key';
 
-/** Where a sealed value lies. A value opens only at the place it was sealed for. */
+/** Where a sealed value is stored. A value opens only at the place it was sealed for. */
 export interface Cell {
   table: string;
   row: string;
@@ -30,7 +30,7 @@ const TAG_BYTES = 16;
 
 /**
  * The keys of one service: versioned keys for values, each bound to its table, row and column, and an index key for
- * look-ups and derived keys, which rotation never changes. It is stored only wrapped under a seal key.
+ * look-ups and derived keys, which rotation never changes. It is only stored wrapped with a seal key.
  */
 export class Keyring {
   private readonly nonces = new Nonces();
@@ -64,7 +64,7 @@ export class Keyring {
     return keyring;
   }
 
-  /** The keyring as it may be stored: all its keys, sealed under the seal key. */
+  /** The keyring as it may be stored: all its keys, encrypted with the seal key. */
   wrap(sealKey: Uint8Array): Buffer {
     const parts = [this.index().export()];
     for (const [version, key] of this.keys) {
@@ -88,7 +88,7 @@ export class Keyring {
     return [...this.keys.keys()];
   }
 
-  /** Adds a new key for all values to come and returns its version; wrap and store the keyring before using it. */
+  /** Adds a new key for all later values and returns its version. Wrap and store the keyring before using it. */
   addVersion(): number {
     this.index();
     this.newest += 1;
@@ -97,7 +97,7 @@ export class Keyring {
     return this.newest;
   }
 
-  /** Forgets an old key once no value is sealed under it any more. */
+  /** Drops an old key. No value may still be sealed under it. */
   dropVersion(version: number): void {
     if (version === this.newest) throw new Error('the key in use cannot be dropped');
     this.keys.delete(version);
@@ -135,25 +135,28 @@ export class Keyring {
       decipher.final();
     } catch {
       plain.fill(0);
-      throw new NotAuthentic(`a value of ${at.table}.${at.column} is not what was stored there`);
+      throw new NotAuthentic(`the stored value of ${at.table}.${at.column} is not authentic`);
     }
     return plain;
   }
 
-  /** The key version a value was sealed under, so that rotation finds what to seal again. Throws `NotAuthentic`. */
+  /**
+   * The key version that a value was sealed under, so that rotation finds the values to seal again. Throws
+   * `NotAuthentic`.
+   */
   versionOf(sealed: Uint8Array): number {
     if (sealed[0] !== FORMAT || sealed.length < TEXT_AT + TAG_BYTES) throw new NotAuthentic('not a sealed value');
     return asBuffer(sealed).readUInt32BE(VERSION_AT);
   }
 
   /**
-   * HMAC-SHA256 of a value one must find again without storing it. Each purpose has its own key under the index
-   * key. Purposes are constants of the code: their keys are kept.
+   * HMAC-SHA256 of a value, to look it up without storing it. Each purpose has its own key, derived from the index key.
+   * Purposes are constants in the code, so their keys are cached.
    */
   mac(purpose: string, data: string | Uint8Array): Buffer<ArrayBuffer> {
-    const known = this.purposes.get(purpose);
-    const key = known ?? createSecretKey(this.derive(`mac ${purpose}`));
-    if (!known) this.purposes.set(purpose, key);
+    const cached = this.purposes.get(purpose);
+    const key = cached ?? createSecretKey(this.derive(`mac ${purpose}`));
+    if (!cached) this.purposes.set(purpose, key);
     return createHmac('sha256', key).update(data).digest();
   }
 
@@ -162,7 +165,7 @@ export class Keyring {
     return Buffer.from(hkdfSync('sha256', this.index(), '', `keystead ${purpose}`, KEY_BYTES));
   }
 
-  /** Forgets all keys, as when a service is sealed; every later use throws. */
+  /** Erases all keys, for example when a service is sealed; every later use throws. */
   destroy(): void {
     this.keys.clear();
     this.purposes.clear();
@@ -182,7 +185,7 @@ function newKey(): KeyObject {
   return key;
 }
 
-/** Unambiguous: table and column are names in the code and hold no NUL, the row is the rest. */
+/** Unambiguous: table and column are constants without NUL, and the row is the rest. */
 function associatedData(at: Cell): Buffer {
   return Buffer.from(`${at.table}\0${at.column}\0${at.row}`);
 }

@@ -7,13 +7,13 @@ const random = (nonce: Buffer) => nonce.subarray(0, 8).toString('hex');
 describe('nonces', () => {
   it('keep their random part and count up', () => {
     const nonces = new Nonces();
-    const taken = [take(nonces), take(nonces), take(nonces)];
-    expect(taken.map((nonce) => nonce.readUInt32BE(8))).toEqual([0, 1, 2]);
-    expect(new Set(taken.map(random)).size).toBe(1);
+    const first = [take(nonces), take(nonces), take(nonces)];
+    expect(first.map((nonce) => nonce.readUInt32BE(8))).toEqual([0, 1, 2]);
+    expect(new Set(first.map(random)).size).toBe(1);
   });
 
-  // The same nonce twice under one key would give away both values.
-  it('begin again with another random part when the counter is used up', () => {
+  // The same nonce twice under one key would reveal both values.
+  it('get another random part when the counter is used up', () => {
     const nonces = new Nonces(2 ** 32 - 2);
     const [last, first, second] = [take(nonces), take(nonces), take(nonces)];
     expect([last, first, second].map((nonce) => nonce.readUInt32BE(8))).toEqual([2 ** 32 - 2, 0, 1]);

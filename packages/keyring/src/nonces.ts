@@ -12,7 +12,7 @@ export class Nonces {
   /** `count` is the first value; default 0. */
   constructor(private count = 0) {}
 
-  /** The next nonce; the buffer is the same each time and holds until the next call. */
+  /** The next nonce. The buffer is reused: it is valid until the next call. */
   next(): Buffer {
     if (this.count === LIMIT) {
       randomBytes(8).copy(this.nonce);

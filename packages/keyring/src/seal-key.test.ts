@@ -26,15 +26,15 @@ describe('seal keys', () => {
     expect(keys).toEqual({ current: Buffer.alloc(32, 0x11), previous: key });
   });
 
-  // A deployment sets variables it does not use to nothing.
-  it('are read from the file where the value is empty, and are absent where both are', () => {
+  // Some deployments set unused variables to an empty value.
+  it('are read from the file if the value is empty, and are absent if both are empty', () => {
     const file = path.join(box, 'no-other');
     writeFileSync(file, key.toString('hex'));
     expect(readSealKeys({ value: '', file, previousValue: '', previousFile: '' })).toEqual({ current: key });
     expect(() => readSealKeys({ value: '', file: '' })).toThrow('no seal key');
   });
 
-  it('are never taken out of longer text, nor filled up from shorter', () => {
+  it('are never cut from longer text, nor padded from shorter', () => {
     for (const text of [key.toString('hex'), key.toString('base64'), key.toString('base64url')]) {
       for (const wrong of [`x${text}`, `${text}x`, `${text} ${text}`, text.slice(4)]) {
         expect([wrong, parseKey(wrong)]).toEqual([wrong, undefined]);
@@ -56,9 +56,9 @@ describe('seal keys', () => {
 
   it('are made in a file that only its owner can read, and never overwritten', () => {
     const file = path.join(box, 'made');
-    const made = createSealKeyFile(file);
+    const key = createSealKeyFile(file);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readSealKeys({ file }).current).toEqual(made);
+    expect(readSealKeys({ file }).current).toEqual(key);
     const before = readFileSync(file, 'utf8');
     expect(() => createSealKeyFile(file)).toThrow('EEXIST');
     expect(readFileSync(file, 'utf8')).toBe(before);
@@ -77,7 +77,7 @@ describe('seal keys', () => {
 });
 
 describe('what a seal key sealed', () => {
-  it('opens with that key, were it empty', () => {
+  it('opens with that key, even if it is empty', () => {
     for (const text of ['', 'text']) {
       expect(openWithSealKey(sealWithSealKey(Buffer.from(text), key), [key]).toString()).toBe(text);
     }

@@ -9,7 +9,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const OVERHEAD = MAGIC.length + NONCE_BYTES + TAG_BYTES;
 
-/** Where a seal key may come from; a value wins over a file. */
+/** Where a seal key may come from; a value takes precedence over a file. */
 export interface SealKeySource {
   value?: string;
   file?: string;
@@ -17,7 +17,7 @@ export interface SealKeySource {
   previousFile?: string;
 }
 
-/** The seal key in force, and the one before it while values wrapped under that one may exist. */
+/** The current seal key, and the previous one while something may still be wrapped with it. */
 export interface SealKeys {
   current: Buffer;
   previous?: Buffer;
@@ -35,8 +35,8 @@ export function readSealKeys(source: SealKeySource): SealKeys {
 }
 
 /**
- * Makes a random seal key and its file, readable only by its owner and on the disk before the call returns. Refuses to
- * overwrite: without its seal key, everything that it sealed is lost.
+ * Writes a random seal key to a file that only its owner can read, flushed to disk before the call returns. Refuses to
+ * overwrite: without its seal key, everything sealed with it is lost.
  */
 export function createSealKeyFile(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);
@@ -56,7 +56,7 @@ export function createSealKeyFile(file: string): Buffer {
   return key;
 }
 
-/** Reads 32 bytes written as 64 hexadecimal digits or in base64; `undefined` when they are neither. */
+/** Reads 32 bytes written as 64 hexadecimal digits or in base64; `undefined` for anything else. */
 export function parseKey(text: string): Buffer | undefined {
   const trimmed = text.trim();
   if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return Buffer.from(trimmed, 'hex');
@@ -64,7 +64,7 @@ export function parseKey(text: string): Buffer | undefined {
   return undefined;
 }
 
-/** Encrypts a wrapped keyring or another small secret directly under a seal key. */
+/** Encrypts a keyring or another small secret directly with a seal key. */
 export function sealWithSealKey(plain: Uint8Array, sealKey: Uint8Array): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealKey, nonce, { authTagLength: TAG_BYTES });
@@ -82,7 +82,7 @@ export function openWithSealKey(sealed: Uint8Array, sealKeys: readonly Uint8Arra
     }
   }
   throw new WrongSealKey(
-    'the seal key does not open what is stored: give the key it was sealed with, or the previous one',
+    'the seal key does not open the stored keyring: use the key it was sealed with, or give it as the previous key',
   );
 }
 

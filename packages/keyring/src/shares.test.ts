@@ -37,7 +37,7 @@ describe('key shares', () => {
     expect(await combineShares([key])).toEqual(key);
   });
 
-  it('cannot be several of which one is enough', async () => {
+  it('cannot be several with a threshold of one', async () => {
     await expect(splitKey(randomBytes(32), 3, 1)).rejects.toThrow();
     await expect(splitKey(randomBytes(32), 1, 2)).rejects.toThrow();
   });

@@ -1,12 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
 
-/** How many shares a key can be cut into, and how many of them can be needed. */
+/** The most shares a key can be split into, and the highest threshold. */
 export const shareBounds = { minimum: 1, maximum: 255 } as const;
 
 /**
- * Splits a key so that any `threshold` of its shares give it back and fewer tell nothing. A share is one byte longer
- * than the key: its last byte is where the polynomial was taken. A single share is the key itself.
+ * Splits a key so that any `threshold` of its shares restore it and fewer reveal nothing. A share is one byte longer
+ * than the key: its last byte is the point at which the polynomial was evaluated. A single share is the key itself.
  */
 export async function splitKey(key: Uint8Array, shares: number, threshold: number): Promise<Buffer[]> {
   if (shares === 1 && threshold === 1) return [Buffer.from(key)];
@@ -14,8 +14,8 @@ export async function splitKey(key: Uint8Array, shares: number, threshold: numbe
 }
 
 /**
- * Combines shares. Too few, or shares of different keys, give a wrong key and not an error: check what comes out.
- * Throws when shares differ in length or one is given twice.
+ * Combines shares. Too few, or shares of different keys, give a wrong key and no error: check the result. Throws if
+ * shares differ in length or one is given twice.
  */
 export async function combineShares(shares: readonly Uint8Array[]): Promise<Buffer> {
   if (shares.length === 1) return Buffer.from(shares[0]!);

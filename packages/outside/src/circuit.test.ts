@@ -37,13 +37,13 @@ describe('a circuit', () => {
     expect(calls).toBe(9);
   });
 
-  it('tells callers at once after five, and how long it waits', async () => {
+  it('fails at once after five, and says how long it waits', async () => {
     await open();
     nowMs += 1_500;
-    const told = await answer().catch((error) => error);
-    expect(told).toBeInstanceOf(NotNow);
-    expect(told).toBeInstanceOf(Unreachable);
-    expect(told).toMatchObject({
+    const refusal = await answer().catch((error) => error);
+    expect(refusal).toBeInstanceOf(NotNow);
+    expect(refusal).toBeInstanceOf(Unreachable);
+    expect(refusal).toMatchObject({
       kind: 'upstream',
       issues: [],
       unreachable: true,
@@ -84,14 +84,14 @@ describe('a circuit', () => {
     for (let i = 0; i < 3; i++) {
       nowMs += 15_000;
       await fail('ETIMEDOUT');
-      const told = await answer().catch((error) => error);
-      rests.push(told.restMs);
-      expect(told.message).toContain(`${6 + i} calls in a row (ETIMEDOUT)`);
+      const refusal = await answer().catch((error) => error);
+      rests.push(refusal.restMs);
+      expect(refusal.message).toContain(`${6 + i} calls in a row (ETIMEDOUT)`);
     }
     expect(rests).toEqual([10_000, 15_000, 15_000]);
     nowMs += 15_000;
     await answer();
-    // From the beginning.
+    // The wait starts again.
     await open();
     expect(await answer().catch(({ restMs }) => restMs)).toBe(5_000);
   });
@@ -113,16 +113,16 @@ describe('a circuit', () => {
   });
 
   it('lets calls run side by side while it is closed', async () => {
-    const ends: ((text: string) => void)[] = [];
-    const call = () => circuit.run(() => new Promise<string>((resolve) => ends.push(resolve)), silent);
+    const finishers: ((text: string) => void)[] = [];
+    const call = () => circuit.run(() => new Promise<string>((resolve) => finishers.push(resolve)), silent);
     const both = [call(), call()];
     await new Promise(setImmediate);
-    expect(ends).toHaveLength(2);
-    for (const end of ends) end('answer');
+    expect(finishers).toHaveLength(2);
+    for (const end of finishers) end('answer');
     expect(await Promise.all(both)).toEqual(['answer', 'answer']);
   });
 
-  it('lets one call try, and the others wait for what becomes of it', async () => {
+  it('lets one call try, and the others wait for its result', async () => {
     await open();
     nowMs += 5_000;
     let end: (text: string) => void = () => undefined;

@@ -2,8 +2,8 @@ import { Refusal } from '@keystead/refusal';
 import { during, type TraceSpan } from '@keystead/tracing';
 
 /**
- * An outside system did not answer, or only something before it did. Nothing is wrong with what was asked of it: background
- * work asks again without counting a failure for a good while, and soon after the system is heard of again.
+ * An outside system did not answer, or only a proxy in front of it did. The request itself may be fine, so background
+ * work retries for a long time without counting a failure, and soon after the system answers again.
  */
 export class Unreachable extends Refusal {
   readonly unreachable = true;
@@ -14,7 +14,7 @@ export class Unreachable extends Refusal {
 
 /**
  * An outside system must not be called for `restMs`: it throttles us, or has not answered for a while. The call was not
- * sent. Background work waits this long instead of counting a failure.
+ * sent. Background work waits that long and counts no failure.
  */
 export class NotNow extends Unreachable {
   constructor(
@@ -31,8 +31,8 @@ const firstRestMs = 5_000;
 const longestRestMs = 15_000;
 
 /**
- * Guards one outside system. After some unanswered calls in a row it is open: calls fail at once, for a
- * while that doubles. Then one call tries, and the others wait for what becomes of it.
+ * A circuit breaker for one outside system. After some unanswered calls in a row it opens: calls fail at once, for a
+ * time that doubles. Then one call tries, and the others wait for its result.
  */
 export class Circuit {
   private failures = 0;
@@ -46,17 +46,17 @@ export class Circuit {
     private readonly clock: { now(): number },
   ) {}
 
-  /** Throws `NotNow` while the system must not be called. */
+  /** Throws `NotNow` while the circuit is open. */
   check(): void {
     if (this.failures < failuresToOpen) return;
-    const left = this.openUntilMs - this.clock.now();
-    if (left <= 0) return;
-    const seconds = Math.ceil(left / 1000);
+    const remainingMs = this.openUntilMs - this.clock.now();
+    if (remainingMs <= 0) return;
+    const seconds = Math.ceil(remainingMs / 1000);
     const text = `${this.who} did not answer ${this.failures} calls in a row (${this.reason}); it is tried again in ${seconds} s`;
     throw new NotNow(text, seconds * 1000);
   }
 
-  /** Runs a call; `unanswered` says why there was no answer, or nothing if the failure is an answer. */
+  /** Runs a call. `unanswered` returns why there was no answer, or undefined if the failure is itself an answer. */
   async run<T>(
     call: (span: TraceSpan | undefined) => Promise<T>,
     unanswered: (error: unknown) => string | undefined,
@@ -65,7 +65,7 @@ export class Circuit {
     while (this.trial) await this.trial;
     this.check();
     const tries = this.failures >= failuresToOpen;
-    const outcome = this.judged(call, unanswered, tries);
+    const outcome = this.observe(call, unanswered, tries);
     if (!tries) return outcome;
     this.trial = outcome
       .catch(() => {})
@@ -75,32 +75,32 @@ export class Circuit {
     return outcome;
   }
 
-  private async judged<T>(
+  private async observe<T>(
     call: (span: TraceSpan | undefined) => Promise<T>,
     unanswered: (error: unknown) => string | undefined,
     tries: boolean,
   ): Promise<T> {
     try {
       const result = await during('outside', this.who, undefined, call);
-      this.answered();
+      this.close();
       return result;
     } catch (error) {
       const reason = unanswered(error);
-      if (reason === undefined) this.answered();
-      else this.failed(reason, tries);
+      if (reason === undefined) this.close();
+      else this.countFailure(reason, tries);
       throw error;
     }
   }
 
-  private answered(): void {
+  private close(): void {
     this.failures = 0;
     this.restMs = firstRestMs;
   }
 
-  private failed(reason: string, tried: boolean): void {
+  private countFailure(reason: string, wasTrial: boolean): void {
     this.failures++;
     this.reason = reason;
-    if (tried) this.restMs = Math.min(this.restMs * 2, longestRestMs);
+    if (wasTrial) this.restMs = Math.min(this.restMs * 2, longestRestMs);
     this.openUntilMs = this.clock.now() + this.restMs;
   }
 }

@@ -8,14 +8,14 @@ import { OutsideCalls, outsideCall, Reach, Unreachable } from './index';
 let server: Server;
 let url: string;
 let answer: (req: IncomingMessage, res: ServerResponse) => void;
-let seen: { method?: string; path?: string; headers: IncomingMessage['headers']; body: string }[];
+let received: { method?: string; path?: string; headers: IncomingMessage['headers']; body: string }[];
 
 beforeAll(async () => {
   server = createServer((req, res) => {
     let body = '';
     req.setEncoding('utf8').on('data', (piece) => (body += piece));
     req.on('end', () => {
-      seen.push({ method: req.method, path: req.url, headers: req.headers, body });
+      received.push({ method: req.method, path: req.url, headers: req.headers, body });
       answer(req, res);
     });
   });
@@ -27,11 +27,11 @@ afterAll(() => {
   return new Promise((resolve) => server.close(resolve));
 });
 beforeEach(() => {
-  seen = [];
+  received = [];
   answer = (_req, res) => res.end('{"a":1}');
 });
 
-describe('a call of another system', () => {
+describe('a call to another system', () => {
   it('asks for JSON and reads it', async () => {
     const { status, json, bytes, retryAfterSeconds } = await outsideCall('it', `${url}/x?y=1`);
     expect({ status, json, text: bytes.toString(), retryAfterSeconds }).toEqual({
@@ -40,10 +40,10 @@ describe('a call of another system', () => {
       text: '{"a":1}',
       retryAfterSeconds: 0,
     });
-    expect(seen).toMatchObject([
+    expect(received).toMatchObject([
       { method: 'GET', path: '/x?y=1', headers: { accept: 'application/json, */*;q=0.5' }, body: '' },
     ]);
-    expect(seen[0]!.headers).not.toHaveProperty('content-type');
+    expect(received[0]!.headers).not.toHaveProperty('content-type');
   });
 
   it.each<[string, object, string, string]>([
@@ -53,17 +53,17 @@ describe('a call of another system', () => {
     ['bytes', { bytes: { type: 'text/x', content: Buffer.from('raw') } }, 'text/x', 'raw'],
   ])('sends %s', async (_what, request, type, body) => {
     await outsideCall('it', url, { method: 'POST', headers: { 'x-own': '1', accept: 'text/plain' }, ...request });
-    expect(seen).toMatchObject([
+    expect(received).toMatchObject([
       { method: 'POST', headers: { 'content-type': type, 'x-own': '1', accept: 'text/plain' }, body },
     ]);
   });
 
-  it('has an answer with any status, any body and any time it asks to wait', async () => {
+  it('returns answers with any status, body and Retry-After', async () => {
     answer = (_req, res) => res.writeHead(503, { 'retry-after': '7', location: '/elsewhere' }).end('no JSON');
     expect(await outsideCall('it', url)).toMatchObject({ status: 503, json: undefined, retryAfterSeconds: 7 });
     answer = (_req, res) => res.writeHead(302, { 'retry-after': 'soon', location: '/elsewhere' }).end();
     expect(await outsideCall('it', url)).toMatchObject({ status: 302, json: undefined, retryAfterSeconds: 0 });
-    expect(seen).toHaveLength(2);
+    expect(received).toHaveLength(2);
   });
 
   it('takes an answer of four MiB and none that is longer', async () => {
@@ -108,10 +108,10 @@ describe('a call of another system', () => {
     answer = (req) => req.socket.resetAndDestroy();
     const reach = new Reach(['127.0.0.1']);
     await expect(outsideCall('it', url, { reach })).rejects.toThrow('it is unreachable: ECONNRESET');
-    expect(seen).toHaveLength(1);
+    expect(received).toHaveLength(1);
   });
 
-  it('asks once more where a connection that was kept is closed at that moment', async () => {
+  it('repeats a call if a kept-alive connection is closed at that moment', async () => {
     await outsideCall('it', url);
     let closed = 0;
     answer = (req, res) => {
@@ -119,22 +119,22 @@ describe('a call of another system', () => {
       else res.end('{"again":true}');
     };
     expect((await outsideCall('it', url)).json).toEqual({ again: true });
-    expect(seen).toHaveLength(3);
+    expect(received).toHaveLength(3);
   });
 });
 
-describe('calls of other systems', () => {
-  it('stop for a system that has not answered five in a row, and for no other', async () => {
+describe('calls to other systems', () => {
+  it('stop for a system that has not answered five in a row, but for no other', async () => {
     let nowMs = 0;
     const calls = new OutsideCalls({ now: () => nowMs });
     answer = (req) => req.socket.destroy();
     const call = (base = url) => calls.call('it', `${base}/x`, {}, 10_000);
     for (let i = 0; i < 5; i++) await expect(call()).rejects.toThrow('it is unreachable: ECONNRESET');
-    const before = seen.length;
+    const before = received.length;
     await expect(call()).rejects.toThrow(
       `it at ${url} did not answer 5 calls in a row (ECONNRESET); it is tried again in 5 s`,
     );
-    expect(seen).toHaveLength(before);
+    expect(received).toHaveLength(before);
     answer = (_req, res) => res.end('{}');
     expect((await call(url.replace('127.0.0.1', 'localhost'))).status).toBe(200);
     nowMs += 5_000;

@@ -7,7 +7,7 @@ import { type Reach, type Resolve, usualReach } from './reach';
 
 const answerLimitBytes = 4 * 1024 * 1024;
 
-/** What is sent to an outside system. */
+/** A request to an outside system. */
 export interface OutsideRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
@@ -15,33 +15,36 @@ export interface OutsideRequest {
   readonly form?: URLSearchParams;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as they are. */
+  /** Sent unchanged. */
   readonly bytes?: { readonly type: string; readonly content: Buffer };
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
-  /** Which addresses may be called; default `usualReach`. A name counts by what it resolves to when the connection is made. */
+  /**
+   * Which addresses may be called; default `usualReach`. A name is checked by what it resolves to when the connection
+   * is made.
+   */
   readonly reach?: Reach;
-  /** With `reach`: finds the addresses of the host, in place of the system. */
+  /** With `reach`: resolves the host instead of the system's resolver. */
   readonly resolve?: Resolve;
-  /** With `reach`: any certificate will do, because what is asked says itself who answers. */
+  /** With `reach`: accepts any certificate, because the answer itself proves who sent it. */
   readonly anyCertificate?: boolean;
-  /** How long an answer may be; 4 MiB unless said. */
+  /** The largest answer; default 4 MiB. */
   readonly mostBytes?: number;
 }
 
-/** An answer of an outside system: its status, and its body, also read where that is JSON. */
+/** An answer from an outside system: its status and its body, parsed if it is JSON. */
 export interface OutsideResponse {
   readonly status: number;
   readonly json: unknown;
   readonly bytes: Buffer;
   readonly retryAfterSeconds: number;
-  /** Where the answer sends its caller. */
+  /** The `Location` header. */
   readonly location?: string;
 }
 
 /**
- * One HTTP call to an outside system, without redirects and with a limit of time and size. Throws `upstream` naming
- * `who` when nothing usable comes back; every status is an answer.
+ * One HTTP call to an outside system, with limits on time and size; redirects are not followed. Throws `upstream`
+ * naming `who` if there is no usable answer; every status is an answer.
  */
 export function outsideCall(
   who: string,
@@ -52,7 +55,7 @@ export function outsideCall(
   return during('outside', who, undefined, (span) => call(who, url, withTrace(request, span), timeoutMs));
 }
 
-/** What is called belongs to the trace of the call. */
+/** The called system joins the trace of the call. */
 function withTrace(request: OutsideRequest, span: TraceSpan | undefined): OutsideRequest {
   return span ? { ...request, headers: { ...request.headers, traceparent: span.traceparent } } : request;
 }
@@ -61,7 +64,7 @@ async function call(who: string, url: string, request: OutsideRequest, timeoutMs
   const end = AbortSignal.timeout(timeoutMs);
   try {
     return await send(url, request, end).catch((error: NodeJS.ErrnoException & { reused?: boolean }) => {
-      // A connection kept from an earlier call may have been closed at that very moment: nothing was answered on it.
+      // A kept-alive connection may have been closed at this very moment, before any answer.
       if (error.reused && error.code === 'ECONNRESET') return send(url, request, end);
       throw error;
     });
@@ -72,7 +75,7 @@ async function call(who: string, url: string, request: OutsideRequest, timeoutMs
   }
 }
 
-/** Calls of outside systems; a host that leaves some in a row unanswered is not called for a while. */
+/** Calls of outside systems; a host that does not answer several in a row is not called for a while. */
 export class OutsideCalls {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
 
@@ -93,7 +96,7 @@ export class OutsideCalls {
   }
 }
 
-/** Custom media types of JSON are accepted too: a key set is not available where only plain JSON is accepted. */
+/** Custom JSON media types are accepted, too: some servers refuse to send a key set as plain JSON. */
 const preferred = 'application/json, */*;q=0.5';
 
 function send(
@@ -123,7 +126,7 @@ function send(
     signal,
     ...(reach ?? usualReach).toward(target.hostname, resolve),
   };
-  // A connection that was made under other rules is not used again.
+  // A connection that was opened under other rules is not reused.
   const guarded = reach ? { ...options, agent: false as const } : options;
   return new Promise<OutsideResponse>((resolve, reject) => {
     const receive = (answer: http.IncomingMessage) => {
@@ -136,13 +139,13 @@ function send(
       });
       answer.on('error', reject);
       answer.on('end', () => {
-        // Its last piece may come together with its end.
+        // The last piece may arrive together with the end.
         if (size > mostBytes) return reject(new Error('the answer is too large'));
-        const whole = Buffer.concat(chunks);
+        const body = Buffer.concat(chunks);
         resolve({
           status: answer.statusCode ?? 0,
-          json: parse(whole.toString('utf8')),
-          bytes: whole,
+          json: parse(body.toString('utf8')),
+          bytes: body,
           retryAfterSeconds: Number(answer.headers['retry-after']) || 0,
           location: answer.headers.location,
         });

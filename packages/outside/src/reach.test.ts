@@ -26,7 +26,7 @@ describe('which addresses may be called', () => {
     expect(new Reach().allows(address)).toBe(allowed);
   });
 
-  it('opens what is named, and never what clouds answer from inside', () => {
+  it('opens the named ranges, but never metadata services', () => {
     const reach = new Reach(['10.0.0.0/8', '169.254.0.0/16', '0.0.0.0/0']);
     expect([reach.allows('10.1.2.3'), reach.allows('169.254.169.254'), reach.allows('::ffff:a00:1')]).toEqual([
       true,
@@ -36,23 +36,30 @@ describe('which addresses may be called', () => {
   });
 
   it('allows everything but metadata, and metadata only when asked for', () => {
-    const asked = ['127.0.0.1', '10.1.2.3', '2a00:1450::1', '169.254.169.254', '64:ff9b::a9fe:a9fe', 'fd00:ec2::254'];
-    expect(asked.filter((at) => usualReach.allows(at))).toEqual(asked.slice(0, 3));
-    expect(asked.filter((at) => ownMachineToo.allows(at))).toEqual(asked);
+    const addresses = [
+      '127.0.0.1',
+      '10.1.2.3',
+      '2a00:1450::1',
+      '169.254.169.254',
+      '64:ff9b::a9fe:a9fe',
+      'fd00:ec2::254',
+    ];
+    expect(addresses.filter((at) => usualReach.allows(at))).toEqual(addresses.slice(0, 3));
+    expect(addresses.filter((at) => ownMachineToo.allows(at))).toEqual(addresses);
   });
 
-  it('opens one address where no range is named', () => {
+  it('opens one address if no range is named', () => {
     const reach = new Reach(['10.1.2.3', 'fc00::1', 'fc00:1::/32']);
-    const asked = ['10.1.2.3', '10.1.2.4', 'fc00::1', 'fc00::2', 'fc00:1::5', 'fc00:2::5'];
-    expect(asked.map((at) => reach.allows(at))).toEqual([true, false, true, false, true, false]);
+    const addresses = ['10.1.2.3', '10.1.2.4', 'fc00::1', 'fc00::2', 'fc00:1::5', 'fc00:2::5'];
+    expect(addresses.map((at) => reach.allows(at))).toEqual([true, false, true, false, true, false]);
   });
 
-  it('can be only what is named', () => {
+  it('can be only the named ranges', () => {
     const reach = new Reach(['203.0.114.0/24'], false);
     expect(['203.0.114.9', '203.0.115.9', '10.0.0.1'].map((at) => reach.allows(at))).toEqual([true, false, false]);
   });
 
-  it('looks names up, and fails where any address is closed', async () => {
+  it('resolves names, and fails if any address is closed', async () => {
     const found = (name: string, reach: Reach, options: object) =>
       new Promise((resolve) => reach.lookup(name, options, (...answer) => resolve(answer)));
     const open = new Reach(['127.0.0.0/8', '::1/128']);
@@ -68,7 +75,7 @@ describe('which addresses may be called', () => {
     expect(await found('no such name', open, {})).toMatchObject([{ code: 'ENOTFOUND' }, []]);
   });
 
-  it('uses no connection that was made without asking', async () => {
+  it('uses no connection that was opened without a check', async () => {
     const server = createServer((_, res) => res.end('{}')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = `http://localhost:${(server.address() as AddressInfo).port}/`;

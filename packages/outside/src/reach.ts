@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup as lookUp } from 'node:dns';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 
-/** An address that is not to be called. */
+/** An address that must not be called. */
 export class ClosedAddress extends Error {
   override readonly name = 'ClosedAddress';
   readonly code = 'ECLOSEDADDRESS';
@@ -10,10 +10,10 @@ export class ClosedAddress extends Error {
   }
 }
 
-/** Finds the addresses of a name; one at least. */
+/** Resolves a name to at least one address. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-/** Networks of the operator: the machine itself, its neighbours, and what clouds answer from inside. */
+/** Internal networks: the machine itself, its neighbours, and the metadata services of clouds. */
 const ownNetworks: readonly string[] = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
@@ -21,7 +21,7 @@ const ownNetworks: readonly string[] = [
   ...['fc00::/7', 'fe80::/10', 'ff00::/8'],
 ];
 
-/** Where clouds hand out credentials: stays closed when other ranges are opened. */
+/** Metadata services, where clouds hand out credentials: stay closed when other ranges are opened. */
 const metadata: readonly string[] = [
   ...['169.254.0.0/16', 'fe80::/10', '168.63.129.16/32', '192.0.0.192/32', '100.100.100.200/32'],
   ...['fd00:100::100:200/128', 'fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128', 'fd00:42::42/128'],
@@ -38,7 +38,7 @@ function listOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** An IPv4 range as a gateway between IPv6 and IPv4 has it. */
+/** An IPv4 range as a NAT64 gateway maps it. */
 const translated = (range: string): string => {
   const [address, bits] = range.split('/') as [string, string];
   return `64:ff9b::${address}/${96 + Number(bits)}`;
@@ -49,8 +49,8 @@ const never = listOf([...metadata, ...metadata.filter((range) => !range.includes
 const everywhere = ['0.0.0.0/0', '::/0'];
 
 /**
- * Which addresses may be called on behalf of a user: public ones, unless `publicToo` is false, and ranges (CIDR) that were
- * opened by hand; never what clouds answer from inside, unless `metadataToo`.
+ * Which addresses may be called on behalf of a user: public ones, unless `publicToo` is false, and ranges (CIDR) that
+ * the operator opened; metadata services of clouds only with `metadataToo`.
  */
 export class Reach {
   private readonly opened: BlockList;
@@ -72,14 +72,14 @@ export class Reach {
     return this.opened.check(address, family) || (this.publicToo && !closed.check(address, family));
   }
 
-  /** Looks a name up as `dns.lookup` does; fails where any of its addresses is closed. */
+  /** Looks up a name like `dns.lookup`; fails if any of its addresses is closed. */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     lookUp(hostname, { ...options, all: true }, (error, addresses) => this.answer(error, addresses, options, callback));
   };
 
   /**
-   * The options of a connection to a host, so that a name counts by what it resolves to at that moment, by `resolve` where
-   * the system is not to be asked. Throws `ClosedAddress` for an address that is closed.
+   * Connection options for a host: a name is checked by what it resolves to when connecting, through `resolve` if
+   * given. Throws `ClosedAddress` for a closed address.
    */
   toward(host: string, resolve?: Resolve): { readonly lookup: LookupFunction } {
     const address = host.replace(/^\[|\]$/g, '');
@@ -108,8 +108,8 @@ export class Reach {
   }
 }
 
-/** For addresses that users give: everywhere except where clouds hand out credentials. */
+/** For addresses from users: everything except the metadata services of clouds. */
 export const usualReach = new Reach(everywhere);
 
-/** For addresses that the operator gives: everywhere, also the metadata service of the own machine. */
+/** For addresses from the operator: everything, including the machine's own metadata service. */
 export const ownMachineToo = new Reach(everywhere, true, true);

@@ -10,20 +10,20 @@ function started(options: {
   take?: (all: readonly string[]) => string[];
 }) {
   const sent: string[][] = [];
-  const ends: (() => void)[] = [];
+  const finishers: (() => void)[] = [];
   const scheduler = new BatchScheduler<string>({
     name: 'work',
     ...options,
     run(batch) {
       sent.push([...batch]);
-      return new Promise((end) => ends.push(end));
+      return new Promise((end) => finishers.push(end));
     },
   });
   const add = (...items: string[]) => {
     for (const item of items) scheduler.add(item);
   };
   const end = async (index: number) => {
-    ends[index]!();
+    finishers[index]!();
     await turn();
     await turn();
   };
@@ -31,7 +31,7 @@ function started(options: {
 }
 
 describe('batches', () => {
-  it('hold what comes in one turn, run a limited number at a time, and take nothing more once under way', async () => {
+  it('contain the items of one turn, run a limited number at a time, and accept nothing once under way', async () => {
     const { scheduler, sent, add, end } = started({ inFlight: 1 });
     add('a', 'b');
     expect(sent).toEqual([]);
@@ -50,7 +50,7 @@ describe('batches', () => {
     expect(scheduler.pending).toBe(0);
   });
 
-  it('join another under way only when they are as large as it', async () => {
+  it('start next to one under way only when they are as large as it', async () => {
     const { sent, add, end } = started({ inFlight: 2 });
     add('a', 'b');
     await turn();
@@ -80,7 +80,7 @@ describe('batches', () => {
     ]);
   });
 
-  it('are what `take` says: the others keep their places, and wait where there is none', async () => {
+  it('are what `take` returns: the other items keep their order, and wait if it returns nothing', async () => {
     const busy = new Set(['x']);
     const { sent, add, end } = started({ inFlight: 2, take: (all) => all.filter((item) => !busy.has(item)) });
     add('a', 'x', 'b');
@@ -91,7 +91,7 @@ describe('batches', () => {
     expect(sent).toEqual([['a', 'b'], ['x']]);
   });
 
-  it('are as many at a time as holds at the moment', async () => {
+  it('run as many at a time as is configured at the moment', async () => {
     let most = 1;
     const { sent, add } = started({ inFlight: () => most });
     add('a');

@@ -8,16 +8,16 @@ import { DatabaseWatch } from './watch';
 const long = 600_000;
 
 describe('a bell', () => {
-  it('wakes all waiters, and those who gave up', async () => {
+  it('wakes all waiters, and ends aborted ones', async () => {
     const bell = new Bell();
     const waiting = [bell.next(long), bell.next(long)];
     bell.ring();
     await Promise.all(waiting);
-    const given = new AbortController();
-    const last = bell.next(long, given.signal);
-    given.abort();
+    const abort = new AbortController();
+    const last = bell.next(long, abort.signal);
+    abort.abort();
     await last;
-    await bell.next(long, given.signal);
+    await bell.next(long, abort.signal);
     await bell.next(1);
   });
 
@@ -34,15 +34,15 @@ describe('a bell', () => {
     await client.connect();
     try {
       await watch.start();
-      let rung = 0;
-      const ring = bell.next(long).then(() => rung++);
+      let rings = 0;
+      const ring = bell.next(long).then(() => rings++);
       await client.query('BEGIN');
       await client.query("SELECT pg_notify('word-of \"it\"', '')");
       await client.query('SELECT 1');
-      expect(rung).toBe(0);
+      expect(rings).toBe(0);
       await client.query('COMMIT');
       await ring;
-      expect(rung).toBe(1);
+      expect(rings).toBe(1);
     } finally {
       await client.end();
       await watch.stop();

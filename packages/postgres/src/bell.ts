@@ -1,4 +1,4 @@
-/** Wakes who waits for something that happens elsewhere. */
+/** Wakes waiters when something happens elsewhere. */
 export class Bell {
   private readonly waiting = new Set<() => void>();
 

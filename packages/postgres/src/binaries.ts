@@ -1,16 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
-/** Where the programs of one PostgreSQL installation lie. */
+/** The paths of the programs of a PostgreSQL installation. */
 export interface Binaries {
   initdb: string;
   postgres: string;
 }
 
-/**
- * Finds the PostgreSQL programs that came with the package for this platform.
- * Throws an error with one clear line when this platform has none.
- */
+/** Finds the PostgreSQL programs of the package for this platform. Throws a one-line error if there is none. */
 export function findBinaries(): Binaries {
   const platform = `${process.platform}-${process.arch}`;
   let entry: string;
@@ -22,7 +19,7 @@ export function findBinaries(): Binaries {
   return binariesIn(path.resolve(path.dirname(entry), '..', 'native', 'bin'));
 }
 
-/** The programs of an installation whose `bin` folder is known, for example a PostgreSQL of the system. */
+/** The programs in a `bin` folder, for example of the system's PostgreSQL. */
 export function binariesIn(bin: string): Binaries {
   const binaries = { initdb: path.join(bin, 'initdb'), postgres: path.join(bin, 'postgres') };
   for (const file of Object.values(binaries)) {

@@ -28,5 +28,5 @@ describe('a lost database', () => {
     new TypeError('x is not a function'),
     undefined,
     'Connection terminated',
-  ])('is not what else may go wrong: %s', (error) => expect(isConnectionLoss(error)).toBe(false));
+  ])('is not another error: %s', (error) => expect(isConnectionLoss(error)).toBe(false));
 });

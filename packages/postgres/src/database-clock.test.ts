@@ -7,13 +7,13 @@ describe('the clock of the database', () => {
   let databaseMs: number;
   let steadyMs: number;
   let machineOffMs: number;
-  let said: string[];
+  let messages: string[];
   let clock: DatabaseClock;
   beforeEach(() => {
     databaseMs = Date.UTC(2026, 0, 1);
     steadyMs = 5000;
     machineOffMs = 0;
-    said = [];
+    messages = [];
     clock = make();
   });
 
@@ -22,19 +22,19 @@ describe('the clock of the database', () => {
       toleranceMs: 2000,
       machine: () => databaseMs + machineOffMs,
       steady: () => steadyMs,
-      log: { warn: (_, text) => void said.push(text), info: (_, text) => void said.push(text) },
+      log: { warn: (_, text) => void messages.push(text), info: (_, text) => void messages.push(text) },
     });
   const pass = (ms: number) => {
     databaseMs += ms;
     steadyMs += ms;
   };
-  /** Asks the database, which answers after a third of the time that it takes. */
+  /** Asks the database; its answer is taken after a third of the round trip. */
   const compare = (tookMs = 3) => {
-    const answered = clock.compare();
+    const finish = clock.compare();
     pass(tookMs / 3);
     const at = databaseMs;
     pass((tookMs * 2) / 3);
-    answered(at);
+    finish(at);
   };
 
   it.each([0, 2 * HOUR, -3 * HOUR, 40 * 24 * HOUR])('is kept while the clock of the machine is %i ms off', (offMs) => {
@@ -46,7 +46,7 @@ describe('the clock of the database', () => {
     expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
   });
 
-  it('goes on as if nothing were when the clock of the machine jumps, and says so until it is right again', () => {
+  it('is unaffected when the machine’s clock jumps, and reports it until it is right again', () => {
     compare();
     expect(clock.trouble).toBeUndefined();
     for (const jumpMs of [2 * HOUR, -3 * HOUR]) {
@@ -62,7 +62,7 @@ describe('the clock of the database', () => {
       compare();
       expect(clock.trouble).toBeUndefined();
     }
-    expect(said).toEqual([
+    expect(messages).toEqual([
       expect.stringContaining('nothing is ended here: the clock of this machine is 7200.0 s ahead'),
       'the clock of this machine agrees with the database again',
       expect.stringContaining('10800.0 s behind the database (2 s are allowed)'),
@@ -89,7 +89,7 @@ describe('the clock of the database', () => {
     expect(clock.trouble).toBeDefined();
   });
 
-  it('takes no slow answer for a wrong clock, and is not moved by one', () => {
+  it('does not mistake a slow answer for a wrong clock, and is not moved by one', () => {
     compare();
     const before = clock.now() - databaseMs;
     for (const tookMs of [6000, 90, 30_000]) {

@@ -15,7 +15,7 @@ describe('databases', () => {
   });
 
   it('that cannot be reached are named without the password', async () => {
-    const error = await serverVersion('postgresql://someone:hidden@127.0.0.1:1/things').catch((caught) => caught);
+    const error = await serverVersion('postgresql://someone:hidden@127.0.0.1:1/things').catch((thrown) => thrown);
     expect(error.name).toBe('DatabaseUnreachable');
     expect(error.message).toMatch(/^cannot reach PostgreSQL at 127\.0\.0\.1:1\/things: /);
     expect(error.message).not.toContain('hidden');
@@ -41,7 +41,7 @@ describe('a pool', () => {
     await pool.end();
   });
 
-  it('plans a named statement once where the options ask for it', async () => {
+  it('plans a named statement once if the options ask for it', async () => {
     const { adminUrl } = await testServer();
     const pool = createPool({ url: adminUrl, max: 1, planOnce: true });
     const find = (keys: string[]) => pool.query({ name: 'find', text: 'SELECT unnest($1::text[])', values: [keys] });
@@ -53,7 +53,7 @@ describe('a pool', () => {
     await pool.end();
   });
 
-  it('outlives its broken connections', async () => {
+  it('survives broken connections', async () => {
     const database = await emptyDatabase();
     const broken: string[] = [];
     const pool = createPool({ url: database.url, onIdleError: (error) => broken.push(error.message) });
@@ -69,14 +69,14 @@ describe('a pool', () => {
     await database.drop();
   });
 
-  it.each([false, true])('leaves a server that takes no writes any more (pipelined: %s)', async (pipeline) => {
+  it.each([false, true])('leaves a server that no longer accepts writes (pipelined: %s)', async (pipeline) => {
     const database = await emptyDatabase();
     const pool = createPool({ url: database.url, max: 1, pipeline });
     await pool.query('CREATE TABLE kept (n int)');
     const client = await pool.connect();
     await client.query('SET default_transaction_read_only = on');
     await expect(client.query('INSERT INTO kept VALUES (1)')).rejects.toMatchObject({ code: '25006' });
-    // As those do that take every error for one of the statement.
+    // Like callers that take every error for one of the statement.
     client.release();
     await pool.query('INSERT INTO kept VALUES (2)');
     expect((await pool.query('SELECT n FROM kept')).rows).toEqual([{ n: 2 }]);
@@ -84,7 +84,7 @@ describe('a pool', () => {
     await database.drop();
   });
 
-  it('outlives a connection that breaks while it is lent out and idle', async () => {
+  it('survives a connection that breaks while it is checked out and idle', async () => {
     const database = await emptyDatabase();
     const pool = createPool({ url: database.url, max: 1 });
     const other = createPool({ url: database.url });

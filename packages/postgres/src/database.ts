@@ -11,8 +11,8 @@ export class DatabaseUnreachable extends Error {
 }
 
 /**
- * Creates the database a connection string names, unless it is there, and tells whether it did. Its role needs `CREATEDB`
- * then. Throws `DatabaseUnreachable`.
+ * Creates the database of a connection string if it does not exist, for which the role needs `CREATEDB`. Returns
+ * whether it did. Throws `DatabaseUnreachable`.
  */
 export async function ensureDatabase(url: string): Promise<boolean> {
   const database = databaseName(url);
@@ -39,7 +39,7 @@ export async function ensureDatabase(url: string): Promise<boolean> {
   });
 }
 
-/** The version number of the server behind a connection string, for example 180004. Throws `DatabaseUnreachable`. */
+/** The version number of the server of a connection string, for example 180004. Throws `DatabaseUnreachable`. */
 export async function serverVersion(url: string): Promise<number> {
   return withClient(url, async (client) => {
     const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num');
@@ -47,14 +47,15 @@ export async function serverVersion(url: string): Promise<number> {
   });
 }
 
-/** Runs `use` with one connection and closes it after. A failed connect is `DatabaseUnreachable`. */
+/** Runs `use` with one connection and closes it. Throws `DatabaseUnreachable` if it cannot connect. */
 export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: 'keystead set-up',
   });
-  // A server that goes away between two statements fails the next one; without a listener it would end the process.
+  // If the server goes away between two statements, the next one fails; without a listener the error would end the
+  // process.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -83,7 +84,7 @@ export function databaseName(url: string): string {
   return name;
 }
 
-/** Host and port, or the folder of the socket, and database of a connection string: what may be shown and logged. */
+/** Host and port (or socket folder) and database of a connection string: the parts that may be shown and logged. */
 export function addressOf(url: string): string {
   const { hostname, port, pathname, searchParams } = new URL(url);
   const socketFolder = searchParams.get('host');

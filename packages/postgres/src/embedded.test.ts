@@ -109,7 +109,7 @@ describe('embedded PostgreSQL', () => {
     expect(await serverVersion(server.url('postgres'))).toBeGreaterThan(0);
   });
 
-  it('stops cleanly, and tells who was watching', async () => {
+  it('stops cleanly, and notifies watchers', async () => {
     await server.stop();
     await server.ended;
     expect(existsSync(path.join(dataDir, 'postmaster.pid'))).toBe(false);
@@ -135,7 +135,7 @@ describe('embedded PostgreSQL', () => {
     await expect(startEmbedded({ dataDir: other, port: server.port })).rejects.toThrow(/did not start: .*bind/);
   });
 
-  it('leaves nothing half made behind when the first start fails', async () => {
+  it('leaves nothing half done when the first start fails', async () => {
     const folder = path.join(box, 'file');
     writeFileSync(folder, '');
     await expect(startEmbedded({ dataDir: path.join(folder, 'postgres') })).rejects.toThrow();

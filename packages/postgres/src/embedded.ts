@@ -30,13 +30,13 @@ const STOP_SECONDS = 30;
 
 export interface EmbeddedOptions {
   dataDir: string;
-  /** A fixed port; without it a free one is taken at each start. */
+  /** A fixed port; by default each start uses a free one. */
   port?: number;
-  /** On a socket that only its owner reaches, and on no port at all. */
+  /** Listen only on a socket that only its owner can use, on no port. */
   socket?: boolean;
   /** PostgreSQL settings, as `name: value`. */
   settings?: Record<string, string>;
-  /** Another installation than the one that came with the packages. */
+  /** Another installation than that of the packages. */
   binaries?: Binaries;
   log?: (line: string) => void;
 }
@@ -54,14 +54,13 @@ export interface EmbeddedServer {
   logFile: string;
   /** Resolves when the server process ends, for any reason; waiting for it keeps no process alive. */
   ended: Promise<void>;
-  /** Stops the server cleanly; `immediate` skips the final checkpoint, for data that is not needed again. */
+  /** Stops the server cleanly; `immediate` skips the final checkpoint, for disposable data. */
   stop(options?: { immediate?: boolean }): Promise<void>;
 }
 
 /**
- * Starts the PostgreSQL that came with the packages on a data directory, making the directory at first, or finds the
- * one that is running on it. The server outlives a killed parent and is found again by the next start.
- * Throws errors of one clear line.
+ * Starts the PostgreSQL of the packages on a data directory, which it creates if needed, or finds the server that
+ * already runs there. The server survives a killed parent, and the next start finds it again. Throws one-line errors.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const running = existsSync(options.dataDir) ? await findEmbedded(options.dataDir) : undefined;
@@ -77,7 +76,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   return describe(dataDir, { pid: child.pid!, ...address }, true, ended);
 }
 
-/** Finds the server that is running on a data directory and waits until it answers; `undefined` when none is. */
+/** Finds the server that is running on a data directory and waits until it answers; `undefined` if there is none. */
 export async function findEmbedded(dataDir: string): Promise<EmbeddedServer | undefined> {
   const giveUpAt = Date.now() + START_SECONDS * 1000;
   for (;;) {
@@ -112,7 +111,7 @@ function describe(
   };
 }
 
-/** Made next to its final place and renamed, so that an interrupted first start leaves nothing half done. */
+/** Created next to its final place and then renamed, so that an interrupted first start leaves nothing half done. */
 function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log, settings }: EmbeddedOptions): void {
   log?.('creating the database files');
   const partial = `${path.resolve(dataDir)}.partial`;
@@ -146,7 +145,7 @@ function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log, 
   }
 }
 
-/** From version 17 on, letters beyond ASCII fold case without the machine's own locales. */
+/** Since version 17, case folding beyond ASCII does not need the machine's locales. */
 function builtinLocale(binaries: Binaries, privileges: Privileges): string[] {
   return major(binaries, privileges) >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : [];
 }
@@ -173,7 +172,7 @@ function run(privileges: Privileges, program: string, programArgs: string[]): st
   return stdout;
 }
 
-/** Where a server is reached. */
+/** Where a server listens. */
 type ServerAddress = Pick<Postmaster, 'port' | 'socketFolder'>;
 
 async function launch(
@@ -187,14 +186,14 @@ async function launch(
     const address = await chooseAddress(options, folders[0], privileges);
     const { child, failure } = await launchOnce(binaries, privileges, { ...options, address }, giveUpAt);
     if (!failure) return { child, address };
-    // Some file systems have no sockets.
+    // Some file systems do not support sockets.
     if (/Unix/.test(failure) && folders.length > 1) {
       folders.shift();
       continue;
     }
-    // Another program took the free port meanwhile, or the backends of a killed server are still going.
-    const passing = /shared memory block|is still in use/.test(failure) || (!options.port && /in use/.test(failure));
-    if (!passing || Date.now() > giveUpAt)
+    // Another program took the free port, or the backends of a killed server still run.
+    const transient = /shared memory block|is still in use/.test(failure) || (!options.port && /in use/.test(failure));
+    if (!transient || Date.now() > giveUpAt)
       throw new Error(`PostgreSQL in ${options.dataDir} did not start: ${failure}`);
     await sleep(100);
   }
@@ -208,8 +207,8 @@ async function chooseAddress(
   if (!socket) return { port: port ?? (await freePort()), socketFolder: undefined };
   if (folder === undefined) throw new Error(`the name of ${dataDir} is too long for a socket`);
   if (folder !== dataDir) makeSocketFolder(folder, privileges);
-  // Only this server has sockets there, and it does not run: leftovers are of one that was killed.
-  for (const left of ['', '.lock']) rmSync(path.join(folder, `.s.PGSQL.${SOCKET_PORT}${left}`), { force: true });
+  // Only this server has sockets there, and it does not run: leftovers are from a killed one.
+  for (const suffix of ['', '.lock']) rmSync(path.join(folder, `.s.PGSQL.${SOCKET_PORT}${suffix}`), { force: true });
   return { port: SOCKET_PORT, socketFolder: folder };
 }
 
@@ -225,7 +224,7 @@ async function launchOnce(
   const { port, socketFolder } = address;
   const all = {
     listen_addresses: socketFolder === undefined ? '127.0.0.1' : '',
-    // A list, in which a quoted name may hold anything.
+    // A list; a quoted name may contain anything.
     unix_socket_directories: socketFolder === undefined ? '' : `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
     log_timezone: 'UTC',
@@ -261,8 +260,8 @@ async function launchOnce(
     }
     await sleep(10);
   }
-  const said = spawnError?.message ?? readFileSync(logFile).subarray(logFrom).toString();
-  return { child, failure: firstFatal(said) ?? lastLine(said) ?? `see ${logFile}` };
+  const startOutput = spawnError?.message ?? readFileSync(logFile).subarray(logFrom).toString();
+  return { child, failure: firstFatal(startOutput) ?? lastLine(startOutput) ?? `see ${logFile}` };
 }
 
 async function stop(pid: number, ended: Promise<void>, immediate: boolean): Promise<void> {
@@ -295,7 +294,7 @@ function freePort(): Promise<number> {
   });
 }
 
-// The line about the port explains more than the fatal one that follows it.
+// The line about the port explains more than the fatal error after it.
 const firstFatal = (text: string) =>
   /LOG:\s+(could not bind.*)/.exec(text)?.[1] ?? /(?:FATAL|PANIC):\s+(.*)/.exec(text)?.[1];
 const lastLine = (text: string) => text.trim().split('\n').at(-1) || undefined;

@@ -3,25 +3,25 @@ import { gather } from './gather';
 
 describe('gather', () => {
   it('lets calls that wait at the same moment share a query, and answers each', async () => {
-    const asked: string[][] = [];
+    const queries: string[][] = [];
     const read = gather<string, string>(async (keys) => {
-      asked.push([...keys]);
+      queries.push([...keys]);
       await new Promise((resolve) => setTimeout(resolve, 5));
       return new Map(keys.filter((key) => key !== 'absent').map((key) => [key, key.toUpperCase()]));
     });
     const answers = await Promise.all(['a', 'b', 'c', 'd', 'c', 'absent'].map(read));
     expect(answers).toEqual(['A', 'B', 'C', 'D', 'C', undefined]);
-    expect(asked.length).toBeLessThan(4);
-    expect(asked.flat().sort()).toEqual(['a', 'absent', 'b', 'c', 'd']);
+    expect(queries.length).toBeLessThan(4);
+    expect(queries.flat().sort()).toEqual(['a', 'absent', 'b', 'c', 'd']);
   });
 
   it('never answers from a query that began before the question', async () => {
     let value = 'old';
     const read = gather<string, string>(
       async (keys) => {
-        const seen = value;
+        const lastValue = value;
         await new Promise((resolve) => setTimeout(resolve, 5));
-        return new Map(keys.map((key) => [key, seen]));
+        return new Map(keys.map((key) => [key, lastValue]));
       },
       { inFlight: 1 },
     );

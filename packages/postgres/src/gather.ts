@@ -7,8 +7,8 @@ interface QueuedKey<K, V> {
 }
 
 /**
- * Turns a reader of many keys into a reader of one: calls that wait at the same moment share one query. At most `inFlight`
- * queries run at once.
+ * Turns a reader of many keys into a reader of one key: simultaneous calls share a query. At most `inFlight` queries
+ * run at once.
  */
 export function gather<K, V>(
   readMany: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,

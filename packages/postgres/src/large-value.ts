@@ -1,26 +1,26 @@
 import pg from 'pg';
 
-/** One value of bytes: the column of the one row whose other columns are these. */
+/** A bytes value: a column of the only row with these values in other columns. */
 export interface LargeValue {
   readonly table: string;
   readonly column: string;
   readonly where: Readonly<Record<string, string | number>>;
 }
 
-/** So short that a message of the server fits into what is read from its socket at once. */
+/** Short enough for a message of the server to fit into one read from its socket. */
 const pieceBytes = 32 * 1024;
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
 /** Signature, flags, and the length of an unused extension. */
 const headerBytes = signature.length + 8;
 
-/** A COPY to us: what comes is handed on while it lies in the buffer of the driver. */
+/** A COPY from the server: data is passed on while it is in the driver's buffer. */
 class CopyOut extends pg.Query {
   constructor(
     text: string,
     private readonly onData: (data: Buffer) => void,
-    done: (error: Error | undefined | null) => void,
+    callback: (error: Error | undefined | null) => void,
   ) {
-    super(text, done);
+    super(text, callback);
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }): void {
@@ -29,9 +29,9 @@ class CopyOut extends pg.Query {
 }
 
 /**
- * Reads a value of bytes as they are, in short pieces that are put in their place as they come; undefined if there is no
- * such row. As a column of an ordinary answer a value takes fourteen times its length: twice as digits, and more for
- * buffers that grow.
+ * Reads a bytes value in binary, in short pieces that are copied to their place as they arrive; undefined if there is
+ * no such row. In an ordinary query a value takes fourteen times its length: twice as hexadecimal digits, and more for
+ * growing buffers.
  */
 export async function readLargeValue(pool: pg.Pool, value: LargeValue): Promise<Buffer | undefined> {
   const assembly = new Assembly();
@@ -59,14 +59,14 @@ export async function readLargeValue(pool: pg.Pool, value: LargeValue): Promise<
   }
   client.release();
   if (failure) throw failure;
-  return assembly.whole();
+  return assembly.value();
 }
 
 function copyOf({ table, column, where }: LargeValue): string {
   const name = pg.escapeIdentifier(column);
   const matches = Object.entries(where).map(
-    ([key, wanted]) =>
-      `${pg.escapeIdentifier(key)} = ${typeof wanted === 'number' ? Number(wanted) : pg.escapeLiteral(wanted)}`,
+    ([key, value]) =>
+      `${pg.escapeIdentifier(key)} = ${typeof value === 'number' ? Number(value) : pg.escapeLiteral(value)}`,
   );
   return `COPY (
     SELECT octet_length(${name}), substring(${name} FROM ${pieceBytes} * piece + 1 FOR ${pieceBytes})
@@ -75,13 +75,13 @@ function copyOf({ table, column, where }: LargeValue): string {
   ) TO STDOUT (FORMAT binary)`;
 }
 
-/** Puts the rows of such a COPY together: each has the length of the whole, and a piece. */
+/** Assembles the rows of such a COPY: each has the total length and a piece. */
 class Assembly {
   private into: Buffer | undefined;
   private at = 0;
 
   add(data: Buffer): void {
-    // The header comes by itself or before the first row, the mark of the end by itself.
+    // The header arrives alone or with the first row; the end marker arrives alone.
     const row = data.subarray(0, signature.length).equals(signature) ? data.subarray(headerBytes) : data;
     if (row.length === 0 || row.readInt16BE(0) < 0) return;
     const [length, bytes] = [row.readInt32BE(6), row.readInt32BE(10)];
@@ -92,7 +92,7 @@ class Assembly {
     this.at += bytes;
   }
 
-  whole(): Buffer | undefined {
+  value(): Buffer | undefined {
     if (this.into !== undefined && this.at !== this.into.length) throw new Error('a COPY ended early');
     return this.into;
   }

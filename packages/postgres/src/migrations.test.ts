@@ -7,18 +7,18 @@ import { emptyDatabase, type TestDatabase } from '../../testing/src/index';
 import { applyMigrations, applyMigrationsWithin, pendingMigrations, requireMigrated, withClient } from './index';
 
 describe('applying migrations', () => {
-  const made: TestDatabase[] = [];
+  const databases: TestDatabase[] = [];
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-migrations-'));
   let dir: string;
   let url: string;
   beforeEach(async () => {
     dir = mkdtempSync(path.join(box, 'set-'));
     const database = await emptyDatabase();
-    made.push(database);
+    databases.push(database);
     url = database.url;
   });
   afterAll(async () => {
-    await Promise.all(made.map((database) => database.drop()));
+    await Promise.all(databases.map((database) => database.drop()));
     rmSync(box, { recursive: true });
   });
 
@@ -28,7 +28,7 @@ describe('applying migrations', () => {
   }
   const rows = (text: string) => withClient(url, async (client) => (await client.query(text)).rows);
 
-  it('goes by name, applies each once, and says what is pending', async () => {
+  it('applies each once, in order of names, and lists what is pending', async () => {
     write('2_second', 'ALTER TABLE thing ADD size int; -- no final newline');
     write('1_first', 'CREATE TABLE thing (id int);\nINSERT INTO thing VALUES (1);');
     expect(await pendingMigrations({ url, dir })).toEqual(['1_first', '2_second']);
@@ -44,7 +44,7 @@ describe('applying migrations', () => {
     expect(all.flatMap((one) => one.applied)).toEqual(['1_slow']);
   });
 
-  it('undoes a failed script whole, keeps a note of it, and tries again next time', async () => {
+  it('rolls back a failed script, records the failure, and tries again next time', async () => {
     write('1_bad', 'CREATE TABLE half (id int); SELECT 1 / 0;');
     await expect(applyMigrations({ url, dir })).rejects.toThrow(/^migration 1_bad failed: .*division by zero/);
     expect(await rows("SELECT to_regclass('half') IS NULL AS gone")).toEqual([{ gone: true }]);
@@ -55,7 +55,7 @@ describe('applying migrations', () => {
     expect((await applyMigrations({ url, dir })).applied).toEqual(['1_bad']);
   });
 
-  it('begins a script that runs in no transaction again, wherever it ended', async () => {
+  it('repeats a script that cannot run in a transaction, wherever it ended', async () => {
     write('1_table', 'CREATE TABLE t (id int); INSERT INTO t VALUES (1), (1);');
     write('2_index', '-- Whole.\nCREATE UNIQUE INDEX CONCURRENTLY "t_id" ON t (id);');
     await expect(applyMigrations({ url, dir })).rejects.toThrow(/^migration 2_index failed/);
@@ -74,7 +74,7 @@ describe('applying migrations', () => {
     expect(all.flatMap(({ applied }) => applied)).toEqual(['1_table', '2_index']);
   });
 
-  it('gives way to who uses a table for long, and tries again', async () => {
+  it('gives way to long users of a table, and tries again', async () => {
     write('1_table', 'CREATE TABLE t (id int);');
     await applyMigrations({ url, dir });
     write('2_column', 'ALTER TABLE t ADD size int;');
@@ -82,7 +82,7 @@ describe('applying migrations', () => {
       await holder.query('BEGIN; SELECT * FROM t');
       const migrating = applyMigrations({ url, dir });
       while ((await rows('SELECT FROM pg_locks WHERE NOT granted')).length === 0) await sleep(20);
-      // Behind the one who waits for the holder: it ends only when that one gives way.
+      // Queued behind the waiter: it ends only when the waiter gives way.
       await rows('SELECT * FROM t');
       await holder.query('COMMIT');
       return migrating;
@@ -90,7 +90,7 @@ describe('applying migrations', () => {
     expect(applied).toEqual({ applied: ['2_column'], unknown: [] });
   });
 
-  it('applies all within a transaction, also what else runs in none', async () => {
+  it('applies all in one transaction, even scripts that usually run in none', async () => {
     write('1_table', 'CREATE TABLE t (id int, size int); INSERT INTO t VALUES (1);');
     write('2_index', 'CREATE INDEX CONCURRENTLY "t_id" ON t (id);');
     write('3_fill', 'DO $$ BEGIN\n  UPDATE t SET size = id;\n  COMMIT;\nEND $$;');
@@ -127,7 +127,7 @@ describe('applying migrations', () => {
     expect(await requireMigrated(allowed)).toEqual(['2_newer']);
   });
 
-  it('can be asked for by who must not do it', async () => {
+  it('can be checked by callers that must not migrate', async () => {
     write('1_first', 'CREATE TABLE a (id int);');
     await expect(requireMigrated({ url, dir })).rejects.toThrow(/lacks migration 1_first: run migrate first$/);
     expect(await rows("SELECT to_regclass('_prisma_migrations') IS NULL AS absent")).toEqual([{ absent: true }]);

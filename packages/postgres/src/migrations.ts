@@ -9,12 +9,12 @@ import { databaseName, withClient } from './database';
 const LOCK = 72707369;
 const LOCK_WAIT_SECONDS = 60;
 const LOCK_RETRY_MS = 100;
-/** How long a script may wait for a lock that others hold. Later requests queue behind it, so it gives way and tries again. */
+/** How long a script may wait for a lock. Later requests queue behind it, so it gives up and tries again. */
 const TABLE_WAIT_MS = 2000;
 const TABLE_RETRIES = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Thrown when a migration cannot be applied; the message is one line that names it and says what to do. */
+/** Thrown when a migration cannot be applied; the one-line message names it and says what to do. */
 export class MigrationFailed extends Error {
   override readonly name = 'MigrationFailed';
   constructor(
@@ -26,7 +26,7 @@ export class MigrationFailed extends Error {
   }
 }
 
-/** Thrown when a database has migrations that this version does not know: it was made by a newer one. */
+/** Thrown when a database has migrations of a newer version. */
 export class SchemaIsNewer extends MigrationFailed {
   constructor(database: string, unknown: readonly string[]) {
     super(
@@ -38,9 +38,9 @@ export class SchemaIsNewer extends MigrationFailed {
 
 export interface MigrationOptions {
   url: string;
-  /** The folder with one folder per migration. */
+  /** The folder that contains one folder per migration. */
   dir: string;
-  /** Go on where a newer version has migrated the database. */
+  /** Accept a database that a newer version has migrated. */
   allowNewer?: boolean;
   log?: (line: string) => void;
 }
@@ -58,10 +58,10 @@ interface AppliedRow {
 }
 
 /**
- * Applies the migrations a database lacks, in order, and keeps Prisma's own table about them, so that the official
- * commands and this runner agree. One process works at a time; others wait and then find nothing to do.
- * `unknown` are migrations the database has and this version does not know; without `allowNewer` they are refused before
- * anything is changed. Throws `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
+ * Applies the migrations that a database lacks, in order, and records them in Prisma's own table, so that the official
+ * commands and this runner agree. One process works at a time; others wait and then find nothing to do. `unknown` are
+ * migrations of a newer version; without `allowNewer` they are refused before anything is changed. Throws
+ * `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
  */
 export async function applyMigrations(options: MigrationOptions): Promise<{ applied: string[]; unknown: string[] }> {
   const migrations = readMigrations(options.dir);
@@ -82,20 +82,20 @@ export async function applyMigrations(options: MigrationOptions): Promise<{ appl
 }
 
 /**
- * Applies the outstanding migrations of a folder within the client's current transaction, and is undone with it. The
- * caller holds the only access to its tables meanwhile. Throws `MigrationFailed`.
+ * Applies the outstanding migrations of a folder in the client's current transaction. The caller has exclusive access
+ * to its tables. Throws `MigrationFailed`.
  */
 export async function applyMigrationsWithin(
   client: pg.ClientBase,
   dir: string,
-  wanted: (name: string) => boolean = () => true,
+  filter: (name: string) => boolean = () => true,
 ): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
   await client.query(TABLE);
   const rows = await readApplied(client);
   for (const migration of readMigrations(dir)) {
     const { name, script } = migration;
-    if (!wanted(name) || isApplied(migration, rows)) continue;
+    if (!filter(name) || isApplied(migration, rows)) continue;
     const { begin, finish } = recordsOf(migration);
     try {
       await client.query(`${begin}\n${script.replace(OUTSIDE_TRANSACTION, '')}\n;\n${finish}`);
@@ -108,8 +108,9 @@ export async function applyMigrationsWithin(
 }
 
 /**
- * Makes sure that a database has exactly the migrations of this version, for callers that must not change it; with `allowNewer`
- * those of a newer one as well, which are returned. Throws `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
+ * Checks that a database has exactly the migrations of this version, for callers that must not change it. With
+ * `allowNewer` it may have those of a newer version, which are returned. Throws `MigrationFailed`, `SchemaIsNewer` and
+ * `DatabaseUnreachable`.
  */
 export async function requireMigrated(options: MigrationOptions): Promise<string[]> {
   const migrations = readMigrations(options.dir);
@@ -125,8 +126,8 @@ export async function requireMigrated(options: MigrationOptions): Promise<string
 
 /** Migrations of a newer version. */
 function unknownOf(rows: readonly AppliedRow[], migrations: readonly Migration[], options: MigrationOptions): string[] {
-  const known = new Set(migrations.map((migration) => migration.name));
-  const unknown = rows.map((row) => row.migration_name).filter((name) => !known.has(name));
+  const ownNames = new Set(migrations.map((migration) => migration.name));
+  const unknown = rows.map((row) => row.migration_name).filter((name) => !ownNames.has(name));
   if (unknown.length > 0 && !options.allowNewer) throw new SchemaIsNewer(databaseName(options.url), unknown);
   return unknown;
 }
@@ -136,13 +137,13 @@ async function isThere(client: pg.Client): Promise<boolean> {
   return rows[0].there;
 }
 
-/** The migrations of a folder that a database lacks; it changes nothing. */
+/** The migrations of a folder that a database lacks. Changes nothing. */
 export async function pendingMigrations({ url, dir }: MigrationOptions): Promise<string[]> {
   const names = readMigrations(dir).map((migration) => migration.name);
   return withClient(url, async (client) => {
     if (!(await isThere(client))) return names;
-    const done = new Set((await readApplied(client)).filter((row) => row.finished).map((row) => row.migration_name));
-    return names.filter((name) => !done.has(name));
+    const applied = new Set((await readApplied(client)).filter((row) => row.finished).map((row) => row.migration_name));
+    return names.filter((name) => !applied.has(name));
   });
 }
 
@@ -159,7 +160,8 @@ function readMigrations(dir: string): Migration[] {
 
 async function lock(client: pg.Client, url: string): Promise<void> {
   const giveUpAt = Date.now() + LOCK_WAIT_SECONDS * 1000;
-  // Asked for again and again: an index that is built during writes waits for every running statement, also for one that waits.
+  // Polled: an index that is built concurrently waits for every running statement, even for one that waits for this
+  // lock.
   for (;;) {
     const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS mine', [LOCK]);
     if (rows[0].mine) return;
@@ -183,23 +185,24 @@ async function readApplied(client: pg.ClientBase): Promise<AppliedRow[]> {
 
 function isApplied(migration: Migration, rows: AppliedRow[]): boolean {
   const { name } = migration;
-  const mine = rows.filter((row) => row.migration_name === name);
-  const done = mine.find((row) => row.finished);
-  if (done && done.checksum !== migration.checksum) {
+  const attempts = rows.filter((row) => row.migration_name === name);
+  const finished = attempts.find((row) => row.finished);
+  if (finished && finished.checksum !== migration.checksum) {
     throw new MigrationFailed(name, `migration ${name} was edited after it was applied: put the file back as it was`);
   }
-  if (!done && mine.length > 0 && runsInTransaction(migration.script)) {
+  if (!finished && attempts.length > 0 && runsInTransaction(migration.script)) {
     throw new MigrationFailed(
       name,
       `migration ${name} failed earlier: repair the database, then run prisma migrate resolve --rolled-back ${name}`,
     );
   }
-  return done !== undefined;
+  return finished !== undefined;
 }
 
 /**
- * The script and its row are one implicit transaction, so a process killed in the middle leaves nothing behind.
- * A script that cannot run in a transaction is one statement, which can be begun again wherever it ended: an index goes first.
+ * The script and its row are one implicit transaction, so a process killed in the middle leaves nothing behind. A
+ * script that cannot run in a transaction is one statement, which can be repeated: an unfinished index is dropped
+ * first.
  */
 async function apply(client: pg.Client, migration: Migration): Promise<void> {
   const { name, script } = migration;
@@ -236,14 +239,14 @@ async function patiently(client: pg.Client, script: string): Promise<void> {
   }
 }
 
-/** What makes that a statement runs in no transaction. */
+/** What a statement contains if it cannot run in a transaction. */
 const OUTSIDE_TRANSACTION = /\bCONCURRENTLY\b|^[ \t]*COMMIT;/gim;
 const BUILT = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+"?(\w+)/i;
 
 /** True for a script that is applied whole or not at all. */
 export const runsInTransaction = (script: string): boolean => script.search(OUTSIDE_TRANSACTION) < 0;
 
-/** What is written before and after a script. */
+/** The statements before and after a script. */
 function recordsOf({ name, checksum }: Migration) {
   const id = randomUUID();
   const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
@@ -254,9 +257,9 @@ function recordsOf({ name, checksum }: Migration) {
   };
 }
 
-/** A failure is marked as undone, so that the next start tries again. */
+/** A failure is marked as rolled back, so that the next start tries again. */
 async function recordFailure(client: pg.Client, values: string, logs: string): Promise<void> {
-  // The database may be gone; the first error is the one to tell.
+  // The database may be gone; the first error is the one to report.
   await client
     .query(
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, rolled_back_at, logs)

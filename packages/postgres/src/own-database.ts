@@ -3,8 +3,8 @@ import { onDatabase, withClient } from './database';
 import type { EmbeddedServer } from './embedded';
 
 /**
- * Makes a service's database on an embedded server, unless it is there, and answers its connection string. A role of the
- * same name owns it, which may not enter the others.
+ * Creates a service's database on an embedded server if it does not exist, and returns its connection string. Its owner
+ * is a role of the same name, which cannot connect to other databases.
  */
 export async function ensureOwnDatabase(embedded: EmbeddedServer, name: 'secrets' | 'workspaces'): Promise<string> {
   const admin = embedded.url('postgres');

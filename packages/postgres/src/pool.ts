@@ -10,27 +10,33 @@ export interface PoolOptions {
   applicationName?: string;
   /** The longest a statement may run; default 30 s, 0 for no limit. */
   statementSeconds?: number;
-  /** Statements are sent without waiting for those before them; for reads, and for what leaves in one go. */
+  /**
+   * Pipelining: statements are sent without waiting for those before them; for reads, and for statements that are sent
+   * together.
+   */
   pipeline?: boolean;
   /**
-   * Named statements keep their first plan for all values; for those that look rows up by a list of keys.
-   * The server would plan them again each time, because it estimates an unknown list higher than a known one.
+   * Named statements use a generic plan; for look-ups by a list of keys. The server would plan them again each time,
+   * because it estimates an unknown list higher than a known one.
    */
   planOnce?: boolean;
-  /** Its connections only read, and may lead to a standby, which others refuse. */
+  /** Its connections are read-only and may lead to a standby, which other pools refuse. */
   standby?: boolean;
-  /** Called when an idle connection breaks, for example at a restart of the server. */
+  /** Called when an idle connection breaks, for example when the server restarts. */
   onIdleError?: (error: Error) => void;
 }
 
-/** The server itself ends a statement that takes too long; if it has not said so by then, nothing comes any more. */
+/**
+ * The server itself ends a statement that takes too long; if it has not reported that by then, it will not answer any
+ * more.
+ */
 const ANSWER_MS = 5000;
 
 /**
- * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is dropped and
- * replaced at the next use, so that the service outlives a restart of its database; so is one whose server does not even
- * report that a statement took too long, as when a network drops packets. A connection to a standby is refused unless
- * asked for: it would keep giving outdated answers.
+ * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is replaced
+ * at the next use, so that the service survives a restart of its database; so is a connection whose server does not
+ * even report a timeout, for example because the network drops packets. A connection to a standby is refused unless
+ * asked for, because its answers would stay outdated.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;
@@ -44,23 +50,23 @@ export function createPool(options: PoolOptions): pg.Pool {
     statement_timeout: statementMs,
     query_timeout: statementMs > 0 ? statementMs + ANSWER_MS : undefined,
     keepAlive: true,
-    verify: (client, done) => done(!options.standby && isStandby(client) ? new ReadOnlyServer() : undefined),
+    verify: (client, callback) => callback(!options.standby && isStandby(client) ? new ReadOnlyServer() : undefined),
     pipeline: options.pipeline ?? false,
     ...startupOptions(options),
   });
   watchPool(pool);
-  // Without a listener a broken idle connection would end the process, and so would one that breaks while it is lent out
-  // between two statements; its user learns from the next one.
+  // Without a listener, a broken connection would end the process if it is idle or checked out between two statements;
+  // its user gets the error from the next statement.
   pool.on('error', (error) => options.onIdleError?.(error));
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** Settings of the server that each connection of a pool begins with. */
+/** Server settings of each connection of a pool. */
 function startupOptions({ planOnce, standby }: PoolOptions): { options?: string } {
   const options = [
     ...(planOnce ? ['-c plan_cache_mode=force_generic_plan'] : []),
-    // On a primary and on a standby alike.
+    // On a primary and on a standby.
     ...(standby ? ['-c default_transaction_read_only=on'] : []),
   ];
   return options.length > 0 ? { options: options.join(' ') } : {};

@@ -1,25 +1,25 @@
 import type pg from 'pg';
 import { addressOf, withClient } from './database';
 
-/** Thrown where a pool in transaction mode is in front of the server. */
+/** Thrown if a pooler in transaction mode is in front of the server. */
 class PooledByTransaction extends Error {
   override readonly name = 'PooledByTransaction';
 }
 
-/** How often it is looked: connections of others may take the place for which one looks. */
+/** How many times to check: connections of others may take the server connection in between. */
 const LOOKS = 3;
 
 const pidOf = async (client: pg.ClientBase): Promise<number> =>
   (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
 
 /**
- * True when connections are lent out for a transaction at a time, as by PgBouncer in transaction mode: two are one at the
- * server, or one becomes another. Throws `DatabaseUnreachable`.
+ * True if a pooler assigns server connections per transaction, like PgBouncer in transaction mode: two connections are
+ * the same one at the server, or one changes. Throws `DatabaseUnreachable`.
  */
 export function isPooledByTransaction(url: string): Promise<boolean> {
   return withClient(url, async (client) => {
     const first = await pidOf(client);
-    // A pool reports its own process id, for cancel requests.
+    // A pooler reports its own process id, for cancel requests.
     if ((client as unknown as { processID: number }).processID === first) return false;
     return withClient(url, async (other) => {
       for (let look = 0; look < LOOKS; look++) {
@@ -34,7 +34,7 @@ export function isPooledByTransaction(url: string): Promise<boolean> {
   });
 }
 
-/** Throws `PooledByTransaction`, which says what to do, where locks, notices and prepared statements would be lost. */
+/** Throws `PooledByTransaction`, which says what to do, if locks, notices and prepared statements would be lost. */
 export async function refusePoolOfTransactions(url: string): Promise<void> {
   if (!(await isPooledByTransaction(url))) return;
   throw new PooledByTransaction(

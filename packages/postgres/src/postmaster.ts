@@ -11,7 +11,7 @@ export interface Postmaster {
   ready: boolean;
 }
 
-/** Reads `postmaster.pid`; `undefined` when no server has the directory or the file is only half written. */
+/** Reads `postmaster.pid`; `undefined` if no server uses the directory or the file is only half written. */
 export function readPostmaster(dataDir: string): Postmaster | undefined {
   let lines: string[];
   try {
@@ -22,14 +22,14 @@ export function readPostmaster(dataDir: string): Postmaster | undefined {
   const pid = Number(lines[0]);
   const port = Number(lines[3]);
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
-  // The first address it listens on comes after the first folder with a socket; either may be empty.
+  // The first listen address comes after the first socket folder; either may be empty.
   const socketFolder = lines[5]?.trim() ? undefined : lines[4] || undefined;
   return { pid, port, socketFolder, ready: lines[7]?.trim() === 'ready' };
 }
 
 /**
- * Finds the living server of a data directory. A file left by a machine that went down may name a process id that is
- * another process's by now, and PostgreSQL would refuse to start because of it: such a file is removed.
+ * Finds the living server of a data directory. After a crash of the machine, the process id in the file may belong to
+ * another process, and PostgreSQL would refuse to start: such a file is removed.
  */
 export function findPostmaster(dataDir: string): Postmaster | undefined {
   const found = readPostmaster(dataDir);
@@ -39,7 +39,7 @@ export function findPostmaster(dataDir: string): Postmaster | undefined {
   return undefined;
 }
 
-/** Whether a process with this id runs; one that has ended but is not yet reaped does not. */
+/** Whether a process with this id runs; a zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -50,7 +50,7 @@ export function isAlive(pid: number): boolean {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
   } catch {
-    // Not Linux, or gone between the two looks: then the next one says so.
+    // Not Linux, or gone since the first check: then the next check finds out.
     return true;
   }
 }
@@ -60,7 +60,7 @@ function isPostgres(pid: number): boolean {
     if (process.platform === 'linux') return /(^|\/)postgres( \(deleted\))?$/.test(readlinkSync(`/proc/${pid}/exe`));
     return /postgres/.test(execFileSync('ps', ['-p', String(pid), '-o', 'comm='], { encoding: 'utf8' }));
   } catch (error) {
-    // A process whose executable we may not read is left in charge: better a refused start than two servers.
+    // A process whose executable we may not read counts as the server: better a refused start than two servers.
     return (error as NodeJS.ErrnoException).code === 'EACCES';
   }
 }

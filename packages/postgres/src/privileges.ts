@@ -24,7 +24,7 @@ const AS_UNPRIVILEGED = [
 
 /**
  * Chooses how to run PostgreSQL: directly as an ordinary user, inside a user namespace as root or as a nameless uid,
- * and as an unprivileged uid where root may not make namespaces. Throws an error with one clear line when none works.
+ * and as an unprivileged uid if root may not create namespaces. Throws a one-line error if none works.
  */
 export function choosePrivileges(): Privileges {
   const uid = process.getuid?.() ?? 0;
@@ -39,7 +39,7 @@ export function choosePrivileges(): Privileges {
   );
 }
 
-/** Gives a file, or a folder and all below it, to the user PostgreSQL runs as; touches nothing that is right already. */
+/** Gives a file, or a folder and all below it, to the user PostgreSQL runs as; leaves alone what is already right. */
 export function giveTo(owner: Privileges['owner'], folder: string): void {
   const found = statSync(folder);
   if (found.uid === owner.uid) return;

@@ -19,73 +19,73 @@ describe('silence', () => {
     jest.useRealTimers();
   });
 
-  it('lasts when nothing is heard for so long, and is over with the first word', () => {
-    const told = jest.fn();
-    silence.whenItLasts(told);
+  it('starts after a time without answers, and ends with the first answer', () => {
+    const callback = jest.fn();
+    silence.whenItLasts(callback);
     jest.advanceTimersByTime(2750);
     expect(silence.lasts).toBe(false);
-    silence.heard();
+    silence.noteAnswer();
     jest.advanceTimersByTime(2750);
     expect(silence.lasts).toBe(false);
-    expect(told).not.toHaveBeenCalled();
+    expect(callback).not.toHaveBeenCalled();
     jest.advanceTimersByTime(250);
     expect(silence.lasts).toBe(true);
-    expect(told).toHaveBeenCalledTimes(1);
+    expect(callback).toHaveBeenCalledTimes(1);
     jest.advanceTimersByTime(1000);
-    expect(told).toHaveBeenCalledTimes(1);
-    silence.heard();
+    expect(callback).toHaveBeenCalledTimes(1);
+    silence.noteAnswer();
     expect(silence.lasts).toBe(false);
   });
 
   it('calls back no waiter that has stopped waiting', () => {
-    const told = jest.fn();
-    silence.whenItLasts(told)();
+    const callback = jest.fn();
+    silence.whenItLasts(callback)();
     jest.advanceTimersByTime(4000);
-    expect(told).not.toHaveBeenCalled();
+    expect(callback).not.toHaveBeenCalled();
   });
 
   it('calls back only waiters whose own time is over', () => {
-    const told = jest.fn();
+    const callback = jest.fn();
     const patient = jest.fn();
-    silence.whenItLasts(told, 500);
+    silence.whenItLasts(callback, 500);
     silence.whenItLasts(patient, 10_000);
     jest.advanceTimersByTime(250);
-    silence.heard();
-    expect(told).not.toHaveBeenCalled();
+    silence.noteAnswer();
+    expect(callback).not.toHaveBeenCalled();
     jest.advanceTimersByTime(500);
-    silence.heard();
+    silence.noteAnswer();
     jest.advanceTimersByTime(500);
-    expect(told.mock.calls).toEqual([['late']]);
+    expect(callback.mock.calls).toEqual([['late']]);
     expect(patient).not.toHaveBeenCalled();
     jest.advanceTimersByTime(3000);
     expect(patient.mock.calls).toEqual([['silent']]);
   });
 
-  it('tells what those who wait are about, until they leave', () => {
+  it('lists what current waiters wait for', () => {
     const about = { request: 1 };
-    const over = silence.whenItLasts(() => {}, 500, about);
+    const cancel = silence.whenItLasts(() => {}, 500, about);
     jest.advanceTimersByTime(200);
     expect(silence.waitingFor()).toEqual([{ about, leftMs: 300 }]);
-    over();
+    cancel();
     expect(silence.waitingFor()).toEqual([]);
   });
 
   it('does not count the time in which this process itself did nothing', () => {
     let steadyMs = 0;
-    const own = new Silence(3000, () => steadyMs);
+    const other = new Silence(3000, () => steadyMs);
     steadyMs += 60_000;
     jest.advanceTimersByTime(250);
-    expect(own.lasts).toBe(false);
-    own.stop();
+    expect(other.lasts).toBe(false);
+    other.stop();
   });
 
-  it('keeps nothing of those who have left, which else would survive the quick collections of garbage', () => {
-    const leaving: (() => void)[] = [];
+  it('keeps no reference to waiters that have left, which would otherwise survive young-generation collections', () => {
+    const cancels: (() => void)[] = [];
     const pass = (times: number): void => {
       for (let n = 0; n < times; n++) {
         const all = Array.from({ length: 100 }, (_, i) => n + i);
-        leaving.push(silence.whenItLasts(() => void all.length, 60_000, { all: all.map((one) => one + 0.5) }));
-        if (leaving.length > 32) leaving.shift()!();
+        cancels.push(silence.whenItLasts(() => void all.length, 60_000, { all: all.map((one) => one + 0.5) }));
+        if (cancels.length > 32) cancels.shift()!();
         if (n % 500 === 0) collect({ type: 'minor' });
       }
     };

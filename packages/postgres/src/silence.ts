@@ -1,6 +1,6 @@
 const TICK_MS = 250;
 
-/** Why a waiter gives up: the database says nothing, or the waiter's own time is over. */
+/** Why a waiter gives up: the database is silent, or the waiter's own time is over. */
 export type Impatience = 'silent' | 'late';
 
 interface Watched {
@@ -12,8 +12,9 @@ interface Watched {
 const ignore = (): void => {};
 
 /**
- * Notices that a database has stopped answering, as when it is frozen or the network swallows everything: nothing came back
- * for a while although it was asked all the time. Time in which this process itself was held up does not count.
+ * Notices that a database has stopped answering, for example because it is frozen or the network drops everything: no
+ * answer came for a while although there were always questions. Time in which this process itself was blocked does not
+ * count.
  */
 export class Silence {
   private silentMs = 0;
@@ -36,14 +37,14 @@ export class Silence {
   }
 
   /** The database answered something. */
-  heard(): void {
+  noteAnswer(): void {
     this.silentMs = 0;
   }
 
   /**
-   * Calls back, once, when the silence has lasted too long, or `longestMs` are over; call the result to cancel.
-   * One timer serves all waiters: a timer for each would cost a request a tenth of its time. `about` is what
-   * `waitingFor` returns meanwhile.
+   * Calls back once, when the silence has lasted too long or after `longestMs`; call the result to cancel. One timer
+   * serves all waiters: a timer for each would cost a request a tenth of its time. `waitingFor` returns `about` in the
+   * meantime.
    */
   whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY, about?: unknown): () => void {
     const waiting: Watched = { tell, untilMs: this.steady() + longestMs, about };
@@ -56,7 +57,7 @@ export class Silence {
     };
   }
 
-  /** What is said about all that wait now, longest first, and in how many milliseconds their time is over. */
+  /** What `about` says of all current waiters, longest first, and the milliseconds until their time is over. */
   waitingFor(): { about: unknown; leftMs: number }[] {
     const nowMs = this.steady();
     return [...this.waiting].map(({ about, untilMs }) => ({ about, leftMs: untilMs - nowMs }));

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { giveTo, type Privileges } from './privileges';
 
-/** Part of the socket's name; that folder has no other sockets. */
+/** Part of the socket's name; the folder has no other sockets. */
 export const SOCKET_PORT = 5432;
 
-// The name of a socket fits 104 bytes on every system.
+// The longest socket name that works on every system, in bytes.
 const LONGEST = 103;
 
-/** Where a server may have its socket, the best first: with its files, else in a separate folder. */
+/** Where a server may have its socket, in order of preference: with its files, or in a separate folder. */
 export function socketFolders(dataDir: string): string[] {
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   return [dataDir, path.join(tmpdir(), `keystead-${name}`)].filter(
@@ -18,7 +18,9 @@ export function socketFolders(dataDir: string): string[] {
   );
 }
 
-/** Makes a folder for a socket which only PostgreSQL's user and root can enter. Throws where it is another user's. */
+/**
+ * Creates a folder for a socket that only PostgreSQL's user and root can enter. Throws if it belongs to another user.
+ */
 export function makeSocketFolder(folder: string, { owner }: Privileges): void {
   try {
     mkdirSync(folder, { mode: 0o700 });

@@ -1,4 +1,4 @@
-/** The server no longer takes a statement that this connection prepared: meanwhile a migration added a column. */
+/** The server no longer accepts a statement that this connection prepared, because a migration has added a column. */
 export function isStalePlan(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return code === '0A000' && String(message).startsWith('cached plan must not change result type');
@@ -8,8 +8,8 @@ export function isStalePlan(error: unknown): boolean {
 const ATTEMPTS = 200;
 
 /**
- * Asks again where a statement was prepared before a migration: nothing was done, and a pool drops the connection. So the
- * nodes of a version go on while the tables become those of the next one.
+ * Repeats a statement that was prepared before a migration: it did nothing, and the pool drops the connection. So nodes
+ * of the old version keep working while the tables become those of the next.
  */
 export async function withFreshPlan<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -3,7 +3,7 @@ import { codeOf, type Thrown } from './connection-loss';
 
 const READ_ONLY = '25006';
 
-/** Said where a statement, or a connection, would need a server that takes writes. */
+/** The message if a statement or a connection needs a server that accepts writes. */
 export class ReadOnlyServer extends Error {
   override readonly name = 'ReadOnlyServer';
   readonly code = READ_ONLY;
@@ -13,7 +13,7 @@ export class ReadOnlyServer extends Error {
   }
 }
 
-/** True when a statement failed because it writes, and its server or connection only reads. */
+/** True if a statement failed because it writes and its server or connection is read-only. */
 export function isReadOnlyServer(error: unknown): boolean {
   for (let one = error; typeof one === 'object' && one !== null; one = (one as Thrown).cause) {
     if (codeOf(one as Thrown) === READ_ONLY || (one as { originalCode?: unknown }).originalCode === READ_ONLY)
@@ -23,19 +23,19 @@ export function isReadOnlyServer(error: unknown): boolean {
 }
 
 /**
- * An SQL expression: milliseconds from when the newest change was made that a standby has applied; 0 at a primary, null
- * where a standby has applied none since its start.
+ * An SQL expression: the age in milliseconds of the newest change that a standby has applied; 0 on a primary, null if a
+ * standby has applied none since its start.
  */
 export const REPLAY_LAG = `CASE WHEN pg_is_in_recovery()
   THEN (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::float8 ELSE 0 END`;
 
 /**
- * An SQL expression that makes a change of no consequence where a standby hears of it: it can tell a primary at rest from
- * one that it hears nothing of. It costs no wait for the disk.
+ * An SQL expression that writes a heartbeat to the WAL: with it a standby can tell an idle primary from one that it is
+ * cut off from. It does not wait for the disk.
  */
 export const SIGN_OF_LIFE = 'CASE WHEN EXISTS (SELECT FROM pg_stat_replication) THEN pg_current_xact_id()::text END';
 
-/** How old what a standby answers may be. Between two answers about it, it counts as growing. */
+/** How old the answers of a standby may be. Between two measurements the age is assumed to grow. */
 export class ReplayLag {
   private lagMs = Number.POSITIVE_INFINITY;
   private askedMs = 0;
@@ -45,7 +45,7 @@ export class ReplayLag {
     private readonly steady: () => number = () => performance.now(),
   ) {}
 
-  /** Begins to ask; call what it returns with the answer to `REPLAY_LAG`. */
+  /** Starts a measurement; call the returned function with the answer to `REPLAY_LAG`. */
   ask(): (lagMs: number | null) => void {
     const askedMs = this.steady();
     return (lagMs) => {
@@ -54,12 +54,12 @@ export class ReplayLag {
     };
   }
 
-  /** Milliseconds; infinite before the standby has said anything. */
+  /** Milliseconds; infinite before the first answer. */
   get ms(): number {
     return this.lagMs + this.steady() - this.askedMs;
   }
 
-  /** Why nothing may be answered; undefined when it may. */
+  /** Why nothing may be answered now; undefined if it may. */
   get trouble(): string | undefined {
     const { ms, maxMs } = this;
     if (ms <= maxMs) return undefined;
@@ -68,19 +68,20 @@ export class ReplayLag {
   }
 }
 
-/** What the driver keeps to itself: the messages of the server as they come. */
+/** A private part of the driver: the messages of the server as they arrive. */
 interface Messages {
   readonly connection: {
-    on(message: 'parameterStatus', heard: (said: { parameterName: string; parameterValue: string }) => void): void;
-    on(message: 'errorMessage', heard: (said: { code?: string }) => void): void;
+    on(message: 'parameterStatus', listener: (status: { parameterName: string; parameterValue: string }) => void): void;
+    on(message: 'errorMessage', listener: (failure: { code?: string }) => void): void;
   };
 }
 
 const standbys = new WeakSet<object>();
 
 /**
- * Notes, before it connects, whether a connection leads to a standby; servers say so by themselves. A connection that
- * becomes read-only later is closed: it may lead to a former primary, and the next query gets another.
+ * Records whether a connection leads to a standby, which servers report by themselves; call it before connecting. A
+ * connection that becomes read-only later is closed: it may lead to a former primary, and the next query gets another
+ * connection.
  */
 export function watchForStandby(client: pg.ClientBase): void {
   const { connection } = client as unknown as Messages;

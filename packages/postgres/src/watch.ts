@@ -4,27 +4,27 @@ import { DATABASE_TIME, type DatabaseClock } from './database-clock';
 import type { Silence } from './silence';
 import { isStandby, REPLAY_LAG, ReadOnlyServer, type ReplayLag, SIGN_OF_LIFE, watchForStandby } from './standby';
 
-/** What a watch looks after. */
+/** What a watch needs. */
 export interface WatchOptions {
   readonly url: string;
   readonly applicationName: string;
   readonly clock: DatabaseClock;
   readonly silence?: Silence;
-  /** Given, the database may be a standby, and how far it is behind is asked along; no notices come from one. */
+  /** If given, the database may be a standby, and its lag is measured; a standby sends no notices. */
   readonly lag?: ReplayLag;
-  /** Rung at every notice on a channel of the database; a pooler may swallow them, so they must never be required. */
+  /** Rung at every notice on a channel of the database. A pooler may drop notices, so nothing may depend on them. */
   readonly rings?: { readonly channel: string; readonly bell: Bell };
 }
 
 const ASK_PRIMARY = `SELECT ${DATABASE_TIME} AS at, ${SIGN_OF_LIFE} AS sign`;
 const ASK_STANDBY = `SELECT ${DATABASE_TIME} AS at, ${REPLAY_LAG} AS lag`;
 const EVERY_MS = 500;
-/** An answer that takes longer does not come. */
+/** An answer that takes longer is given up. */
 const PATIENCE_MS = 2000;
 
 /**
- * Asks a database for its time twice a second, on a separate connection: a pool that is busy must not make a node think
- * that its database is away.
+ * Asks a database for its time twice a second, on a separate connection: a busy pool must not make a node think that
+ * its database is unavailable.
  */
 export class DatabaseWatch {
   private client: pg.Client | undefined;
@@ -34,7 +34,7 @@ export class DatabaseWatch {
 
   constructor(private readonly options: WatchOptions) {}
 
-  /** The first answer has come, or failed to come, when it resolves. */
+  /** Resolves when the first question was answered or has failed. */
   async start(): Promise<void> {
     await this.look();
     this.schedule();
@@ -59,14 +59,14 @@ export class DatabaseWatch {
     const { clock, silence, lag } = this.options;
     try {
       const client = this.client ?? (await this.connect());
-      const answered = clock.compare();
+      const finish = clock.compare();
       const behind = lag?.ask();
       const { rows } = await client.query<{ at: number; lag: number | null }>(lag ? ASK_STANDBY : ASK_PRIMARY);
-      answered(rows[0]!.at);
+      finish(rows[0]!.at);
       behind?.(rows[0]!.lag);
-      silence?.heard();
+      silence?.noteAnswer();
     } catch {
-      // Callers that need the database report that it is away.
+      // Callers that need the database report that it is unavailable.
       this.drop();
     }
   }

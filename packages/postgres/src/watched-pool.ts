@@ -5,8 +5,8 @@ import { watchForStandby } from './standby';
 type Query = (...args: unknown[]) => unknown;
 
 /**
- * Records, for callers that ask, how long they waited for a connection, and how long each statement took. A statement is
- * named by its name, or else by its first word and its table, never by a value. Unwatched work costs nothing extra.
+ * Records, for watched callers, how long they waited for a connection and how long each statement took. A statement is
+ * labelled by its name, or by its first word and its table, never by a value. Unwatched work costs nothing extra.
  */
 export function watchPool(pool: pg.Pool): void {
   const connect = pool.connect.bind(pool) as Query;
@@ -21,7 +21,7 @@ export function watchPool(pool: pg.Pool): void {
   }) as pg.Pool['query'];
 }
 
-/** What the pool does itself, without its callbacks, which run in the context of the caller that returned the connection. */
+/** The pool's own work, without its callbacks, which run in the context of the caller that returned the connection. */
 async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   const client = await pool.connect();
   try {
@@ -34,7 +34,7 @@ async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   }
 }
 
-/** A connection that only reads, from any server; its statements are recorded like those of its pool. */
+/** A read-only connection to any server; its statements are recorded like those of its pool. */
 export class ReadingClient extends pg.Client {}
 ReadingClient.prototype.query = function (this: ReadingClient, ...args: unknown[]) {
   const query = () => (pg.Client.prototype.query as Query).apply(this, args);
@@ -43,7 +43,7 @@ ReadingClient.prototype.query = function (this: ReadingClient, ...args: unknown[
   return during('database', nameOf(args[0]), attributes, () => query() as Promise<unknown>);
 } as pg.Client['query'];
 
-/** The same, and it knows whether its server is a standby. */
+/** The same, and it records whether its server is a standby. */
 export class WatchedClient extends ReadingClient {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
@@ -57,7 +57,7 @@ const isSubmittable = (statement: unknown): boolean =>
 const table = /\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:"?\w+"?\.)?"?([a-z_]\w*)"?/i;
 const verb = /[A-Za-z]+/;
 
-/** The name of a statement, or what it does to which table: nothing of what it says besides. */
+/** The name of a statement, or its verb and table: nothing else of its text. */
 function nameOf(statement: unknown): string {
   const { name, text } =
     typeof statement === 'string'

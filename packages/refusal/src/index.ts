@@ -21,7 +21,7 @@ export type RefusalKind =
   | 'timeout'
   | 'cap-exceeded';
 
-/** The HTTP status of each kind, where clients expect no other. */
+/** The HTTP status of each kind, unless clients expect another. */
 export const usualStatus: Readonly<Record<RefusalKind, number>> = {
   malformed: 400,
   unauthenticated: 401,
@@ -65,7 +65,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A node that only reads was asked for more. Where it knows one that writes, it sends the caller there. */
+/** A read-only node got another request. If it knows a writing node, it redirects the caller there. */
 export class PrimaryNeeded extends Refusal {
   constructor() {
     super('unavailable', 'this node only reads, from a standby of the database: ask one that writes');

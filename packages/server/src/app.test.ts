@@ -24,12 +24,12 @@ function appWithRoute() {
 }
 
 describe('an application at native speed', () => {
-  it('routes, answers and knows itself like any Express application', async () => {
+  it('routes and answers like any Express application', async () => {
     const response = await request(createServer(appWithRoute())).get('/api/things/7?x=1').expect(200);
     expect(response.body).toEqual({ id: '7', host: '127.0.0.1', base: '/api', app: true, query: {}, mirror: true });
   });
 
-  it('also works behind a server that does not know its classes', async () => {
+  it('also works behind a server that does not use its classes', async () => {
     const response = await request(http.createServer(appWithRoute())).get('/api/things/8').expect(200);
     expect(response.body).toMatchObject({ id: '8', app: true });
   });
@@ -40,22 +40,22 @@ describe('an application at native speed', () => {
     expect(headers).not.toHaveProperty('etag');
   });
 
-  it('leaves the prototypes of its messages as they were made', async () => {
+  it('does not change the prototypes of its messages', async () => {
     const app = createApp();
-    const seen: object[] = [];
+    const inHandler: object[] = [];
     app.use((req, res) => {
-      seen.push(Object.getPrototypeOf(req), Object.getPrototypeOf(res));
+      inHandler.push(Object.getPrototypeOf(req), Object.getPrototypeOf(res));
       res.end();
     });
-    const made: object[] = [];
+    const built: object[] = [];
     const server = createServer(app, {}, (req, res) => {
-      made.push(Object.getPrototypeOf(req), Object.getPrototypeOf(res));
+      built.push(Object.getPrototypeOf(req), Object.getPrototypeOf(res));
       app(req as express.Request, res as express.Response);
     });
     await request(server).get('/').expect(200);
-    expect(seen).toHaveLength(2);
-    expect(seen[0]).toBe(made[0]);
-    expect(seen[1]).toBe(made[1]);
+    expect(inHandler).toHaveLength(2);
+    expect(inHandler[0]).toBe(built[0]);
+    expect(inHandler[1]).toBe(built[1]);
   });
 
   it('keeps two applications apart', async () => {

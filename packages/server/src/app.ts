@@ -5,9 +5,9 @@ import express from 'express';
 /**
  * An Express 5 application at the speed of bare `node:http`.
  *
- * Express changes the prototype of every request and response, which V8 answers with its slow path. The classes made
- * here carry Express's members on their own prototypes and are the application's `request` and `response`, so that the
- * change changes nothing once `createServer` or `serve` builds the objects from them. Everything else is Express.
+ * Express changes the prototype of every request and response, which makes V8 use its slow path. The classes made here
+ * have Express's members on their own prototypes and are the application's `request` and `response`, so setting the
+ * prototype changes nothing once `createServer` or `serve` builds the objects from them. Everything else is Express.
  */
 export function createApp(): express.Express {
   const app = express();
@@ -19,7 +19,7 @@ export function createApp(): express.Express {
   return app;
 }
 
-/** The classes from which an HTTP server has to build the messages of an application made by `createApp`. */
+/** The classes from which an HTTP server must build the messages of an application made by `createApp`. */
 export function messageClasses(app: express.Express): {
   IncomingMessage: typeof IncomingMessage;
   ServerResponse: typeof ServerResponse;
@@ -52,9 +52,9 @@ function responseClass(app: express.Express) {
     course: Course | undefined = undefined;
 
     override writeHead(...args: unknown[]): this {
-      // A long answer, or one to a slow client, was not slow to start.
+      // Measured at the start of the answer: a long answer, or one to a slow client, is not a slow one.
       if (this.course !== undefined) this.answeredAtMs ??= performance.now();
-      return (super.writeHead as (...given: unknown[]) => this).apply(this, args);
+      return (super.writeHead as (...args: unknown[]) => this).apply(this, args);
     }
   }
   return withMembers(NativeResponse, express.response, app);

@@ -34,7 +34,7 @@ describe('clientAddress', () => {
     ['the last of several headers', proxies, '10.1.2.3', ['1.1.1.1', '198.51.100.1'], '198.51.100.1'],
     ['no IPv4 where none is mapped', none, '::ffff:1:2', undefined, '::ffff:1:2'],
     ['nothing, when the connection is gone', none, undefined, undefined, ''],
-    ['nothing, when that of a proxy may be gone', proxies, undefined, '198.51.100.1', ''],
+    ['nothing, when the connection of a proxy may be gone', proxies, undefined, '198.51.100.1', ''],
   ] as const)('is %s', (_what, trusted, peer, forwarded, expected) => {
     expect(clientAddress(from(peer, forwarded as string | string[] | undefined), trusted)).toBe(expected);
   });

@@ -8,8 +8,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /**
  * The address a request came from: the TCP peer, unless that peer is a trusted proxy, with its secret if it has one.
  *
- * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself one of them; an entry that is no
- * address ends the search, because everything before it may be invented. IPv4-mapped IPv6 is shown as IPv4.
+ * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself one of them; an entry that is not
+ * an address ends the search, because everything before it may be forged. IPv4-mapped IPv6 is shown as IPv4.
  */
 export function clientAddress(req: IncomingMessage, trusted: TrustedProxies): string {
   const peer = req.socket.remoteAddress ?? '';
@@ -27,7 +27,7 @@ export function clientAddress(req: IncomingMessage, trusted: TrustedProxies): st
   return client.toString();
 }
 
-/** Whether a request comes from the address of a trusted proxy, be it that proxy or not. */
+/** Whether a request comes from the address of a trusted proxy, with or without its secret. */
 export function isFromProxyAddress(req: IncomingMessage, trusted: TrustedProxies): boolean {
   const peer = trusted.networks.length === 0 ? undefined : parse(req.socket.remoteAddress ?? '');
   return peer !== undefined && isTrusted(peer, trusted);

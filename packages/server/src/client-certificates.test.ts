@@ -14,7 +14,7 @@ const { raw } = new X509Certificate(testCertificate.cert);
 const pem = testCertificate.cert.trim();
 const binary = `:${raw.toString('base64')}:`;
 
-/** A request of a peer, with a header for each line. */
+/** A request from a peer, with a header for each line. */
 function requestFrom(remoteAddress: string, lines: readonly [string, string][]): IncomingMessage {
   const headersDistinct: Record<string, string[]> = {};
   for (const [name, value] of lines) headersDistinct[name] = [...(headersDistinct[name] ?? []), value];
@@ -68,7 +68,7 @@ describe('the certificates in the header of a trusted proxy', () => {
       ],
       1,
     ],
-  ])('are, with %s, as many as there are', (_what, lines, count) => {
+  ])('are all read, with %s', (_what, lines, count) => {
     expect(shownBy(...lines)).toEqual(Array(count).fill(raw));
   });
 
@@ -147,11 +147,11 @@ describe('the certificates in the header of a trusted proxy', () => {
       ],
       'client-cert-chain has too many certificates',
     ],
-  ])('are refused where one is %s', (_what, lines, message) => {
+  ])('are refused if one is %s', (_what, lines, message) => {
     expect(() => shownBy(...lines)).toThrow(new BadClientCertificate(message));
   });
 
-  it('are none where no header is agreed upon, and other peers are not believed', () => {
+  it('are none if no header is configured, and other peers are not trusted', () => {
     const lines: [string, string][] = [['client-cert', binary]];
     expect(clientCertificates(requestFrom('10.0.0.1', lines), { trustedProxies: proxies })).toEqual([]);
     expect(clientCertificates(requestFrom('192.0.2.1', lines), rules)).toEqual([]);
@@ -166,21 +166,21 @@ describe('the certificates of a connection', () => {
     ['is known', true, testCertificate, [[raw], [raw]]],
     ['is none', true, {}, [[], []]],
     ['is not asked for', false, testCertificate, [[], []]],
-  ])('are what the client has shown, at every look: it %s', async (_what, asks, shown, expected) => {
+  ])('are what the client sent, at every read: it %s', async (_what, header, certificates, expected) => {
     const looks: (readonly Buffer[])[] = [];
     const app = createApp();
     app.use((req, res) => {
       for (let look = 0; look < 2; look++) looks.push(clientCertificates(req, { trustedProxies: trustedProxies([]) }));
       res.end('seen');
     });
-    const server = createServer(app, { tls: { ...testCertificate, clientCertificates: asks } });
+    const server = createServer(app, { tls: { ...testCertificate, clientCertificates: header } });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const answered = new Promise<string | undefined>((resolve, reject) => {
-      const options = { port, host: '127.0.0.1', ca: testCertificate.cert, agent: false as const, ...shown };
+    const answer = new Promise<string | undefined>((resolve, reject) => {
+      const options = { port, host: '127.0.0.1', ca: testCertificate.cert, agent: false as const, ...certificates };
       https.get(options, (res) => res.resume().on('end', () => resolve(res.statusMessage))).on('error', reject);
     });
-    expect(await answered).toBe('OK');
+    expect(await answer).toBe('OK');
     expect(looks).toEqual(expected);
     server.close();
     server.closeAllConnections();

@@ -5,28 +5,27 @@ import { TLSSocket } from 'node:tls';
 import type { TrustedProxies } from '@keystead/settings';
 import { isFromProxyAddress, isProven } from './client-address';
 
-/** What a trusted proxy sent in place of a client's certificate is none. */
+/** A trusted proxy sent something that is not a certificate. */
 export class BadClientCertificate extends Error {
   override readonly name = 'BadClientCertificate';
 }
 
-/** From where the certificate of a client is known. */
+/** Where the certificate of a client comes from. */
 export interface CertificateRules {
   readonly trustedProxies: TrustedProxies;
-  /** Name, in lower case, of the header in which a trusted proxy sends the certificate that it was shown. */
+  /** The header in which a trusted proxy sends the client's certificate, in lower case. */
   readonly certificateHeader?: string;
 }
 
-/** The most certificates of one client that are looked at, its own among them. */
+/** The most certificates of one client that are read, including its own. */
 const most = 10;
 
 /**
- * The certificates that a client has shown, as DER: its own first, then those that it sent along. Nothing of them is
- * verified but that the client has the key of the first.
- *
- * They are those of the connection. Of a connection from a trusted proxy they would be the proxy's own, so there they are
- * those in the header of its choice: PEM with percent signs, or the form of RFC 9440 with further ones in `<header>-chain`;
- * none if it lacks the secret of the proxies. No header of another peer is looked at. Throws `BadClientCertificate`.
+ * The certificates that a client sent, as DER: its own first, then its chain. Only one thing is verified: that the
+ * client has the key of the first. They come from the connection. On a connection from a trusted proxy those would be
+ * the proxy's own, so they come from the configured header: URL-encoded PEM, or the form of RFC 9440 with the chain in
+ * `<header>-chain`; none if the proxy lacks its secret. Headers of other peers are ignored. Throws
+ * `BadClientCertificate`.
  */
 export function clientCertificates(req: IncomingMessage, rules: CertificateRules): readonly Buffer[] {
   const { trustedProxies, certificateHeader } = rules;
@@ -34,14 +33,14 @@ export function clientCertificates(req: IncomingMessage, rules: CertificateRules
   return certificateHeader === undefined || !isProven(req, trustedProxies) ? [] : ofHeader(req, certificateHeader);
 }
 
-const shown = Symbol('certificates of the client');
+const cache = Symbol('certificates of the client');
 
-function ofConnection({ socket }: { readonly socket: Socket & { [shown]?: readonly Buffer[] } }): readonly Buffer[] {
-  // Read once: to read them takes all but the first off the connection.
-  const known = socket[shown];
-  if (known !== undefined) return known;
+function ofConnection({ socket }: { readonly socket: Socket & { [cache]?: readonly Buffer[] } }): readonly Buffer[] {
+  // Read once: reading removes all but the first from the connection.
+  const cached = socket[cache];
+  if (cached !== undefined) return cached;
   const read = socket instanceof TLSSocket ? readConnection(socket) : [];
-  socket[shown] = read;
+  socket[cache] = read;
   return read;
 }
 
@@ -56,7 +55,7 @@ function readConnection(socket: TLSSocket): Buffer[] {
 
 function ofHeader({ headersDistinct }: IncomingMessage, name: string): Buffer[] {
   const [text = '', ...others] = headersDistinct[name] ?? [];
-  // A proxy that appends to what a client has sent would put its header next to the client's.
+  // A proxy that does not replace the client's header would append its own.
   if (others.length > 0) throw new BadClientCertificate(`${name} was sent more than once`);
   if (text === '') return [];
   if (!text.startsWith(':')) return fromPem(text, name);
@@ -73,7 +72,7 @@ function fromPem(escaped: string, name: string): Buffer[] {
     const pieces = decodeURIComponent(escaped).split(end, most + 2);
     const rest = pieces.pop()!;
     if (pieces.length === 0 || pieces.length > most || rest.trim() !== '') throw new Error('this is not a PEM');
-    // OpenSSL looks for where one begins: a comma before it is where a proxy has joined its word to the client's.
+    // OpenSSL skips text before a certificate: a comma there means that a proxy appended its header to the client's.
     if (!pieces.every((piece) => piece.trimStart().startsWith(begin))) throw new Error('this is more than PEM');
     return pieces.map((piece) => new X509Certificate(piece + end).raw);
   } catch {

@@ -25,7 +25,7 @@ function fakeSocket(more: object = {}) {
   return socket;
 }
 
-/** What a server answers where a request cannot be read. */
+/** What a server answers to an unreadable request. */
 function answerTo(code: string | undefined, more: object = {}) {
   const socket = fakeSocket(more);
   const refusal = (status: number, message: string) => ({ type: 'own/type', body: `${status} ${message} é` });
@@ -43,7 +43,7 @@ describe('a server', () => {
     return [requestTimeout, headersTimeout, keepAliveTimeout];
   };
 
-  it('gives requests so much time, and idle connections', () => {
+  it('limits the time of requests and of idle connections', () => {
     expect(timesOf()).toEqual([300_000, 30_000, 75_000]);
     expect(timesOf({ requestSeconds: 10 })).toEqual([10_000, 10_000, 75_000]);
     expect(timesOf({ requestSeconds: 31, keepAliveSeconds: 5 })).toEqual([31_000, 30_000, 5_000]);
@@ -65,25 +65,25 @@ describe('a server', () => {
     expect([destroyed, listening]).toEqual([1, ['error']]);
   });
 
-  const answered = { res: { headersSent: true } };
+  const request = { res: { headersSent: true } };
   it.each<[string, string, object]>([
     ['who has left', 'ECONNRESET', {}],
     ['whose connection is broken', 'EPIPE', {}],
     ['who reads no more', 'HPE_OTHER', { writable: false }],
     ['whose answer is on its way', 'HPE_OTHER', { _httpMessage: { headersSent: true } }],
-    ['who has an answer before all was sent', 'HPE_OTHER', { parser: { incoming: { ...answered, complete: false } } }],
-  ])('says nothing to who %s', (_who, code, more) => {
+    ['who has an answer before all was sent', 'HPE_OTHER', { parser: { incoming: { ...request, complete: false } } }],
+  ])('says nothing to a client %s', (_who, code, more) => {
     const { written, destroyed } = answerTo(code, more);
     expect([written, destroyed]).toEqual(['', 1]);
   });
 
   it.each<[string, object]>([
     ['is being made', { _httpMessage: { headersSent: false } }],
-    ['was another request’s', { _httpMessage: null, parser: { incoming: { ...answered, complete: true } } }],
+    ['was another request’s', { _httpMessage: null, parser: { incoming: { ...request, complete: true } } }],
     ['is not begun', { parser: { incoming: { res: { headersSent: false }, complete: false } } }],
     ['is not thought of', { parser: { incoming: { complete: false } } }],
     ['has no request', { parser: { incoming: null } }],
-  ])('answers where an answer %s', (_what, more) => {
+  ])('answers if an answer %s', (_what, more) => {
     expect(answerTo('HPE_OTHER', more).written).toMatch(/^HTTP\/1\.1 400 /);
   });
 
@@ -115,10 +115,12 @@ describe('a server', () => {
     const server = createServer(createApp(), { tls: testCertificate });
     const port = await listenOn(server, { host: '127.0.0.1', port: 0 });
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-    const met = new Promise((resolve, reject) => {
+    const upgraded = new Promise((resolve, reject) => {
       connect({ port, host: '127.0.0.1', ca: testCertificate.cert, ...old }, () => resolve('met')).on('error', reject);
     });
-    await expect(met).rejects.toMatchObject({ code: expect.stringMatching(/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/) });
+    await expect(upgraded).rejects.toMatchObject({
+      code: expect.stringMatching(/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/),
+    });
     server.close();
   });
 

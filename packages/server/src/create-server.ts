@@ -17,7 +17,7 @@ export interface Limits {
   keepAliveSeconds?: number;
 }
 
-/** What a refusal below HTTP is answered with: content type and body for a status. */
+/** Content type and body of a refusal that is sent before Express sees the request, by status. */
 export type ConnectionRefusal = (status: number, message: string) => { type: string; body: string };
 
 /** Options of `createServer`. */
@@ -30,10 +30,8 @@ export interface ServerOptions {
 type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
 
 /**
- * An HTTP or HTTPS server for an application made by `createApp`, with its request classes and with limits, that does
- * not listen yet: `serve` and supertest make it listen.
- *
- * `handler` is called in the application's place and passes on to it.
+ * An HTTP or HTTPS server for an application made by `createApp`, with its request classes and limits. It does not
+ * listen yet: `serve` and supertest make it listen. `handler` is called instead of the application and passes on to it.
  */
 export function createServer(app: express.Express, options: ServerOptions = {}, handler: Handler = app): http.Server {
   const { headerBytes = 16 * 1024, requestSeconds = 300, keepAliveSeconds = 75 } = options.limits ?? {};
@@ -45,7 +43,7 @@ export function createServer(app: express.Express, options: ServerOptions = {}, 
     keepAliveTimeout: keepAliveSeconds * 1000,
     connectionsCheckingInterval: Math.min(requestSeconds * 500, 5000),
     noDelay: true,
-    // A header that is sent twice is seen twice: Node would drop the second Host, Authorization or Content-Type silently.
+    // Keep headers that are sent twice: Node would silently drop the second Host, Authorization or Content-Type.
     joinDuplicateHeaders: true,
   };
   const refusal = options.refusal ?? plainText;
@@ -66,8 +64,8 @@ export function createServer(app: express.Express, options: ServerOptions = {}, 
 const absoluteForm = /^https?:\/\/([^/?#@]+)([/?].*)?$/i;
 
 /**
- * Whether a request names one host. A target in absolute form (RFC 9112, 3.2.2) is turned into a path; its host counts
- * instead of the Host header.
+ * Whether a request names exactly one host. A target in absolute form (RFC 9112, 3.2.2) is turned into a path; its host
+ * counts instead of the Host header.
  */
 function hasOneTarget(req: http.IncomingMessage): boolean {
   const { url = '', headers } = req;
@@ -90,13 +88,13 @@ function refuseTarget(res: http.ServerResponse, refusal: ConnectionRefusal): voi
 }
 
 /**
- * A resumed connection carries the client's certificate without its chain: resumption is off. So is renegotiation: a
- * client's identity stays the same as long as the connection.
+ * Resumption is off, because a resumed connection has the client's certificate without its chain. Renegotiation is off,
+ * so that a client's identity lasts as long as the connection.
  */
 function tlsSettings({ key, cert, clientCertificates = false }: Tls): https.ServerOptions {
   const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION;
-  const asked = { requestCert: true, rejectUnauthorized: false, secureOptions };
-  return { key, cert, minVersion: 'TLSv1.2', ...(clientCertificates ? asked : {}) };
+  const tlsOptions = { requestCert: true, rejectUnauthorized: false, secureOptions };
+  return { key, cert, minVersion: 'TLSv1.2', ...(clientCertificates ? tlsOptions : {}) };
 }
 
 const reasons: ReadonlyMap<string, readonly [number, string]> = new Map(
@@ -125,8 +123,8 @@ interface ServerSocket extends Socket {
 }
 
 /**
- * Whether the request that cannot be read on has its answer, sent or on its way: a second one would be written into it,
- * or be taken for the answer to the next request. One that is answered before its body has come ends like that.
+ * Whether the unreadable request already has an answer, sent or under way: a second one would be written into it, or be
+ * taken for the answer to the next request. A request that is answered before its body has arrived ends like this.
  */
 function isAnswered({ _httpMessage, parser }: ServerSocket): boolean {
   if (_httpMessage?.headersSent === true) return true;

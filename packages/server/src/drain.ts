@@ -3,14 +3,14 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 
 const sweepMs = 25;
-/** The first request of a connection that was made a moment ago may be on its way. */
+/** The first request of a new connection may be on its way. */
 const freshMs = 1000;
 
-/** How a server is ended. */
+/** How a server shuts down. */
 export interface DrainTimes {
-  /** Resolves when no new connections are sent here any more; until then they are accepted. At once unless given. */
+  /** Resolves when balancers send no new connections any more; until then they are accepted. Default: at once. */
   delay?: () => Promise<unknown>;
-  /** How long answers under way may take after that. */
+  /** How long answers under way may then take. */
   seconds: number;
 }
 
@@ -19,11 +19,10 @@ interface BusySocket extends Socket {
 }
 
 /**
- * Prepares to end a server without cutting off an answer, and returns the function that does so.
- *
- * At first it goes on, and every answer closes its connection. Then it accepts no new connection, closes idle ones and, after
- * their answer, busy ones; connections still open when the time is over are closed by force. A server that does not listen
- * itself has a `leave`, after which it is handed no connection any more.
+ * Prepares a graceful shutdown and returns the function that does it. At first the server goes on, but every answer
+ * closes its connection. Then it accepts no new connections, closes idle ones, and busy ones after their answer;
+ * connections that are still open when the time is over are closed by force. A server that does not listen itself has a
+ * `leave`, after which it gets no more connections.
  */
 export function drainable(server: http.Server, leave?: () => void): (times: DrainTimes) => Promise<void> {
   const sockets = new Map<BusySocket, number>();
@@ -39,13 +38,13 @@ export function drainable(server: http.Server, leave?: () => void): (times: Drai
     }
   };
   return async ({ delay, seconds }) => {
-    // What is being answered closes its connection as well: who has to wait that long for an answer asks again at once.
+    // Answers under way close their connections as well: clients of long polls ask again at once.
     for (const { _httpMessage: answer } of sockets.keys())
       if (answer?.headersSent === false) answer.shouldKeepAlive = false;
     await delay?.();
     const sparedMs = delay ? freshMs : 0;
     await new Promise<void>((resolve) => {
-      // A connection that has just become idle is only noticed by asking again.
+      // A connection that has just become idle is only noticed by polling.
       const sweep = setInterval(() => closeIdle(sparedMs), sweepMs);
       const force = setTimeout(() => server.closeAllConnections(), seconds * 1000);
       const end = () => {

@@ -16,7 +16,7 @@ describe('a gate', () => {
         inside--;
       }),
     );
-    for (let left = 5; left > 0; left--) {
+    for (let places = 5; places > 0; places--) {
       while (opened.length === 0) await new Promise(setImmediate);
       opened.shift()!();
     }
@@ -25,7 +25,7 @@ describe('a gate', () => {
     expect(most).toBe(2);
   });
 
-  it('says how many wait, and lets in who may enter by hand', async () => {
+  it('reports how many wait, and lets callers enter and leave explicitly', async () => {
     const gate = new Gate({ atOnce: 1, waiting: 10, waitMs: 60_000 }, 'things');
     const leave = await gate.enter();
     const second = gate.enter();
@@ -36,7 +36,7 @@ describe('a gate', () => {
     await expect(gate.run(async () => 'room again')).resolves.toBe('room again');
   });
 
-  it('turns away who would wait too long, and goes on after a failure', async () => {
+  it('refuses callers that would wait too long, and goes on after a failure', async () => {
     const gate = new Gate({ atOnce: 1, waiting: 1, waitMs: 20 }, 'things');
     let open: () => void = () => undefined;
     const first = gate.run(() => new Promise<void>((resolve) => (open = resolve)));
@@ -49,7 +49,7 @@ describe('a gate', () => {
     await expect(gate.run(async () => 'fine')).resolves.toBe('fine');
   });
 
-  it('turns away at once who finds the line full', async () => {
+  it('refuses at once when the line is full', async () => {
     const gate = new Gate({ atOnce: 1, waiting: 1, waitMs: 3_600_000 }, 'things');
     const leave = await gate.enter();
     const second = gate.enter();
@@ -61,28 +61,28 @@ describe('a gate', () => {
 
   it('never gives all places to the callers of one key', async () => {
     const gate = new Gate({ atOnce: 2, waiting: 10, waitMs: 60_000 }, 'things');
-    const came: string[] = [];
+    const entered: string[] = [];
     const enter = async (key: string) => {
       const leave = await gate.enter(key);
-      came.push(key);
+      entered.push(key);
       return leave;
     };
-    const settled = () => new Promise(setImmediate);
+    const nextTurn = () => new Promise(setImmediate);
     const first = await enter('slow');
     const second = enter('slow');
     const third = enter('slow');
     const other = await enter('quick');
     other();
     const another = await enter('third');
-    await settled();
-    expect(came).toEqual(['slow', 'quick', 'third']);
+    await nextTurn();
+    expect(entered).toEqual(['slow', 'quick', 'third']);
     another();
-    await settled();
-    expect(came).toEqual(['slow', 'quick', 'third']);
+    await nextTurn();
+    expect(entered).toEqual(['slow', 'quick', 'third']);
     first();
     (await second)();
     (await third)();
-    expect(came).toEqual(['slow', 'quick', 'third', 'slow', 'slow']);
+    expect(entered).toEqual(['slow', 'quick', 'third', 'slow', 'slow']);
     expect(gate.waiting).toBe(0);
   });
 
@@ -92,14 +92,14 @@ describe('a gate', () => {
     [4, 3],
   ])('of %i places gives %i to one key, and forgets who waited too long', async (atOnce, most) => {
     const gate = new Gate({ atOnce, waiting: 10, waitMs: 20 }, 'things');
-    const leaves = [];
-    for (let i = 0; i < most; i++) leaves.push(await gate.enter('one'));
+    const leavers = [];
+    for (let i = 0; i < most; i++) leavers.push(await gate.enter('one'));
     expect(gate.waiting).toBe(0);
     const late = expect(gate.enter('one')).rejects.toThrow(new GateFull('things'));
     expect(gate.waiting).toBe(1);
     await late;
     expect(gate.waiting).toBe(0);
-    for (const leave of leaves) leave();
+    for (const leave of leavers) leave();
     for (let i = 0; i < most; i++) await gate.enter('one');
     expect(gate.waiting).toBe(0);
   });

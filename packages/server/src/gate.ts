@@ -1,6 +1,6 @@
 import { during } from '@keystead/tracing';
 
-/** There is no room, and was none in time. */
+/** There was no room in time. */
 export class GateFull extends Error {
   override readonly name = 'GateFull';
   constructor(what: string) {
@@ -14,9 +14,9 @@ interface QueuedRequest {
 }
 
 /**
- * Lets a few through at once; others wait in line, and are turned away when the line is long or the wait is. For work
- * whose memory must not add up. The callers of one key (a token, a workspace) never have all places, so that a slow one
- * does not hold up the rest.
+ * Limits concurrency: a few run at once, others wait in line, and are refused if the line or the wait is too long. For
+ * work that needs much memory. The callers of one key (a token, a workspace) never have all places, so that a slow one
+ * does not block the rest.
  */
 export class Gate {
   private inside = 0;
@@ -28,12 +28,12 @@ export class Gate {
     private readonly what: string,
   ) {}
 
-  /** How many wait in line. */
+  /** The length of the line. */
   get waiting(): number {
     return this.line.length;
   }
 
-  /** Runs `work` when there is room. Throws `GateFull` when there is none in time. */
+  /** Runs `work` when there is room. Throws `GateFull` if there is none in time. */
   async run<T>(work: () => Promise<T>, key?: string): Promise<T> {
     const leave = await this.enter(key);
     try {
@@ -43,7 +43,10 @@ export class Gate {
     }
   }
 
-  /** Comes in when there is room; answers how to leave again, once. Throws `GateFull` when there is none in time. */
+  /**
+   * Enters when there is room; returns the function that leaves again, to be called once. Throws `GateFull` if there is
+   * no room in time.
+   */
   async enter(key?: string): Promise<() => void> {
     if (this.hasRoomFor(key)) this.count(key, 1);
     else await during('waiting', this.what, undefined, () => this.turn(key));

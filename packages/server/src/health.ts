@@ -9,10 +9,10 @@ export interface Readiness {
 const patienceMs = 2000;
 
 /**
- * Answers `/livez` and `/readyz`, and says whether it did.
+ * Answers `/livez` and `/readyz`, and returns whether it did.
  *
  * `/livez` is 200 as long as the process can answer at all. `/readyz` is 200 or 503 with the reasons; a check that
- * fails or takes longer than two seconds is itself a reason. Both are free of authentication and of log lines.
+ * fails or takes longer than two seconds is itself a reason. Both need no authentication and write no log lines.
  */
 export function answerHealth(req: IncomingMessage, res: ServerResponse, ready: () => Promise<Readiness>): boolean {
   if (req.url === '/livez') {

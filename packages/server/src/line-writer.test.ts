@@ -17,7 +17,7 @@ describe('LineWriter', () => {
     fs.rmSync(path.dirname(file), { recursive: true });
   });
 
-  async function written(length: number): Promise<string> {
+  async function writeLines(length: number): Promise<string> {
     while (fs.statSync(file).size < length) await new Promise((go) => setTimeout(go, 10));
     return fs.readFileSync(file, 'utf8');
   }
@@ -31,12 +31,12 @@ describe('LineWriter', () => {
       writer.write(line);
       if (i % 700 === 0) await new Promise((go) => setTimeout(go, 5));
     }
-    expect(await written(Buffer.byteLength(all))).toBe(all);
+    expect(await writeLines(Buffer.byteLength(all))).toBe(all);
   });
 
-  it('writes a lone line soon', async () => {
+  it('writes a single line soon', async () => {
     new LineWriter(fd).write('single\n');
-    expect(await written(7)).toBe('single\n');
+    expect(await writeLines(7)).toBe('single\n');
   });
 
   it('writes what is left when it is flushed, and goes on after that', async () => {
@@ -45,7 +45,7 @@ describe('LineWriter', () => {
     writer.flushSync();
     expect(fs.readFileSync(file, 'utf8')).toBe('one\n');
     writer.write('two\n');
-    expect(await written(8)).toBe('one\ntwo\n');
+    expect(await writeLines(8)).toBe('one\ntwo\n');
   });
 
   it('does not wait for the reader of a full pipe, and loses nothing once it reads on', async () => {
@@ -59,23 +59,23 @@ describe('LineWriter', () => {
       all += `line ${i}\n`;
       writer.write(`line ${i}\n`);
     }
-    const seen: Buffer[] = [];
+    const chunks: Buffer[] = [];
     for (let length = 0; length < all.length; ) {
       const bucket = Buffer.alloc(65_536);
       try {
         const read = fs.readSync(reader, bucket);
-        seen.push(bucket.subarray(0, read));
+        chunks.push(bucket.subarray(0, read));
         length += read;
       } catch {
         await new Promise((go) => setTimeout(go, 5));
       }
     }
-    expect(Buffer.concat(seen).toString() === all).toBe(true);
+    expect(Buffer.concat(chunks).toString() === all).toBe(true);
     fs.closeSync(reader);
     fs.closeSync(end);
   });
 
-  it('outlives a destination that is gone', async () => {
+  it('survives a destination that is gone', async () => {
     const reader = fs.openSync(file, 'r');
     const writer = new LineWriter(reader);
     writer.write('lost\n');
@@ -93,7 +93,7 @@ describe('a LineWriter at a pipe that is full', () => {
     jest.restoreAllMocks();
   });
 
-  it('drops what comes beyond sixteen million characters, and writes the rest when there is room', () => {
+  it('drops lines beyond sixteen million characters, and writes the rest when there is room', () => {
     let [length, isFull] = [0, true];
     jest.spyOn(fs, 'writeSync').mockImplementation(((_fd: number, bytes: Buffer) => {
       if (isFull) throw full;
@@ -112,29 +112,29 @@ describe('a LineWriter at a pipe that is full', () => {
   });
 
   it('waits for it for a second at the end, and no longer', () => {
-    let [nowMs, asked] = [0, 0];
+    let [nowMs, calls] = [0, 0];
     jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
     jest.spyOn(fs, 'writeSync').mockImplementation((() => {
       nowMs += 250;
-      asked += 1;
+      calls += 1;
       throw full;
     }) as never);
     const writer = new LineWriter(99);
     writer.write('line\n');
     writer.flushSync();
-    expect(asked).toBe(4);
+    expect(calls).toBe(4);
   });
 
-  it('gives up at once where the destination is gone', () => {
-    let asked = 0;
+  it('gives up at once if the destination is gone', () => {
+    let calls = 0;
     jest.spyOn(fs, 'writeSync').mockImplementation((() => {
-      asked += 1;
+      calls += 1;
       throw Object.assign(new Error('gone'), { code: 'EPIPE' });
     }) as never);
     const writer = new LineWriter(99);
     writer.write('line\n');
     writer.flushSync();
-    expect(asked).toBe(1);
+    expect(calls).toBe(1);
   });
 });
 

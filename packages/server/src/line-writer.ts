@@ -8,14 +8,13 @@ const limitCharacters = 16 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
 
 /**
- * A destination for log lines: gathered for at most 20 ms, or 16 Ki characters, and written by one system call, which
- * costs a fraction of a call, or of a turn of the thread pool, for each line.
- *
- * A pipe that is full is tried again later; what its reader leaves unread above 16 Mi characters is dropped.
+ * A destination for log lines: collects them for at most 20 ms or 16 Ki characters and writes them by one system call,
+ * which costs a fraction of one call, or one turn of the thread pool, for each line. A full pipe is tried again later;
+ * if more than 16 Mi characters are waiting, lines are dropped.
  */
 export class LineWriter implements DestinationStream {
   #waiting = '';
-  /** What a full pipe did not take. */
+  /** Text that a full pipe did not take. */
   #left: Buffer = nothing;
   #timer: NodeJS.Timeout | undefined;
 
@@ -28,7 +27,7 @@ export class LineWriter implements DestinationStream {
     else this.#timer ??= setTimeout(() => this.flush(), latestMs);
   }
 
-  /** Writes what is waiting now, as far as the destination takes it. */
+  /** Writes the waiting lines now, as far as the destination accepts them. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -47,7 +46,7 @@ export class LineWriter implements DestinationStream {
     }
   }
 
-  /** Writes what is waiting, and for at most a second waits for a pipe that is full; for the end of the process. */
+  /** Writes the waiting lines, and waits for a full pipe for at most a second; for the end of the process. */
   flushSync(): void {
     const until = performance.now() + 1000;
     do this.flush();
@@ -57,13 +56,13 @@ export class LineWriter implements DestinationStream {
 }
 
 /**
- * The descriptor to write to standard output with. A pipe is opened a second time for that, without waiting when it is
- * full: a reader that is slow must not stop the service, and the mode of the inherited descriptor is shared with others.
+ * The descriptor for writing to standard output. A pipe is opened a second time as non-blocking: a slow reader must not
+ * stop the service, and the mode of the inherited descriptor is shared with other processes.
  */
 export function standardOutputDescriptor(): number {
   try {
-    // In whole numbers, because the other form leaves "pipe" in an array that Node 22 takes its next look at links from:
-    // modules behind symbolic links would then be loaded twice, or not be found.
+    // As a bigint, because the other form leaves "pipe" in an array that Node 22 then uses to resolve links: modules
+    // behind symbolic links would be loaded twice, or not be found.
     if (!fs.fstatSync(1, { bigint: true }).isFIFO()) return 1;
     return fs.openSync('/proc/self/fd/1', fs.constants.O_WRONLY | fs.constants.O_NONBLOCK);
   } catch {

@@ -54,7 +54,7 @@ describe('what a log shows', () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ [field]: '[redacted]', inner: { [field]: '[redacted]' } });
   });
 
-  it('is of an error also what it was made of, and what was thrown that is none', () => {
+  it('includes the causes of an error, and thrown values that are not errors', () => {
     const { log, lines } = logger();
     const many = new AggregateError([new Error('one'), 'two'], 'many');
     log.error({ err: many });
@@ -63,11 +63,11 @@ describe('what a log shows', () => {
     log.error({ err: loop });
     log.error({ err: 'a text' });
     log.error({ err: null });
-    const shown = lines.map((line) => JSON.parse(line).err);
-    expect(shown[0]).toMatchObject({ type: 'AggregateError', message: 'many', errors: [{ message: 'one' }, 'two'] });
-    expect(shown[1]).toMatchObject({ message: 'loop' });
-    expect(shown[1]).not.toHaveProperty('cause');
-    expect(shown.slice(2)).toEqual(['a text', null]);
+    const errors = lines.map((line) => JSON.parse(line).err);
+    expect(errors[0]).toMatchObject({ type: 'AggregateError', message: 'many', errors: [{ message: 'one' }, 'two'] });
+    expect(errors[1]).toMatchObject({ message: 'loop' });
+    expect(errors[1]).not.toHaveProperty('cause');
+    expect(errors.slice(2)).toEqual(['a text', null]);
   });
 
   it('has one name, and no process or host', () => {

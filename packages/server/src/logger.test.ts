@@ -18,7 +18,7 @@ describe('createLogger', () => {
     expect(lines.join('')).toContain('[redacted]');
   });
 
-  it('shows of an error what went wrong and where, not the rows that its driver adds', () => {
+  it('shows what went wrong and where, not the rows that a driver adds to its errors', () => {
     const lines: string[] = [];
     const log = createLogger({ name: 'secrets', level: 'info', destination: { write: (l) => void lines.push(l) } });
     const cause = Object.assign(new Error('violates a constraint'), { code: '23514', detail: '(1, hunter2)' });

@@ -4,7 +4,7 @@ import { LogLines } from './log-lines';
 
 const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
 
-// Other fields that a driver adds to its errors can be the values of a row.
+// Other fields of a driver's errors may contain values of a row.
 function shownError(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   const { name, message, code, stack, cause, errors } = error as AggregateError & { code?: unknown };
@@ -19,10 +19,9 @@ function shownError(error: unknown): unknown {
 }
 
 /**
- * A logger of JSON lines that redacts the fields that may hold a secret, at the top level or one below.
- *
- * Lines go to standard output in batches of a few milliseconds, the last one when the process ends. `level` is one of
- * pino's level names or `silent`.
+ * A logger of JSON lines that redacts fields that may hold a secret, at the top level and one below. Lines go to
+ * standard output in batches of a few milliseconds, and at the end of the process. `level` is one of pino's level names
+ * or `silent`.
  */
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
   return pino(

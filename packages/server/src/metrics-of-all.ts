@@ -5,7 +5,7 @@ import type { Receiver } from './shared-port';
 
 const ANSWER_MS = 2000;
 
-/** Lets the parent process ask for the metrics of this one; the label `process` tells them apart. */
+/** Lets the parent process ask for this process's metrics, with a label `process`. */
 export function lendMetrics(registry: Registry): void {
   registry.setDefaultLabels({ process: cluster.worker!.id });
   process.on('message', async ({ type, id }: MetricsMessage) => {
@@ -13,7 +13,7 @@ export function lendMetrics(registry: Registry): void {
   });
 }
 
-/** The metrics of this process, or of all where it is one of several, as text for Prometheus. */
+/** The metrics of this process, or of all if there are several, as text for Prometheus. */
 export function metricsOfAll(registry: Registry): Promise<string> {
   return cluster.isWorker ? askForAll() : registry.metrics();
 }
@@ -39,19 +39,19 @@ function askForAll(): Promise<string> {
   });
 }
 
-/** Gathers the metrics of processes, leaving out those that do not answer in time. */
+/** Collects the metrics of all processes, without those that do not answer in time. */
 export class Gathering {
-  private readonly asked = new Map<string, (values: MetricValues) => void>();
+  private readonly pending = new Map<string, (values: MetricValues) => void>();
 
   constructor(private readonly from: () => readonly Receiver[]) {}
 
   async metrics(): Promise<string> {
-    const told = await Promise.all(this.from().map((receiver) => this.ask(receiver)));
-    return AggregatorRegistry.aggregate(told.filter((values) => values !== undefined)).metrics();
+    const all = await Promise.all(this.from().map((receiver) => this.ask(receiver)));
+    return AggregatorRegistry.aggregate(all.filter((values) => values !== undefined)).metrics();
   }
 
   async hear(from: Receiver, message: MetricsMessage): Promise<void> {
-    if (message.type === 'metrics:tell') this.asked.get(message.id)?.(message.values);
+    if (message.type === 'metrics:tell') this.pending.get(message.id)?.(message.values);
     if (message.type !== 'metrics:ask-all') return;
     const text = await this.metrics();
     const answer: MetricsMessage = { type: 'metrics:tell-all', id: message.id, text };
@@ -63,11 +63,11 @@ export class Gathering {
     return new Promise((resolve) => {
       const settle = (values?: MetricValues) => {
         clearTimeout(late);
-        this.asked.delete(id);
+        this.pending.delete(id);
         resolve(values);
       };
       const late = setTimeout(settle, ANSWER_MS);
-      this.asked.set(id, settle);
+      this.pending.set(id, settle);
       const message: MetricsMessage = { type: 'metrics:ask', id };
       receiver.send(message, undefined, undefined, (error) => error && settle());
     });

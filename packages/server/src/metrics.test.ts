@@ -9,7 +9,7 @@ import { createMetricsServer } from './metrics-server';
 import { contentPolicy } from './page';
 import { labelRoute } from './route';
 
-function asked(label?: string): IncomingMessage {
+function requestWith(label?: string): IncomingMessage {
   const req = {} as IncomingMessage;
   if (label !== undefined) labelRoute(req, label);
   return req;
@@ -18,17 +18,17 @@ function asked(label?: string): IncomingMessage {
 describe('the metrics of requests', () => {
   it('are counts by route and status, and times in buckets', async () => {
     const registry = new Registry();
-    const counted = observe(registry);
+    const metrics = observe(registry);
     for (const [status, seconds] of [
       [200, 0.0005],
       [200, 0.001],
       [404, 0.3],
       [200, 11],
     ] as const) {
-      counted.begin();
-      counted.end(asked('/a'), status, seconds);
+      metrics.begin();
+      metrics.end(requestWith('/a'), status, seconds);
     }
-    counted.begin();
+    metrics.begin();
     const text = await registry.metrics();
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const below = [2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3];
@@ -60,10 +60,10 @@ describe('the metrics of requests', () => {
 
   it('have five hundred routes, and one for all others', async () => {
     const registry = new Registry();
-    const counted = observe(registry);
-    for (let route = 0; route < 502; route++) counted.end(asked(`/${route}`), 200, 1);
-    counted.end(asked('/7'), 200, 1);
-    counted.end(asked(), 200, 1);
+    const metrics = observe(registry);
+    for (let route = 0; route < 502; route++) metrics.end(requestWith(`/${route}`), 200, 1);
+    metrics.end(requestWith('/7'), 200, 1);
+    metrics.end(requestWith(), 200, 1);
     const { values } = await registry.getSingleMetric('http_requests_total')!.get();
     expect(values).toHaveLength(501);
     expect(values.find(({ labels }) => labels.route === '/7')?.value).toBe(2);
@@ -71,7 +71,7 @@ describe('the metrics of requests', () => {
     expect(values.some(({ labels }) => labels.route === '/500')).toBe(false);
   });
 
-  it('have those of the process next to them, once', async () => {
+  it('include those of the process, once', async () => {
     const registry = new Registry();
     observeProcess(registry);
     observeProcess(registry);
@@ -104,7 +104,7 @@ describe('the server of metrics', () => {
     ];
   };
 
-  it('shows them to who asks, and nothing else', async () => {
+  it('serves them, and nothing else', async () => {
     expect(await ask('/metrics')).toEqual([200, 'text/own', '5', 'é 1\n']);
     expect(await ask('/metrics?x=1')).toEqual([200, 'text/own', '5', 'é 1\n']);
     expect(await ask('/metrics', 'HEAD')).toEqual([200, 'text/own', '5', '']);
@@ -123,11 +123,11 @@ describe('the server of metrics', () => {
   it.each([
     ['TLSv1.2', undefined, '200'],
     ['TLSv1.1', 'DEFAULT@SECLEVEL=0', 'refused'],
-  ] as const)('shows them over %s where it has a certificate, or not', async (version, ciphers, expected) => {
-    const shown = { contentType: 'text/own', metrics: async () => 'a 1' };
-    const secure = createMetricsServer(shown, testCertificate);
+  ] as const)('serves them over %s, with or without a certificate', async (version, ciphers, expected) => {
+    const fixed = { contentType: 'text/own', metrics: async () => 'a 1' };
+    const secure = createMetricsServer(fixed, testCertificate);
     const port = await listenOn(secure, { host: '127.0.0.1', port: 0 });
-    const said = await new Promise((resolve) => {
+    const body = await new Promise((resolve) => {
       const options = { port, host: '127.0.0.1', path: '/metrics', ca: testCertificate.cert, agent: false as const };
       https
         .get({ ...options, maxVersion: version, minVersion: 'TLSv1', ciphers }, (res) => {
@@ -135,7 +135,7 @@ describe('the server of metrics', () => {
         })
         .on('error', () => resolve('refused'));
     });
-    expect(said).toBe(expected);
+    expect(body).toBe(expected);
     secure.close();
     secure.closeAllConnections();
   });
@@ -160,7 +160,7 @@ it('listens on one port once', async () => {
   one.close();
 });
 
-it('lets a page load only from its own site, and what it names beyond that', () => {
+it('lets a page load only from its own site, and what it adds', () => {
   const strict =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'";

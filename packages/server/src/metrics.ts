@@ -21,8 +21,8 @@ interface Series {
  * Adds request metrics to a registry: `http_requests_total` by route and status, `http_request_duration_seconds` by
  * route, and `http_requests_in_flight`.
  *
- * Counting is a few additions on plain objects; the registry's own form is made only when it is scraped. A
- * request without a label counts under `other`, and so does every label after the first 500.
+ * Counting is a few additions on plain objects; they are converted for the registry only when it is scraped. Requests
+ * without a label count under `other`, and so does every label after the first 500.
  */
 export function observe(registry: Registry): RequestMetrics {
   const series = new Map<string, Series>();
@@ -62,12 +62,12 @@ export function observeProcess(registry: Registry): void {
 }
 
 function seriesOf(series: Map<string, Series>, label: string): Series {
-  const known = series.get(label);
-  if (known !== undefined) return known;
+  const existing = series.get(label);
+  if (existing !== undefined) return existing;
   if (series.size >= labelLimit && label !== 'other') return seriesOf(series, 'other');
-  const made = { statuses: new Map(), buckets: new Array(bucketSeconds.length + 1).fill(0), count: 0, sum: 0 };
-  series.set(label, made);
-  return made;
+  const created = { statuses: new Map(), buckets: new Array(bucketSeconds.length + 1).fill(0), count: 0, sum: 0 };
+  series.set(label, created);
+  return created;
 }
 
 interface Value {

@@ -1,9 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/**
- * Headers of everything that a page consists of: it is what it says to be, tells no address on, and belongs to its own
- * site.
- */
+/** Headers of a page and all its files: no content sniffing, no referrer, no use by other sites. */
 export const pageGuards = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
@@ -22,17 +19,17 @@ const strict = {
 };
 
 /**
- * The content policy of a page: nothing foreign is loaded, no inline script runs, and no site may frame it. What
- * a page needs beyond that it names, directive by directive.
+ * The content security policy of a page: nothing is loaded from other origins, no inline script runs, and no site may
+ * frame it. `own` adds what a page needs, by directive.
  */
-export function contentPolicy(own: Readonly<Record<string, string>> = {}): string {
-  const all: Readonly<Record<string, string>> = { ...strict, ...own };
+export function contentPolicy(additions: Readonly<Record<string, string>> = {}): string {
+  const all: Readonly<Record<string, string>> = { ...strict, ...additions };
   return Object.entries(all)
     .map(([name, sources]) => `${name} ${sources}`)
     .join('; ');
 }
 
-/** Answers with a status and no body; it may be kept, but is asked for again. */
+/** Answers with a status and no body; caches must revalidate. */
 export function endPage(res: ServerResponse, status: number, headers: Readonly<Record<string, string>> = {}): void {
   res.writeHead(status, { ...pageGuards, 'Cache-Control': 'no-cache', 'Content-Length': 0, ...headers }).end();
 }

@@ -7,33 +7,32 @@ import { Gathering } from './metrics-of-all';
 import { createMetricsServer } from './metrics-server';
 import { SharedPort } from './shared-port';
 
-/** How a service uses the processors of its machine. */
+/** How a service uses several processes. */
 export interface ProcessesOptions {
-  /** How many processes answer; with 1 it is this one. */
+  /** How many processes answer; 1 is this process only. */
   readonly count: number;
   readonly log: Pick<Logger, 'error'>;
-  /** Where the metrics of all of them are shown; with one process `serve` shows them itself. */
+  /** Where to serve the metrics of all; with one process, `serve` does that itself. */
   readonly metrics?: Listen;
 }
 
-/** A process that ends sooner is not started again at once. */
+/** A process that ends sooner is not replaced at once. */
 const SOON_MS = 10_000;
 const LONGEST_WAIT_MS = 30_000;
 
 /**
- * Runs a service in one process, or in several behind the same port, which know of each other what nodes know: through the
- * database. The first has to listen before the others begin, so that only it prepares the database, and what keeps it from
- * starting ends everything. One that ends later is replaced; connections of the others never notice.
- *
- * SIGTERM and SIGINT end all of them, each draining; SIGHUP reaches each. Resolves with the exit code when they have ended,
- * and for a single process, or within one of them, with undefined as soon as it runs.
+ * Runs a service in one process, or in several behind the same port, which share state only through the database, like
+ * nodes. The first must listen before the others start, so that only it prepares the database; if it cannot start,
+ * everything ends. A process that ends later is replaced, without effect on the connections of the others. SIGTERM and
+ * SIGINT end all processes, each draining; SIGHUP is passed to each. Resolves with the exit code when they have ended;
+ * in a single process, or within one of several, with undefined as soon as it runs.
  */
 export async function runProcesses(options: ProcessesOptions, run: () => Promise<void>): Promise<number | undefined> {
   if (options.count > 1 && cluster.isPrimary) return supervise(options);
   try {
     await run();
   } catch (error) {
-    // Else what it hears its starter by would keep it alive.
+    // Otherwise the channel to the parent would keep it alive.
     cluster.worker?.disconnect();
     throw error;
   }
@@ -41,8 +40,8 @@ export async function runProcesses(options: ProcessesOptions, run: () => Promise
 }
 
 /**
- * Runs the program of a service. A failure before it runs ends the process at once with its reason and exit code 1, even with
- * open connections and timers: a process that cannot serve must not look like one that does.
+ * Runs the program of a service. If it fails to start, the process ends at once with the reason and exit code 1, even
+ * with open connections and timers: a process that cannot serve must not seem to run.
  */
 export function runMain(main: () => Promise<void>): void {
   main().catch((error: Error) => {
@@ -64,7 +63,7 @@ export function onStop(stop: (signal: NodeJS.Signals) => Promise<void>): void {
   }
 }
 
-/** Whether this process is one of several that answer at one port. */
+/** Whether this process is one of several behind one port. */
 export const isOneOfSeveral = (): boolean => cluster.isWorker;
 
 async function supervise({ count, log, metrics }: ProcessesOptions): Promise<number> {
@@ -72,24 +71,24 @@ async function supervise({ count, log, metrics }: ProcessesOptions): Promise<num
   const gathering = new Gathering(() => port.receivers);
   cluster.on('message', (worker, message) => void gathering.hear(worker, message));
   const all = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics: () => gathering.metrics() };
-  const shown = metrics && createMetricsServer(all, metrics.tls);
-  if (shown) await listenOn(shown, metrics);
+  const metricsServer = metrics && createMetricsServer(all, metrics.tls);
+  if (metricsServer) await listenOn(metricsServer, metrics);
   const code = await keepRunning(port, count, log);
-  shown?.close();
+  metricsServer?.close();
   return code;
 }
 
 /** Resolves with the exit code when all have ended: on request, or because the first could not start. */
 function keepRunning(port: SharedPort, count: number, log: Pick<Logger, 'error'>): Promise<number> {
-  const begun = new Map<Worker, number>();
+  const startedAtMs = new Map<Worker, number>();
   let answering = false;
   let stopping = false;
   let short = 0;
   const start = () => {
-    if (!stopping) begun.set(cluster.fork(), performance.now());
+    if (!stopping) startedAtMs.set(cluster.fork(), performance.now());
   };
   const signal = (name: NodeJS.Signals) => {
-    for (const worker of begun.keys()) worker.process.kill(name);
+    for (const worker of startedAtMs.keys()) worker.process.kill(name);
   };
   process.on('SIGHUP', () => signal('SIGHUP'));
   onStop(async () => {
@@ -106,12 +105,12 @@ function keepRunning(port: SharedPort, count: number, log: Pick<Logger, 'error'>
   return new Promise((resolve) => {
     let worst = 0;
     cluster.on('exit', (worker, code: number | null, killedBy: string | null) => {
-      const lived = performance.now() - (begun.get(worker) ?? 0);
-      begun.delete(worker);
-      port.gone(worker);
+      const lived = performance.now() - (startedAtMs.get(worker) ?? 0);
+      startedAtMs.delete(worker);
+      port.drop(worker);
       if (stopping || !answering) {
         worst = Math.max(worst, code ?? (stopping ? 0 : 1));
-        if (begun.size > 0) return;
+        if (startedAtMs.size > 0) return;
         port.close();
         resolve(stopping ? worst : worst || 1);
         return;

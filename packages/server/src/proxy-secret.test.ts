@@ -29,12 +29,12 @@ describe('a peer at the address of a trusted proxy', () => {
   let trusted = proxies['none are trusted'];
   const app = createApp();
   app.use((req, res) => {
-    const seen: Seen = {
+    const request: Seen = {
       address: clientAddress(req, trusted),
       certificates: clientCertificates(req, { trustedProxies: trusted, certificateHeader: 'x-client-cert' }).length,
       headers: JSON.stringify([req.headers, req.headersDistinct, req.rawHeaders]).toLowerCase(),
     };
-    res.end(JSON.stringify(seen));
+    res.end(JSON.stringify(request));
   });
   const server = createServer(app);
   beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
@@ -79,7 +79,7 @@ describe('a peer at the address of a trusted proxy', () => {
     Object.keys(sends).map((what) => [what, when] as const),
   );
 
-  it.each(cases)('that sends %s is believed where it should be, when %s', async (what, when) => {
+  it.each(cases)('that sends %s is trusted if it should be, when %s', async (what, when) => {
     trusted = proxies[when];
     const { address, certificates, headers } = await ask(sends[what]);
     const isBelieved = believed[when].includes(what);

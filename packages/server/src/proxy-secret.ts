@@ -9,14 +9,14 @@ interface WithSecret extends IncomingMessage {
   [sent]?: string;
 }
 
-/** Takes the secret of a proxy out of the headers, so that nothing that reads headers can show or pass it on. */
+/** Removes the secret of a proxy from the headers, so that nothing that reads headers can show it or pass it on. */
 export function takeProxySecret(req: WithSecret): void {
   const secret = req.headers[proxySecretHeader];
   if (secret === undefined) return;
   req[sent] = String(secret);
   delete req.headers[proxySecretHeader];
   delete req.headersDistinct[proxySecretHeader];
-  // Node counts on their number.
+  // Blanked, not removed: Node relies on the number of entries.
   const { rawHeaders } = req;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.toLowerCase() === proxySecretHeader) rawHeaders[at + 1] = '';

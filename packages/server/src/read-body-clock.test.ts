@@ -8,7 +8,7 @@ interface Sending extends Readable {
   readonly res: { shouldKeepAlive: boolean };
 }
 
-/** A request whose body comes as the test pushes it. */
+/** A request whose body arrives as the test pushes it. */
 function sending(headers: Record<string, string>, complete = false): Sending & IncomingMessage {
   const body = new Readable({ read: () => undefined });
   return Object.assign(body, { headers, complete, res: { shouldKeepAlive: true } }) as unknown as Sending &
@@ -16,16 +16,16 @@ function sending(headers: Record<string, string>, complete = false): Sending & I
 }
 const unannounced = { 'transfer-encoding': 'chunked' };
 const announced = (bytes: number) => ({ 'content-length': String(bytes) });
-const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** What has become of a promise so far. */
 function outcome(promise: Promise<unknown>): { value: unknown } {
-  const seen = { value: 'pending' as unknown };
+  const result = { value: 'pending' as unknown };
   promise.then(
-    (value) => (seen.value = value),
-    (error) => (seen.value = error),
+    (value) => (result.value = value),
+    (error) => (result.value = error),
   );
-  return seen;
+  return result;
 }
 
 describe('a body', () => {
@@ -36,7 +36,7 @@ describe('a body', () => {
     nowMs = 5000;
     timers = new Map();
     jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
-    // Other code of this process, such as what tests before have left running, keeps the real timers.
+    // Other code in this process, such as leftovers of earlier tests, keeps the real timers.
     const { setTimeout: begin, clearTimeout: end } = globalThis;
     jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number, ...more: []) => {
       if (!new Error().stack!.includes('read-body.ts')) return begin(run, ms, ...more);
@@ -52,7 +52,7 @@ describe('a body', () => {
 
   async function until(ms: number): Promise<void> {
     for (;;) {
-      await settled();
+      await nextTurn();
       const [timer, next] = [...timers].sort(([, a], [, b]) => a.atMs - b.atMs)[0] ?? [];
       if (timer === undefined || next!.atMs > 5000 + ms) break;
       timers.delete(timer);
@@ -60,7 +60,7 @@ describe('a body', () => {
       next!.run();
     }
     nowMs = 5000 + ms;
-    await settled();
+    await nextTurn();
   }
 
   // Ten milliseconds for each byte.
@@ -71,79 +71,79 @@ describe('a body', () => {
     ['announced', announced(100_000)],
     ['unannounced', unannounced],
   ])('%s', (_what, headers) => {
-    it('is late when nothing has come in the time of grace, and its connection is not used again', async () => {
+    it('is late if nothing arrives in the grace period, and its connection is not reused', async () => {
       const req = sending(headers);
-      const seen = outcome(readBody(req, options));
+      const result = outcome(readBody(req, options));
       await until(999);
-      expect([seen.value, req.res.shouldKeepAlive]).toEqual(['pending', true]);
+      expect([result.value, req.res.shouldKeepAlive]).toEqual(['pending', true]);
       await until(1000);
-      expect(seen.value).toBeInstanceOf(BodyLate);
+      expect(result.value).toBeInstanceOf(BodyLate);
       expect([req.res.shouldKeepAlive, req.readableFlowing, timers.size]).toEqual([false, true, 0]);
     });
 
     it('has more time for each byte that has come', async () => {
       const req = sending(headers);
-      const seen = outcome(readBody(req, options));
+      const result = outcome(readBody(req, options));
       req.push(Buffer.alloc(60));
       await until(1100);
       req.push(Buffer.alloc(40));
       await until(1999);
-      expect(seen.value).toBe('pending');
+      expect(result.value).toBe('pending');
       await until(2000);
-      expect(seen.value).toBeInstanceOf(BodyLate);
+      expect(result.value).toBeInstanceOf(BodyLate);
     });
 
-    it('is looked at every 50 ms at most', async () => {
+    it('is checked at most every 50 ms', async () => {
       const req = sending(headers);
-      const seen = outcome(readBody(req, options));
+      const result = outcome(readBody(req, options));
       req.push(Buffer.alloc(1));
       await until(1049);
-      expect(seen.value).toBe('pending');
+      expect(result.value).toBe('pending');
       await until(1050);
-      expect(seen.value).toBeInstanceOf(BodyLate);
+      expect(result.value).toBeInstanceOf(BodyLate);
     });
 
     it('is not late once it is there', async () => {
       const req = sending(headers);
-      const seen = outcome(readBody(req, options));
+      const result = outcome(readBody(req, options));
       req.push(Buffer.from('all'));
       req.push(null);
       await until(10);
-      expect([Buffer.isBuffer(seen.value), timers.size]).toEqual([true, 0]);
+      expect([Buffer.isBuffer(result.value), timers.size]).toEqual([true, 0]);
     });
 
-    it('is not timed when it came with its head', async () => {
+    it('is not timed if it arrived with its headers', async () => {
       void readBody(sending(headers, true), options);
       expect(timers.size).toBe(0);
     });
 
-    it('is not timed while it waits for its turn, and from then on as if it had begun', async () => {
+    it('is not timed while it waits for its turn, and then as if it had just started', async () => {
       const req = sending(headers);
       let begin: () => void = () => undefined;
       const turn = () => new Promise<void>((resolve) => (begin = resolve));
-      const seen = outcome(readBody(req, { ...options, large: { above: 10, turn } }));
+      const result = outcome(readBody(req, { ...options, large: { above: 10, turn } }));
       req.push(Buffer.alloc(20));
       await until(50_000);
-      expect([seen.value, timers.size]).toEqual(['pending', 0]);
+      expect([result.value, timers.size]).toEqual(['pending', 0]);
       begin();
       await until(51_199);
-      expect([seen.value, req.readableFlowing]).toEqual(['pending', true]);
+      expect([result.value, req.readableFlowing]).toEqual(['pending', true]);
       await until(51_200);
-      expect(seen.value).toBeInstanceOf(BodyLate);
+      expect(result.value).toBeInstanceOf(BodyLate);
     });
 
     it('asks for one turn, however much follows', async () => {
       const req = sending(headers);
       const turn = jest.fn(async () => undefined);
-      const seen = outcome(readBody(req, { ...options, large: { above: 10, turn } }));
+      const result = outcome(readBody(req, { ...options, large: { above: 10, turn } }));
       for (let i = 0; i < 5; i++) {
         req.push(Buffer.alloc(20, 'x'));
-        await settled();
+        await nextTurn();
       }
       req.push(null);
-      await settled();
+      await nextTurn();
       expect(turn).toHaveBeenCalledTimes(1);
-      expect((seen.value as Buffer).subarray(0, 100).toString()).toBe('x'.repeat(100));
+      expect((result.value as Buffer).subarray(0, 100).toString()).toBe('x'.repeat(100));
     });
 
     it.each(['refused', 'gone'])('is not read when its turn is %s', async (end) => {
@@ -153,20 +153,20 @@ describe('a body', () => {
         if (end === 'refused') throw refusal;
         req.destroy();
       };
-      const seen = outcome(readBody(req, { ...options, large: { above: 10, turn } }));
+      const result = outcome(readBody(req, { ...options, large: { above: 10, turn } }));
       req.push(Buffer.alloc(20));
-      await settled();
-      if (end === 'gone') expect(seen.value).toBeInstanceOf(BodyAborted);
-      else expect([seen.value, req.readableFlowing]).toEqual([refusal, true]);
+      await nextTurn();
+      if (end === 'gone') expect(result.value).toBeInstanceOf(BodyAborted);
+      else expect([result.value, req.readableFlowing]).toEqual([refusal, true]);
       expect(timers.size).toBe(0);
     });
 
     it('ends early with its client, for the reason that its connection gives', async () => {
-      const left = sending(headers);
-      const seen = outcome(readBody(left, options));
-      left.destroy();
-      await settled();
-      expect([(seen.value as Error).name, (seen.value as Error).message]).toEqual([
+      const rest = sending(headers);
+      const result = outcome(readBody(rest, options));
+      rest.destroy();
+      await nextTurn();
+      expect([(result.value as Error).name, (result.value as Error).message]).toEqual([
         'BodyAborted',
         'the request body ended early',
       ]);
@@ -174,20 +174,20 @@ describe('a body', () => {
       const broken = sending(headers);
       const brokenSeen = outcome(readBody(broken, options));
       broken.destroy(new Error('reset'));
-      await settled();
+      await nextTurn();
       expect(brokenSeen.value).toMatchObject({ name: 'BodyAborted', cause: { message: 'reset' } });
       expect(timers.size).toBe(0);
     });
 
-    it('that has come is there when its connection closes', async () => {
+    it('that is complete can be read when its connection closes', async () => {
       const req = sending(headers, true);
-      const seen = outcome(readBody(req, options));
+      const result = outcome(readBody(req, options));
       req.push(Buffer.from('all'));
       req.push(null);
-      await settled();
+      await nextTurn();
       req.destroy();
-      await settled();
-      expect((seen.value as Buffer).subarray(0, 3).toString()).toBe('all');
+      await nextTurn();
+      expect((result.value as Buffer).subarray(0, 3).toString()).toBe('all');
     });
   });
 
@@ -197,7 +197,7 @@ describe('a body', () => {
     expect([req.listenerCount('data'), timers.size]).toEqual([0, 0]);
   });
 
-  it('is in one piece what came in one piece, but one above 128 KiB is put in its place', async () => {
+  it('that came in one piece is not copied, but one above 128 KiB is', async () => {
     const read = async (headers: Record<string, string>, piece: Buffer) => {
       const req = sending(headers, true);
       const reading = readBody(req, options);
@@ -216,19 +216,19 @@ describe('a body', () => {
   it('may be as long as the limit, and is refused from then on, with anything after it', async () => {
     for (const headers of [announced(10), unannounced]) {
       const req = sending(headers);
-      const seen = outcome(readBody(req, { limit: 10 }));
+      const result = outcome(readBody(req, { limit: 10 }));
       req.push(Buffer.alloc(10, 'x'));
       req.push(null);
-      await settled();
-      expect(String(seen.value)).toBe('x'.repeat(10));
+      await nextTurn();
+      expect(String(result.value)).toBe('x'.repeat(10));
     }
     expect(await readBody(sending(announced(11)), { limit: 10 }).catch((error) => error)).toEqual(new BodyTooLarge(10));
     const req = sending(unannounced);
-    const seen = outcome(readBody(req, { limit: 10 }));
+    const result = outcome(readBody(req, { limit: 10 }));
     for (let i = 0; i < 3; i++) req.push(Buffer.alloc(6));
     req.push(null);
-    await settled();
-    expect(seen.value).toEqual(new BodyTooLarge(10));
+    await nextTurn();
+    expect(result.value).toEqual(new BodyTooLarge(10));
     expect([req.res.shouldKeepAlive, timers.size]).toEqual([false, 0]);
   });
 
@@ -236,7 +236,7 @@ describe('a body', () => {
     [announced(64 * 1024 * 1024), true],
     [announced(64 * 1024 * 1024 + 1), false],
     [unannounced, false],
-  ])('that is not read is taken off the wire; whether its connection goes on: %j %s', (headers, goesOn) => {
+  ])('that is not read is discarded; whether its connection is kept: %j %s', (headers, goesOn) => {
     const req = sending(headers);
     discardBody(req);
     expect([req.res.shouldKeepAlive, req.readableFlowing]).toEqual([goesOn, true]);
@@ -249,23 +249,23 @@ describe('a body', () => {
       const pieces = atPace(req, pace);
       const next = () => outcome(pieces.next());
       // 60 bytes after 900 ms, 40 after 1,000 more: 2,000 ms are left at the beginning, 100 after that.
-      let seen = next();
+      let result = next();
       await until(900);
-      expect(seen.value).toBe('pending');
+      expect(result.value).toBe('pending');
       req.push(Buffer.alloc(60));
       await until(901);
-      expect(seen.value).toMatchObject({ done: false, value: Buffer.alloc(60) });
+      expect(result.value).toMatchObject({ done: false, value: Buffer.alloc(60) });
       await until(50_901);
-      seen = next();
+      result = next();
       await until(51_500);
       req.push(Buffer.alloc(40));
       await until(51_501);
-      expect(seen.value).toMatchObject({ done: false });
-      seen = next();
+      expect(result.value).toMatchObject({ done: false });
+      result = next();
       await until(51_501 + 499);
-      expect([seen.value, req.res.shouldKeepAlive]).toEqual(['pending', true]);
+      expect([result.value, req.res.shouldKeepAlive]).toEqual(['pending', true]);
       await until(51_501 + 501);
-      expect(seen.value).toBeInstanceOf(BodyLate);
+      expect(result.value).toBeInstanceOf(BodyLate);
       expect([req.res.shouldKeepAlive, req.destroyed]).toEqual([false, false]);
     });
 
@@ -277,12 +277,12 @@ describe('a body', () => {
       let all = '';
       for await (const piece of pieces) all += piece;
       expect([all, timers.size, req.res.shouldKeepAlive]).toEqual(['ab', 0, true]);
-      const left = sending(announced(20));
-      const some = atPace(left, pace);
-      left.push('ab');
+      const rest = sending(announced(20));
+      const some = atPace(rest, pace);
+      rest.push('ab');
       await some.next();
       await some.return(undefined);
-      expect(left.destroyed).toBe(false);
+      expect(rest.destroyed).toBe(false);
     });
   });
 });

@@ -8,15 +8,15 @@ import { createServer } from './create-server';
 import { listenOn } from './listen';
 import { atPace, BodyAborted, BodyLate, type BodyOptions, BodyTooLarge, readBody } from './read-body';
 
-function echo(seen: (outcome: unknown) => void = () => undefined, large?: BodyOptions['large']) {
+function echo(report: (outcome: unknown) => void = () => undefined, large?: BodyOptions['large']) {
   const app = createApp();
   app.use(async (req, res) => {
     try {
       const body = await readBody(req, { limit: 1000, large });
-      seen(body);
+      report(body);
       res.send(body);
     } catch (error) {
-      seen(error);
+      report(error);
       res.status(error instanceof BodyTooLarge ? 413 : 400).send((error as Error).message);
     }
   });
@@ -79,29 +79,29 @@ describe('readBody', () => {
 
   describe('has large bodies wait their turn', () => {
     const turns = (refusal?: Error) => {
-      const taken: number[] = [];
+      const lengths: number[] = [];
       const turn = async () => {
-        taken.push(1);
+        lengths.push(1);
         await new Promise(setImmediate);
         if (refusal) throw refusal;
       };
-      return { taken, large: { above: 500, turn } };
+      return { taken: lengths, large: { above: 500, turn } };
     };
 
     it.each([
       [500, 0],
       [501, 1],
-    ])('which those of %i bytes do %i times', async (bytes, times) => {
-      const { taken, large } = turns();
+    ])('as those of %i bytes do %i times', async (bytes, times) => {
+      const { taken: lengths, large } = turns();
       const sent = 'x'.repeat(bytes);
       const { body } = await request(echo(undefined, large)).post('/').type('text').send(sent).expect(200);
-      expect([body.toString(), taken.length]).toEqual([sent, times]);
+      expect([body.toString(), lengths.length]).toEqual([sent, times]);
       const pieces = [sent.slice(0, 100), sent.slice(100)];
       expect(await unannounced(echo(undefined, large), pieces)).toEqual({ status: 200, text: sent });
-      expect(taken).toHaveLength(2 * times);
+      expect(lengths).toHaveLength(2 * times);
     });
 
-    it('and answers those whose turn does not come, without reading them', async () => {
+    it('and answers those that get no turn, without reading them', async () => {
       const { large } = turns(new Error('no room'));
       const sent = 'x'.repeat(1000);
       expect((await request(echo(undefined, large)).post('/').type('text').send(sent).expect(400)).text).toBe(
@@ -171,7 +171,7 @@ describe('readBody', () => {
       expect((await request(createServer(app)).post('/').type('text').send(sent).expect(200)).text).toBe('300000');
     });
 
-    it('and not while the body is left on the wire to wait for its turn', async () => {
+    it('and is not timed while it waits for its turn', async () => {
       let turns = 0;
       const turn = async () => {
         turns++;
@@ -183,7 +183,7 @@ describe('readBody', () => {
     });
   });
 
-  it('gives back a body that is put in its place as it comes', async () => {
+  it('returns a body that was collected in one buffer', async () => {
     const app = createApp();
     app.use(async (req, res) => void res.send(await readBody(req, { limit: 1_000_000 })));
     const sent = randomBytes(700_001);
@@ -193,9 +193,9 @@ describe('readBody', () => {
 
   it('reports a client that leaves in the middle', async () => {
     let outcome: unknown;
-    const done = new Promise<void>((resolve) => {
-      const server = echo((seen) => {
-        outcome = seen;
+    const finished = new Promise<void>((resolve) => {
+      const server = echo((report) => {
+        outcome = report;
         server.close();
         resolve();
       });
@@ -206,7 +206,7 @@ describe('readBody', () => {
         });
       });
     });
-    await done;
+    await finished;
     expect(outcome).toBeInstanceOf(BodyAborted);
   });
 });

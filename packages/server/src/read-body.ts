@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** How the body of a request is compressed, where it is: nothing here undoes that. */
+/** The compression of a request body; it is not undone here. */
 export function contentCoding({ headers }: IncomingMessage): string | undefined {
   const coding = headers['content-encoding']?.trim().toLowerCase();
   return coding === '' || coding === 'identity' ? undefined : coding;
@@ -22,7 +22,7 @@ export class BodyAborted extends Error {
   }
 }
 
-/** The body came too slowly to be waited for. */
+/** The body came too slowly. */
 export class BodyLate extends Error {
   override readonly name = 'BodyLate';
   constructor() {
@@ -30,7 +30,7 @@ export class BodyLate extends Error {
   }
 }
 
-/** How fast a body has to come: after `graceMs`, on average so much since it was begun to be read. */
+/** How fast a body must arrive: after `graceMs`, this average since reading started. */
 export interface Pace {
   readonly graceMs: number;
   readonly bytesPerSecond: number;
@@ -40,7 +40,7 @@ export interface Pace {
 export interface BodyOptions {
   /** The most bytes it may have. */
   readonly limit: number;
-  /** A body of more than this many bytes, announced or received, is left on the wire until `turn` resolves. */
+  /** Reading a body of more than this many bytes, announced or received, pauses until `turn` resolves. */
   readonly large?: { readonly above: number; turn(): Promise<unknown> };
   /** 15 s of grace, and 128 KiB a second from then on. */
   readonly pace?: Pace;
@@ -49,17 +49,17 @@ export interface BodyOptions {
 const usualPace: Pace = { graceMs: 15_000, bytesPerSecond: 128 * 1024 };
 
 const nothing = Buffer.alloc(0);
-/** Above this, having the pieces and the whole would be felt. */
+/** Above this, memory for the pieces and the whole would matter. */
 const inPlaceBytes = 128 * 1024;
-/** The most that is read for nothing, so that an answer is delivered. */
+/** The most that is read and discarded, so that an answer is delivered. */
 const discardedBytes = 64 * 1024 * 1024;
 
 /**
  * Reads a whole request body of at most `limit` bytes.
  *
- * An announced length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyLate`, `BodyAborted`,
- * or what `turn` throws; except after a client that left, the rest of the body is thrown away as it arrives, so that the answer
- * can still be delivered.
+ * An announced length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyLate`,
+ * `BodyAborted`, or what `turn` throws. Unless the client left, the rest of the body is then discarded as it arrives,
+ * so that the answer can be delivered.
  */
 export function readBody(req: IncomingMessage, { limit, large, pace = usualPace }: BodyOptions): Promise<Buffer> {
   const announced = req.headers['content-length'];
@@ -79,7 +79,7 @@ export function readBody(req: IncomingMessage, { limit, large, pace = usualPace 
 }
 
 /**
- * The pieces of a body that is not kept in memory, as they come. Only the time its reader waits for the sender counts.
+ * The pieces of a body as they arrive, without keeping them in memory. Only time spent waiting for the sender counts.
  * Throws `BodyLate`.
  */
 export async function* atPace(req: IncomingMessage, { graceMs, bytesPerSecond } = usualPace): AsyncGenerator<Buffer> {
@@ -87,20 +87,20 @@ export async function* atPace(req: IncomingMessage, { graceMs, bytesPerSecond } 
   let waitedMs = 0;
   let length = 0;
   for (;;) {
-    const asked = performance.now();
+    const turnFromMs = performance.now();
     const piece = await within(pieces.next(), graceMs + (length * 1000) / bytesPerSecond - waitedMs);
     if (piece === undefined) {
       discardBody(req, 0);
       throw new BodyLate();
     }
     if (piece.done) return;
-    waitedMs += performance.now() - asked;
+    waitedMs += performance.now() - turnFromMs;
     length += piece.value.length;
     yield piece.value;
   }
 }
 
-/** What a promise gives; undefined if it takes longer. */
+/** The value of a promise; undefined if it takes longer. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -123,9 +123,9 @@ async function waited(req: IncomingMessage, turn: () => Promise<unknown>): Promi
   if (req.destroyed) throw new BodyAborted();
 }
 
-/** The bytes of a body as they come: in their place where the length is known, else piece by piece. */
+/** Collects a body: in one buffer if the length is known, otherwise piece by piece. */
 class BodyReader {
-  private readonly whole: Buffer | undefined;
+  private readonly buffer: Buffer | undefined;
   private pieces: Buffer[] = [];
   private length = 0;
   private begunMs = 0;
@@ -135,15 +135,15 @@ class BodyReader {
     announced: number | undefined,
     private readonly pace: Pace,
   ) {
-    this.whole = announced !== undefined && announced > inPlaceBytes ? Buffer.allocUnsafe(announced) : undefined;
+    this.buffer = announced !== undefined && announced > inPlaceBytes ? Buffer.allocUnsafe(announced) : undefined;
   }
 
   read(req: IncomingMessage, limit: number, large?: BodyOptions['large']): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       let turn = large;
-      let over = false;
+      let finished = false;
       const stop = (error: unknown) => {
-        over = true;
+        finished = true;
         this.pieces = [];
         clearTimeout(this.timer);
         reject(error);
@@ -152,10 +152,10 @@ class BodyReader {
         discardBody(req, 0);
         stop(new BodyLate());
       };
-      // Most bodies come with their heads, and need no clock.
+      // Most bodies arrive with their headers and need no clock.
       if (!req.complete) this.watch(late);
       req.on('data', (piece: Buffer) => {
-        if (over) return;
+        if (finished) return;
         this.add(piece);
         if (this.length > limit) {
           discardBody(req);
@@ -172,7 +172,7 @@ class BodyReader {
       });
       req.on('end', () => {
         clearTimeout(this.timer);
-        if (!over) resolve(this.take());
+        if (!finished) resolve(this.take());
       });
       req.on('error', (cause) => stop(new BodyAborted({ cause })));
       req.on('close', () => {
@@ -181,7 +181,7 @@ class BodyReader {
     });
   }
 
-  /** Calls `late` once the body is behind its pace. What had come before a wait for its turn counts as come since. */
+  /** Calls `late` once the body is too slow. After a wait for its turn, bytes from before the wait still count. */
   private watch(late: () => void): void {
     this.begunMs = performance.now();
     const look = () => {
@@ -194,20 +194,20 @@ class BodyReader {
   }
 
   private add(piece: Buffer): void {
-    if (this.whole === undefined) this.pieces.push(piece);
-    else piece.copy(this.whole, this.length);
+    if (this.buffer === undefined) this.pieces.push(piece);
+    else piece.copy(this.buffer, this.length);
     this.length += piece.length;
   }
 
   private take(): Buffer {
-    return this.whole ?? (this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces, this.length));
+    return this.buffer ?? (this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces, this.length));
   }
 }
 
 /**
- * Throws away what is left of a body that will not be read. A client that is still sending reads no answer, and one whose
- * connection is closed while it sends may lose it: what was announced, up to `bytes`, is taken off the wire, and the
- * connection goes on. Of what is too much for that, or has no known end, the connection is not used again.
+ * Discards the rest of a body that will not be read. A client that is still sending does not read the answer, and may
+ * lose it if its connection is closed: up to `bytes` of announced data are read, and the connection is kept. If there
+ * is more, or no known length, the connection is closed after the answer.
  */
 export function discardBody(req: IncomingMessage, bytes = discardedBytes): void {
   const { res } = req as IncomingMessage & { res?: { shouldKeepAlive: boolean } };

@@ -4,18 +4,21 @@ import type { IncomingMessage } from 'node:http';
 const wellFormed = /^[A-Za-z0-9][A-Za-z0-9._:-]{7,127}$/;
 const ids = Symbol('request id');
 
-/** The id of a request: the same at every call, in log lines and audit lines, and wherever an app shows it. Always our own. */
+/**
+ * The id of a request: the same at every call, in log lines and audit lines, and wherever an app shows it. Always
+ * generated here.
+ */
 export function requestId(req: IncomingMessage & { [ids]?: string }): string {
-  const known = req[ids];
-  if (known !== undefined) return known;
+  const existing = req[ids];
+  if (existing !== undefined) return existing;
   const id = randomUUID();
   req[ids] = id;
   return id;
 }
 
 /**
- * The id that the caller gave a request by `X-Request-Id`, of 8 to 128 harmless characters, so that it can be followed
- * through several systems. It is recorded next to ours and never replaces it: any caller may send another request's id.
+ * The caller's `X-Request-Id`, 8 to 128 harmless characters, so that a request can be followed through several systems.
+ * It is recorded next to ours and never replaces it: any caller may send another request's id.
  */
 export function sentRequestId(req: IncomingMessage): string | undefined {
   const sent = req.headers['x-request-id'];

@@ -13,12 +13,10 @@ export type RequestLog = (
 ) => void;
 
 /**
- * Prepares the one line that every request leaves in the log: method, route, status, milliseconds and request id.
- *
- * Nothing that a caller wrote appears: headers, bodies, query strings and paths can all carry secrets, such as those of
- * one-time links, and names that are private. A request whose client left before
- * the answer was complete has `"aborted":true`. The line looks like the logger's own, but is put together here and
- * handed to its destination, which takes a quarter of the time.
+ * Prepares the log line of each request: method, route, status, milliseconds and request id. Nothing that a caller
+ * wrote appears: headers, bodies, query strings and paths can contain secrets, such as those of one-time links, and
+ * private names. A request whose client left before the answer was complete has `"aborted":true`. The line looks like
+ * the logger's own, but is built here and written to its destination, which takes a quarter of the time.
  */
 export function requestLog(log: Logger): RequestLog {
   const inside = log as unknown as {

@@ -24,13 +24,13 @@ describe('the id of a request', () => {
     [' 12345678', false],
     ['12345678\n', false],
     ['1234567é', false],
-  ])('is %j where that was sent: %p', (sent, kept) => {
+  ])('is %j where that was sent: %p', (sent, expected) => {
     const req = requestWith({ 'x-request-id': sent });
-    expect(sentRequestId(req)).toBe(kept ? sent : undefined);
+    expect(sentRequestId(req)).toBe(expected ? sent : undefined);
     expect(requestId(req)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   });
 
-  it('stays the same, and is of no list', () => {
+  it('stays the same, and is never taken from a list', () => {
     const req = requestWith({ 'x-request-id': ['12345678', '12345678'] as never });
     expect(requestId(req)).toMatch(/^[0-9a-f]{8}-/);
     expect(requestId(req)).toBe(requestId(req));
@@ -51,17 +51,17 @@ describe('the line of a request', () => {
     expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(60_000);
     return { read, order: Object.keys(JSON.parse(line)) };
   };
-  const ours = expect.stringMatching(/^[0-9a-f-]{36}$/);
+  const ownId = expect.stringMatching(/^[0-9a-f-]{36}$/);
   const usual = {
     level: 'info',
     name: 'n',
     method: 'GET',
-    requestId: ours,
+    requestId: ownId,
     sentRequestId: 'req-12345',
     msg: 'request',
   };
 
-  it('is like any other, and says nothing of who asked', () => {
+  it('is like any other, and reveals nothing about the caller', () => {
     const { read, order } = lineOf('/a/:b', 200, 1.23456, true);
     expect(read).toEqual({ ...usual, route: '/a/:b', status: 200, ms: 1.235 });
     expect(order).toEqual([
@@ -100,17 +100,17 @@ describe('the line of a request', () => {
 });
 
 describe('the health of a service', () => {
-  /** What is answered; undefined if that is not asked for here. */
-  async function asked(url: string, method: string, ready: () => Promise<Readiness>) {
-    const said: unknown[] = [];
-    const answered = new Promise<unknown[]>((resolve) => {
+  /** The answer; undefined for other paths. */
+  async function readiness(url: string, method: string, ready: () => Promise<Readiness>) {
+    const faults: unknown[] = [];
+    const result = new Promise<unknown[]>((resolve) => {
       const res = {
-        writeHead: (...head: unknown[]) => void said.push(...head),
-        end: (body?: string) => resolve([...said, body]),
+        writeHead: (...head: unknown[]) => void faults.push(...head),
+        end: (body?: string) => resolve([...faults, body]),
       };
       if (!answerHealth(requestWith({}, { url, method }), res as never as ServerResponse, ready)) resolve([]);
     });
-    return answered;
+    return result;
   }
   const headers = (body: string) => ({
     'Content-Type': 'application/json',
@@ -121,10 +121,10 @@ describe('the health of a service', () => {
 
   it('is answered only where it is asked for', async () => {
     const [alive, ready] = ['{"alive":true}', '{"ready":true,"reasons":[]}'];
-    expect(await asked('/livez', 'GET', fine)).toEqual([200, headers(alive), alive]);
-    expect(await asked('/livez', 'HEAD', fine)).toEqual([200, headers(alive), undefined]);
-    expect(await asked('/readyz', 'GET', fine)).toEqual([200, headers(ready), ready]);
-    for (const url of ['/', '/livez/', '/readyz?a', '/other']) expect(await asked(url, 'GET', fine)).toEqual([]);
+    expect(await readiness('/livez', 'GET', fine)).toEqual([200, headers(alive), alive]);
+    expect(await readiness('/livez', 'HEAD', fine)).toEqual([200, headers(alive), undefined]);
+    expect(await readiness('/readyz', 'GET', fine)).toEqual([200, headers(ready), ready]);
+    for (const url of ['/', '/livez/', '/readyz?a', '/other']) expect(await readiness(url, 'GET', fine)).toEqual([]);
   });
 
   it.each([
@@ -132,6 +132,6 @@ describe('the health of a service', () => {
     ['takes too long', () => new Promise<never>(() => undefined), 'the readiness check takes too long'],
   ])('is not good where the check %s', async (_how, ready, reason) => {
     const body = JSON.stringify({ ready: false, reasons: [reason] });
-    expect(await asked('/readyz', 'GET', ready)).toEqual([503, headers(body), body]);
+    expect(await readiness('/readyz', 'GET', ready)).toEqual([503, headers(body), body]);
   });
 });

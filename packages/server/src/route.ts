@@ -5,14 +5,14 @@ const route = Symbol('route label');
 const OTHER = 'other';
 
 /**
- * Names the route of a request, for metrics and the log: a pattern, never a path, so that there are few of them and none
- * holds what a caller wrote.
+ * Labels a request with its route, for metrics and the log: a pattern, never a path, so that there are few labels and
+ * none contains text from a caller.
  */
 export function labelRoute(req: IncomingMessage & { [route]?: string }, label: string): void {
   req[route] = label;
 }
 
-/** The route a request was labelled with; `other` where it led nowhere. */
+/** The route label of a request; `other` if there is none. */
 export function routeOf(req: IncomingMessage & { [route]?: string }): string {
   return req[route] ?? OTHER;
 }

@@ -28,7 +28,7 @@ describe('looking over JSON', () => {
     expect(await scanned(text)).toBe(found);
   });
 
-  it('finds the same in a text of many slices, wherever they are cut, and lets others have their turns', async () => {
+  it('finds the same in a text of many slices, wherever they are cut, and yields between them', async () => {
     const long = `["${'x'.repeat(2 * 1024 * 1024 - 3)}\\"[[[[[[${'y'.repeat(5 * 1024 * 1024)}"]`;
     let turns = 0;
     let counting = true;
@@ -45,10 +45,10 @@ describe('looking over JSON', () => {
   });
 
   it('decides on a short text at once', async () => {
-    let turned = false;
-    setImmediate(() => (turned = true));
+    let yielded = false;
+    setImmediate(() => (yielded = true));
     await scanned('[1]');
-    expect(turned).toBe(false);
+    expect(yielded).toBe(false);
   });
 
   it('says which bound is passed', async () => {

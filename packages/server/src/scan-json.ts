@@ -1,4 +1,4 @@
-/** A JSON text holds more values, or nests deeper, than its reader takes. */
+/** A JSON text has too many values or is nested too deeply. */
 export class JsonTooMuch extends Error {
   override readonly name = 'JsonTooMuch';
   constructor(
@@ -9,12 +9,12 @@ export class JsonTooMuch extends Error {
   }
 }
 
-/** So much is looked at in one turn of the event loop: a few milliseconds. */
+/** Characters that are scanned in one turn of the event loop: a few milliseconds. */
 const sliceBytes = 2 * 1024 * 1024;
 
 /**
- * Looks over JSON before it is parsed, and refuses what nests too deeply or holds too many values (of any kind, at any
- * depth) before it costs anything. Yields to others after every slice of a long text. Throws `JsonTooMuch`.
+ * Scans JSON before it is parsed, and cheaply refuses text that is nested too deeply or has too many values (of any
+ * kind, at any depth). Yields to the event loop after every slice of a long text. Throws `JsonTooMuch`.
  */
 export async function scanJson(
   bytes: Uint8Array,

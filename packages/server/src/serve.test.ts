@@ -32,7 +32,7 @@ async function start(options: Partial<ServeOptions> & { onGo?: (release: () => v
     labelRoute(req, '/links/:secret');
     res.end();
   });
-  // Begins at once, and takes its time.
+  // Starts at once and takes a while.
   app.get('/long', (req, res) => {
     labelRoute(req, '/long');
     res.writeHead(200);
@@ -90,20 +90,20 @@ describe('a serving application', () => {
     expect(JSON.stringify(lines)).not.toContain('hvs');
   });
 
-  it('logs a slow request, by when its answer began, and what its time went into', async () => {
+  it('logs a slow request, with the time until its answer began and where the time went', async () => {
     const { url, lines } = await start({
       slowMs: 1,
       onGo: (release) => void during('outside', 'the issuer', undefined, () => sleep(30)).then(release),
     });
     for (const path of ['slow', 'long']) await (await fetch(`${url}/${path}`)).text();
     await until(() => lines.filter(({ msg }) => msg === 'request').length === 2);
-    const told = (route: string, msg: string) => lines.find((line) => line.route === route && line.msg === msg);
-    const slow = told('/slow', 'slow request')!;
+    const lineOf = (route: string, msg: string) => lines.find((line) => line.route === route && line.msg === msg);
+    const slow = lineOf('/slow', 'slow request')!;
     expect(slow).toMatchObject({ level: 'warn', status: 200, waitingMs: 0, databaseMs: 0 });
     expect(slow.outsideMs).toBeGreaterThan(20);
     expect(slow.ms).toBeGreaterThanOrEqual(slow.outsideMs as number);
-    const begunMs = (told('/long', 'slow request')?.ms ?? 0) as number;
-    expect((told('/long', 'request')!.ms as number) - begunMs).toBeGreaterThan(20);
+    const begunMs = (lineOf('/long', 'slow request')?.ms ?? 0) as number;
+    expect((lineOf('/long', 'request')!.ms as number) - begunMs).toBeGreaterThan(20);
   });
 
   it('logs no slow request unless it is configured to', async () => {
@@ -131,7 +131,7 @@ describe('a serving application', () => {
     }
   });
 
-  it('is alive, and ready or not with its reasons', async () => {
+  it('is alive, and ready or not, with the reasons', async () => {
     const states = [
       { ready: true, reasons: [] },
       { ready: false, reasons: ['the database is unreachable'] },
@@ -163,8 +163,8 @@ describe('a serving application', () => {
     const metricsUrl = `http://127.0.0.1:${metricsPort}`;
     let text = '';
     await until(() => {
-      void registry.metrics().then((shown) => {
-        text = shown;
+      void registry.metrics().then((metricsText) => {
+        text = metricsText;
       });
       return text.includes('route="other"');
     });
@@ -212,19 +212,19 @@ describe('a serving application', () => {
     expect((await fetch(`${url}/hello`)).status).toBe(200);
   });
 
-  it('answers a request once, also one that is answered before its body is found to be broken', async () => {
+  it('answers a request once, even if it is answered before its body turns out to be broken', async () => {
     const app = createApp();
     app.use((_req, res) => void res.status(403).end());
     const { port } = await start({ app });
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
     const answer = await new Promise<string>((resolve, reject) => {
-      let said = '';
+      let received = '';
       const socket = net.connect(port, '127.0.0.1', () => socket.write(head));
       socket.on('data', (chunk) => {
-        said += chunk;
+        received += chunk;
         if (socket.writable) socket.write('no length of a chunk\r\n');
       });
-      socket.on('close', () => resolve(said));
+      socket.on('close', () => resolve(received));
       socket.on('error', reject);
     });
     expect(answer.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 403']);
@@ -247,7 +247,7 @@ describe('a serving application', () => {
     const idle = net.connect(serving.port, '127.0.0.1');
     const idleClosed = new Promise((resolve) => idle.once('close', resolve));
     const agent = new http.Agent({ keepAlive: true });
-    const answered = new Promise<string>((resolve, reject) => {
+    const answer = new Promise<string>((resolve, reject) => {
       http
         .get(`${serving.url}/slow`, { agent }, (res) => res.setEncoding('utf8').on('data', resolve))
         .on('error', reject);
@@ -257,12 +257,12 @@ describe('a serving application', () => {
     await idleClosed;
     await expect(fetch(`${serving.url}/hello`)).rejects.toThrow();
     release?.();
-    expect(await answered).toBe('done');
+    expect(await answer).toBe('done');
     await closed;
     agent.destroy();
   });
 
-  it('goes on for a while when it is to close: not ready, and every answer closes its connection', async () => {
+  it('goes on for a while when it is asked to close: not ready, and every answer closes its connection', async () => {
     let release: (() => void) | undefined;
     let stopNow: () => void = () => undefined;
     const serving = await start({
@@ -290,7 +290,7 @@ describe('a serving application', () => {
     await new Promise((resolve) => silent.once('connect', resolve));
 
     const closed = serving.close();
-    // On the connection of before, on a new one, and on one that was made and not used yet.
+    // On the earlier connection, on a new one, and on one that was opened but not used yet.
     expect(await get('/hello')).toMatchObject({ status: 200, connection: 'close' });
     expect(await get('/hello')).toMatchObject({ status: 200, connection: 'close' });
     const early = new Promise<string>((resolve) => silent.once('data', (chunk) => resolve(chunk.toString())));
@@ -323,7 +323,7 @@ describe('a serving application', () => {
     await expect(answer).rejects.toThrow();
   });
 
-  it('says once that it closes, however often it is closed', async () => {
+  it('logs once that it closes, however often it is closed', async () => {
     let times = 0;
     const { close } = await start({ onClose: () => times++ });
     const first = close();

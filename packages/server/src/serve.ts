@@ -17,35 +17,35 @@ import { type RequestLog, requestLog } from './request-log';
 import { shareOut } from './shared-port';
 import { type WatchedAnswer, watchRequests } from './watch-requests';
 
-/** What `serve` needs to know. */
+/** Options of `serve`. */
 export interface ServeOptions {
   app: express.Express;
   listen: Listen;
   log: Logger;
   /**
-   * Requests are counted in `registry`; with `listen`, it is shown there at `/metrics`: for one of several processes by
-   * the one that started them.
+   * Requests are counted in `registry`. With `listen`, `/metrics` is served there; for several processes, by their
+   * parent.
    */
   metrics?: { listen?: Listen; registry: Registry };
   ready(): Promise<Readiness>;
   limits?: Limits;
   /**
-   * Resolves when balancers must have noticed that `/readyz` says no: only then is nothing accepted any more. Meanwhile
-   * every answer closes its connection. At once unless given.
+   * Resolves when balancers must have noticed that `/readyz` answers 503; until then the server still accepts, but
+   * every answer closes its connection. Default: at once.
    */
   drainDelay?: () => Promise<unknown>;
-  /** How long answers under way may still take then; 10 s. */
+  /** How long answers under way may then take; 10 s. */
   drainSeconds?: number;
-  /** Called with the server before it listens, to change how it treats connections. */
+  /** Called with the server before it listens, to change how it handles connections. */
   onServer?(server: http.Server): void;
   /** Called when draining begins: for answers that would otherwise never end. */
   onClose?(): void;
-  /** One log line a request; true. */
+  /** One log line per request; true. */
   logRequests?: boolean;
   refusal?: ConnectionRefusal;
   /** Traces requests; the caller closes it. */
   tracing?: Tracing;
-  /** Requests whose answer took longer to begin are logged on a separate line; none unless given. */
+  /** Requests whose answer took longer to start are logged on a separate line; default: none. */
   slowMs?: number;
 }
 
@@ -55,20 +55,24 @@ export interface Serving {
   port: number;
   server: http.Server;
   metricsPort?: number;
-  /** Is not ready, stops accepting, lets answers under way finish, and resolves when every connection is closed. */
+  /**
+   * Answers `/readyz` with 503, stops accepting, lets answers under way finish, and resolves when every connection is
+   * closed.
+   */
   close(): Promise<void>;
 }
 
 /**
- * What a request makes ends with it. Where many wait at once it outlives a collection or two, from which V8 concludes that
- * such objects live for long, and makes them where collecting is dear, for as long as the process runs: a third less throughput.
+ * Objects of a request end with it. When many requests wait, these objects survive a collection or two; V8 then
+ * concludes that such objects are long-lived and allocates them in the old generation for as long as the process runs,
+ * which costs a third of the throughput.
  */
 const allocateYoung = () => setFlagsFromString('--no-allocation-site-pretenuring');
 
 /**
  * Runs an application made by `createApp`: request ids, log lines, metrics, limits, `/livez`, `/readyz`, draining.
  *
- * Rejects with Node's own error when an address cannot be listened on; nothing is left open then.
+ * Rejects with Node's own error if it cannot listen; then nothing is left open.
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { app, listen, metrics, ready } = options;
@@ -98,7 +102,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     observeProcess(metrics.registry);
     lendMetrics(metrics.registry);
   }
-  const shown =
+  const metricsServer =
     metrics?.listen &&
     !isOneOfSeveral() &&
     (await showMetrics(metrics.registry, metrics.listen).catch(async (error) => {
@@ -110,35 +114,35 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     url: urlOf(listen, port),
     port,
     server,
-    metricsPort: shown ? shown.port : undefined,
+    metricsPort: metricsServer ? metricsServer.port : undefined,
     close() {
       if (closing === undefined) options.onClose?.();
       closing ??= drain({ delay: options.drainDelay, seconds }).then(() =>
-        shown ? shown.drain({ seconds: 0 }) : undefined,
+        metricsServer ? metricsServer.drain({ seconds: 0 }) : undefined,
       );
       return closing;
     },
   };
 }
 
-/** Answers what is watched of the request. */
+/** Returns the watched course of the request. */
 type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => WatchedAnswer['course'];
 
 // One listener shared by all responses: what it needs to know travels on the response itself.
 function recorder({ log, logRequests = true, metrics, tracing, slowMs }: ServeOptions): Recorder {
   const writeLine: RequestLog | undefined = logRequests && log.isLevelEnabled('info') ? requestLog(log) : undefined;
-  const counted: RequestMetrics | undefined = metrics && observe(metrics.registry);
+  const requestMetrics: RequestMetrics | undefined = metrics && observe(metrics.registry);
   const watched = watchRequests({ log, tracing, slowMs });
-  if (writeLine === undefined && counted === undefined && watched === undefined) return () => undefined;
+  if (writeLine === undefined && requestMetrics === undefined && watched === undefined) return () => undefined;
   function onClose(this: WatchedAnswer): void {
     const ms = performance.now() - (this.startedAtMs as number);
     writeLine?.(this.req, this.statusCode, ms, this.writableFinished, this.course?.span?.traceId);
-    counted?.end(this.req, this.statusCode, ms / 1000);
+    requestMetrics?.end(this.req, this.statusCode, ms / 1000);
     if (this.course !== undefined) watched?.end(this);
   }
   return (req, res: WatchedAnswer) => {
     res.startedAtMs = performance.now();
-    counted?.begin();
+    requestMetrics?.begin();
     res.on('close', onClose);
     return watched?.begin(req, res);
   };

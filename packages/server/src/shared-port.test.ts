@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { drainable } from './drain';
 import { type Receiver, SharedPort, shareOut } from './shared-port';
 
-/** A process that accepts connections that are handed to it, unless set to refuse. */
+/** A process that accepts the connections it receives, unless set to refuse. */
 class FakeProcess implements Receiver {
   readonly handed: number[] = [];
   opened: { port?: number; error?: { code?: string } } | undefined;
-  takes = true;
+  accepts = true;
 
   constructor(
     private readonly port: SharedPort,
@@ -24,22 +24,22 @@ class FakeProcess implements Receiver {
     if (type === 'port:opened') this.opened = message;
     if (type !== 'port:connection') return true;
     this.handed.push(id);
-    if (!this.takes) return true;
+    if (!this.accepts) return true;
     socket!.end(this.answer, () => void this.port.hear(this, { type: 'port:taken', id }));
     return true;
   }
 }
 
-/** What is answered at a port; undefined if nothing listens. */
+/** The answer at a port; undefined if nothing listens. */
 function ask(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
-    let said = '';
+    let received = '';
     net
       .connect(port, '127.0.0.1')
       .on('data', (chunk) => {
-        said += chunk;
+        received += chunk;
       })
-      .on('end', () => resolve(said))
+      .on('end', () => resolve(received))
       .on('error', () => resolve(undefined));
   });
 }
@@ -57,16 +57,16 @@ describe('a port that processes share', () => {
     return one;
   }
 
-  it('hands connections out in turn, and those that a dead process has not taken to the next', async () => {
+  it('hands out connections in turn, and passes on those that a dead process has not taken', async () => {
     const [first, second] = [await join('first'), await join('second')];
     const at = first.opened!.port!;
     expect(second.opened!.port).toBe(at);
     expect([await ask(at), await ask(at), await ask(at)]).toEqual(['first', 'second', 'first']);
-    first.takes = false;
+    first.accepts = false;
     await ask(at);
     const waiting = ask(at);
     while (first.handed.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
-    port.gone(first);
+    port.drop(first);
     expect(await waiting).toBe('second');
     expect(await ask(at)).toBe('second');
     expect(port.receivers).toHaveLength(1);
@@ -75,7 +75,7 @@ describe('a port that processes share', () => {
   it('holds connections while no process takes them, and refuses them when the last has left', async () => {
     const only = await join('only');
     const at = only.opened!.port!;
-    port.gone(only);
+    port.drop(only);
     const waiting = ask(at);
     const next = await join('next');
     expect(await waiting).toBe('next');
@@ -83,11 +83,11 @@ describe('a port that processes share', () => {
     expect(await ask(at)).toBeUndefined();
   });
 
-  it('tells a process why it cannot be opened', async () => {
+  it('reports to a process why it cannot be opened', async () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
-    const { port: taken } = server.address() as net.AddressInfo;
-    const one = await join('one', taken);
+    const { port: usedPort } = server.address() as net.AddressInfo;
+    const one = await join('one', usedPort);
     server.close();
     expect(one.opened?.error?.code).toBe('EADDRINUSE');
     expect(port.receivers).toHaveLength(0);
@@ -95,16 +95,16 @@ describe('a port that processes share', () => {
 });
 
 describe('a server on a port of another process', () => {
-  const own = Object.getOwnPropertyDescriptors(process);
+  const properties = Object.getOwnPropertyDescriptors(process);
   const listenersBefore = process.listeners('message');
-  let said: object[];
+  let messages: object[];
   let server: http.Server;
   let front: net.Server;
   let release: () => void;
 
   beforeEach(async () => {
-    said = [];
-    const send = (message: object) => said.push(message) > 0;
+    messages = [];
+    const send = (message: object) => messages.push(message) > 0;
     Object.defineProperty(process, 'send', { configurable: true, writable: true, value: send });
     Object.defineProperty(process, 'connected', { configurable: true, writable: true, value: true });
     server = http.createServer((req, res) => {
@@ -116,7 +116,7 @@ describe('a server on a port of another process', () => {
   });
   afterEach(() => {
     for (const name of ['send', 'connected'] as const) {
-      if (own[name]) Object.defineProperty(process, name, own[name]);
+      if (properties[name]) Object.defineProperty(process, name, properties[name]);
       else delete process[name];
     }
     for (const listener of process.listeners('message')) {
@@ -148,7 +148,7 @@ describe('a server on a port of another process', () => {
     tell({ type: 'port:connection', id: 8 });
     tell({ type: 'other:message', id: 9 });
     leave();
-    expect(said).toEqual([
+    expect(messages).toEqual([
       { type: 'port:open', host: '127.0.0.1', port: 81 },
       { type: 'port:taken', id: 7 },
       { type: 'port:taken', id: 8 },
@@ -156,18 +156,18 @@ describe('a server on a port of another process', () => {
     ]);
     Object.defineProperty(process, 'connected', { configurable: true, value: false });
     leave();
-    expect(said).toHaveLength(4);
+    expect(messages).toHaveLength(4);
   });
 
-  it('hears why the port cannot be opened', async () => {
+  it('learns why the port cannot be opened', async () => {
     const shared = shareOut(server, { host: '127.0.0.1', port: 81 });
     tell({ type: 'port:opened', error: { code: 'EACCES', message: 'not allowed' } });
     await expect(shared).rejects.toMatchObject({ code: 'EACCES', message: 'not allowed' });
   });
 
   it('leaves when it drains, and ends after its answers', async () => {
-    let left = 0;
-    const drain = drainable(server, () => left++);
+    let open = 0;
+    const drain = drainable(server, () => open++);
     await share();
     const slow = get('/slow');
     while (release === undefined) await new Promise(setImmediate);
@@ -176,12 +176,12 @@ describe('a server on a port of another process', () => {
       ended = true;
     });
     await new Promise(setImmediate);
-    expect(left).toBe(1);
+    expect(open).toBe(1);
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(ended).toBe(false);
     release();
     expect(await slow).toBe('slow');
     await drained;
-    expect(left).toBe(1);
+    expect(open).toBe(1);
   });
 });

@@ -2,7 +2,7 @@ import type http from 'node:http';
 import net, { type Socket } from 'node:net';
 import type { Listen } from '@keystead/settings';
 
-/** A process that connections are handed to. */
+/** A process that receives connections. */
 export interface Receiver {
   send(
     message: object,
@@ -21,14 +21,14 @@ type Message =
   | { readonly type: 'port:taken'; readonly id: number }
   | { readonly type: 'port:leave' };
 
-/** How many connections wait while no process takes any. */
+/** How many connections may wait while no process takes any. */
 const WAITING = 1000;
 const LAST_WORDS_MS = 50;
 
 /**
- * A port whose connections are handed in turn to processes, each of which says that it has taken one: what a process that
- * dies has not taken yet goes to the next. That is what the distribution of `node:cluster` lacks: there such a connection
- * stays open and is never answered.
+ * A port whose connections are handed to processes in turn. Each process confirms a connection; those that a dying
+ * process has not confirmed go to the next. `node:cluster` lacks that: there such a connection stays open and is never
+ * answered.
  */
 export class SharedPort {
   private server: net.Server | undefined;
@@ -38,12 +38,12 @@ export class SharedPort {
   private readonly waiting: Socket[] = [];
   private handed = 0;
 
-  /** What a process said; another's messages are no business of this. */
+  /** A message of a process; other messages are ignored. */
   async hear(from: Receiver, message: Message): Promise<void> {
     if (message.type === 'port:open') await this.admit(from, message);
     if (message.type === 'port:leave') {
       this.leave(from);
-      // All are ending: who comes now is refused, as where one process listens.
+      // All are shutting down: new connections are refused, as with a single process.
       if (this.takers.length === 0) this.close();
     }
     if (message.type === 'port:taken') {
@@ -52,8 +52,8 @@ export class SharedPort {
     }
   }
 
-  /** A process has ended: what it has not said to have taken goes to the others. */
-  gone(receiver: Receiver): void {
+  /** A process has ended: the connections that it has not confirmed go to the others. */
+  drop(receiver: Receiver): void {
     this.leave(receiver);
     // Its last messages may still be on their way.
     setTimeout(() => this.handAgain(receiver), LAST_WORDS_MS);
@@ -114,7 +114,7 @@ export class SharedPort {
     this.takers.push(by);
     const id = ++this.handed;
     this.untaken.set(id, { socket, by });
-    // The client may be gone meanwhile, or the process; then `gone` says so.
+    // The client may be gone by now, or the process; then `gone` is called.
     socket.on('error', () => undefined);
     by.send({ type: 'port:connection', id } satisfies Message, socket, { keepOpen: true }, () => undefined);
   }
@@ -126,8 +126,8 @@ export class SharedPort {
 }
 
 /**
- * Lets a server answer connections of a port that another process shares out. Resolves with the port; rejects as `listen`
- * does. `leave` ends that: connections already handed over are still answered.
+ * Lets a server answer connections of a port that another process owns. Resolves with the port; rejects as `listen`
+ * does. `leave` ends this: connections already received are still answered.
  */
 export async function shareOut(server: http.Server, { host, port }: Listen): Promise<{ port: number; leave(): void }> {
   const opened = new Promise<number>((resolve, reject) => {
@@ -137,7 +137,7 @@ export async function shareOut(server: http.Server, { host, port }: Listen): Pro
         else resolve(message.port);
       }
       if (message.type !== 'port:connection') return;
-      // Said before a byte is read: what was not said, the next process can still answer.
+      // Confirmed before a byte is read: an unconfirmed connection can still be answered by the next process.
       process.send!({ type: 'port:taken', id: message.id } satisfies Message);
       if (!socket) return;
       socket.setNoDelay(true);
@@ -147,7 +147,7 @@ export async function shareOut(server: http.Server, { host, port }: Listen): Pro
   });
   process.send!({ type: 'port:open', host, port } satisfies Message);
   const found = await opened;
-  // Times for headers, bodies and idle connections are kept from here on.
+  // From here on, the timeouts for headers, bodies and idle connections apply.
   server.emit('listening');
   return {
     port: found,

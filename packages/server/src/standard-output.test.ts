@@ -7,9 +7,9 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'keystead-output-')));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('looking at standard output', () => {
+describe('opening standard output', () => {
   // Without this a service whose output is a pipe does not start on Node 22: its packages lie behind links.
-  it('that is a pipe leaves modules behind links where they are', () => {
+  it('that is a pipe does not break modules behind links', () => {
     mkdirSync(join(folder, 'real'));
     writeFileSync(join(folder, 'real/module.js'), 'module.exports = __filename;');
     writeFileSync(join(folder, 'before.js'), '');

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { isOutside, surviveFailures } from './unhandled';
 
-/** The listeners that a call adds to this process, taken off again. */
+/** The listeners that a call adds to this process; they are removed again. */
 function listenersOf(registry: Registry) {
   const lines: [string, unknown][] = [];
   const log = {

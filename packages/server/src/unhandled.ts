@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 
-/** What sockets and the resolver call a failure of the other side or of the network between. */
+/** Error codes of sockets and the resolver for failures of the other side or the network. */
 const OUTSIDE =
   /^(E(CONN|PIPE|TIMEDOUT|HOST|NET|ADDR|AI_|NOTFOUND|PROTO)|ERR_(SSL|TLS|HTTP2|STREAM|SOCKET)|UND_ERR|HPE_)/;
 
-/** Whether an error was made by something outside of this process: a connection, a name that is not found, a bad peer. */
+/** Whether an error comes from outside this process: a connection, a name that is not found, a bad peer. */
 export function isOutside(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { code, syscall, cause } = error as { code?: unknown; syscall?: unknown; cause?: unknown };

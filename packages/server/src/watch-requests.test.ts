@@ -6,7 +6,7 @@ import { createLogger } from './logger';
 import { labelRoute } from './route';
 import { type WatchedAnswer, watchRequests } from './watch-requests';
 
-/** What watches requests, what it wrote, and what became of the spans. */
+/** A request watch with its log lines and spans. */
 function watched({ slowMs, isTraced = true }: { slowMs?: number; isTraced?: boolean }) {
   const lines: Record<string, unknown>[] = [];
   const log = createLogger({
@@ -14,23 +14,23 @@ function watched({ slowMs, isTraced = true }: { slowMs?: number; isTraced?: bool
     level: 'info',
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
-  const told: unknown[][] = [];
+  const records: unknown[][] = [];
   const span = {
     traceId: 'trace-1',
-    rename: (name: string) => told.push(['rename', name]),
-    set: (attributes: object) => told.push(['set', attributes]),
-    end: (failed: boolean) => told.push(['end', failed]),
+    rename: (name: string) => records.push(['rename', name]),
+    set: (attributes: object) => records.push(['set', attributes]),
+    end: (failed: boolean) => records.push(['end', failed]),
   } as unknown as TraceSpan;
   const tracing = {
-    begin(...given: unknown[]) {
-      told.push(['begin', ...given]);
+    begin(...args: unknown[]) {
+      records.push(['begin', ...args]);
       return isTraced ? span : undefined;
     },
   } as unknown as Tracing;
-  return { watch: watchRequests({ log, tracing, slowMs })!, lines, told, span };
+  return { watch: watchRequests({ log, tracing, slowMs })!, lines, told: records, span };
 }
 
-/** A request of a route, answered with a status, that began and was answered so long ago. */
+/** A request of a route with its status, start time and answer time. */
 function answer(status: number, begunMs: number, answeredMs?: number, headers: object = {}): WatchedAnswer {
   const req = Object.assign(new IncomingMessage(new Socket()), { method: 'PUT' });
   req.headers = { 'x-request-id': 'req-12345', ...headers };
@@ -41,7 +41,7 @@ function answer(status: number, begunMs: number, answeredMs?: number, headers: o
 }
 
 describe('the watch over requests', () => {
-  it('is kept only where it is wanted', () => {
+  it('exists only if it is configured', () => {
     const log = createLogger({ name: 'x', level: 'silent' });
     expect(watchRequests({ log })).toBeUndefined();
     expect(watchRequests({ log, slowMs: 0 })).toBeDefined();
@@ -52,7 +52,7 @@ describe('the watch over requests', () => {
   });
 
   it('traces a request by the header that it came with, under its route', () => {
-    const { watch, told, span, lines } = watched({});
+    const { watch, told: records, span, lines } = watched({});
     const res = answer(200, 1, undefined, { traceparent: '00-a' });
     const course = watch.begin(res.req, res)!;
     expect([course, course.span]).toEqual([res.course, span]);
@@ -60,7 +60,7 @@ describe('the watch over requests', () => {
     course.spend('database', 2);
     course.spend('outside', 3);
     watch.end(res);
-    expect(told).toEqual([
+    expect(records).toEqual([
       ['begin', 'request', 'server', '00-a'],
       ['rename', 'PUT /a/:b'],
       [
@@ -86,22 +86,22 @@ describe('the watch over requests', () => {
     [500, true],
     [503, true],
   ])('takes %i for a failure: %p', (status, failed) => {
-    const { watch, told } = watched({});
+    const { watch, told: records } = watched({});
     const res = answer(status, 1);
     watch.begin(res.req, res);
     watch.end(res);
-    expect(told[0]).toEqual(['begin', 'request', 'server', undefined]);
-    expect(told.at(-1)).toEqual(['end', failed]);
+    expect(records[0]).toEqual(['begin', 'request', 'server', undefined]);
+    expect(records.at(-1)).toEqual(['end', failed]);
   });
 
-  it('believes no list of headers', () => {
-    const { watch, told } = watched({});
+  it('ignores lists of headers', () => {
+    const { watch, told: records } = watched({});
     const res = answer(200, 1, undefined, { traceparent: ['00-a', '00-b'] });
     watch.begin(res.req, res);
-    expect(told).toEqual([['begin', 'request', 'server', undefined]]);
+    expect(records).toEqual([['begin', 'request', 'server', undefined]]);
   });
 
-  it('logs requests that were slow until the answer began, less what was asked for', () => {
+  it('logs requests whose answer started late, without the wait that was asked for', () => {
     const { watch, lines } = watched({ slowMs: 1_000 });
     const slow = answer(404, 6_000, 3_000);
     watch.begin(slow.req, slow)!.spend('database', 2_500.00049);
@@ -130,21 +130,21 @@ describe('the watch over requests', () => {
     expect(String(lines[0]!.ms)).toMatch(/^\d+(\.\d{1,3})?$/);
   });
 
-  it('logs no request that was quick enough, and none without a trace', () => {
+  it('logs no request that was quick enough, and none that is not watched', () => {
     const { watch, lines } = watched({ slowMs: 1_000, isTraced: false });
-    for (const [begun, answered, asked] of [
+    for (const [startMs, answerMs, askedMs] of [
       [1_500, 1_000, 0],
       [60_000, 1_000, 58_500],
     ] as const) {
-      const quick = answer(200, begun, answered);
-      watch.begin(quick.req, quick)!.spend('asked', asked);
+      const quick = answer(200, startMs, answerMs);
+      watch.begin(quick.req, quick)!.spend('asked', askedMs);
       watch.end(quick);
     }
     expect(lines).toEqual([]);
-    // One that never began to be answered was slow until its end.
-    const left = answer(200, 1_000);
-    expect(watch.begin(left.req, left)!.span).toBeUndefined();
-    watch.end(left);
+    // A request without an answer is slow until its end.
+    const departed = answer(200, 1_000);
+    expect(watch.begin(departed.req, departed)!.span).toBeUndefined();
+    watch.end(departed);
     expect(lines).toHaveLength(1);
     expect(lines[0]).not.toHaveProperty('traceId');
   });

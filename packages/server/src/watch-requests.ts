@@ -4,15 +4,15 @@ import type { Logger } from 'pino';
 import { requestId, sentRequestId } from './request-id';
 import { routeOf } from './route';
 
-/** An answer, and what is watched of its making. */
+/** An answer and the course of its request. */
 export interface WatchedAnswer extends http.ServerResponse {
   startedAtMs?: number;
-  /** When its headers were sent; only of what is watched. */
+  /** When its headers were sent; only for watched requests. */
   answeredAtMs?: number;
   course?: Course;
 }
 
-/** Watches requests; `end` is called once for each that `begin` gave a course. */
+/** Watches requests; `end` is called once for each request that got a course from `begin`. */
 export interface RequestWatch {
   begin(req: http.IncomingMessage, res: WatchedAnswer): Course | undefined;
   end(res: WatchedAnswer): void;
@@ -21,11 +21,12 @@ export interface RequestWatch {
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
 
 /**
- * Traces requests, and logs each slow one on a separate line: how long it took until its answer began, less what its caller
- * asked to wait, and what the time went into. Undefined if neither is wanted. Like the log, it names routes, never paths.
+ * Traces requests, and logs each slow one on a separate line: how long it took until its answer began, without any wait
+ * that the caller asked for, and where the time went. Undefined if neither is wanted. Like the log, it names routes,
+ * never paths.
  */
-export function watchRequests(given: { log: Logger; tracing?: Tracing; slowMs?: number }): RequestWatch | undefined {
-  const { log, tracing, slowMs } = given;
+export function watchRequests(options: { log: Logger; tracing?: Tracing; slowMs?: number }): RequestWatch | undefined {
+  const { log, tracing, slowMs } = options;
   if (tracing === undefined && slowMs === undefined) return undefined;
   return {
     begin(req, res) {

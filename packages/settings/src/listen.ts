@@ -2,7 +2,7 @@
 export interface Tls {
   key: string;
   cert: string;
-  /** Ask clients for a certificate, and take whichever they show, or none: nothing is verified. */
+  /** Request a client certificate and accept any, or none: nothing is verified. */
   clientCertificates?: boolean;
 }
 

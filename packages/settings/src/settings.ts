@@ -41,7 +41,7 @@ export const parsed = <T>(parse: (text: string) => T) =>
     }
   });
 
-/** The entries of a text with commas between them, without spaces around; empty ones are left out. */
+/** The entries of a comma-separated text, without surrounding spaces; empty ones are left out. */
 export const entriesOf = (text: string): string[] => text.split(',').flatMap((entry) => entry.trim() || []);
 
 const port = wholeNumber(0, 65535);
@@ -69,7 +69,7 @@ export const tracesUrl = z
   .optional()
   .describe('Where traces are sent: OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; off unless set.');
 
-/** What is sent with traces, of the settings whose names begin with `prefix`. */
+/** The headers sent with traces, from the settings whose names begin with `prefix`. */
 export const tracesHeaders = (prefix: string) =>
   parsed(readHeaders)
     .optional()
@@ -156,52 +156,52 @@ type Prefixed<P extends string, S> = { [K in keyof S & string as `${P}_${K}`]: S
 
 /** The settings that every service has, each named `<prefix>_…`. `readShared` turns their values into a configuration. */
 export function sharedSettings<P extends string>(prefix: P, standard: { port: number; connections: number }) {
-  const named = Object.entries(shared(prefix, standard)).map(([name, setting]) => [`${prefix}_${name}`, setting]);
-  return Object.fromEntries(named) as Prefixed<P, Shared>;
+  const prefixed = Object.entries(shared(prefix, standard)).map(([name, setting]) => [`${prefix}_${name}`, setting]);
+  return Object.fromEntries(prefixed) as Prefixed<P, Shared>;
 }
 
-/** Those of the shared settings that may instead name a file that holds the value. */
+/** The shared settings whose value may be in a file instead. */
 export const sharedFromFile = ['DATABASE_URL', 'TRUSTED_PROXY_SECRET', 'TRACES_HEADERS'] as const;
 
-/** The shared part of a configuration. Adds to `problems` what is wrong with it. */
+/** The shared part of a configuration. Adds problems to `problems`. */
 export function readShared(prefix: string, values: Readonly<Record<string, unknown>>, problems: string[]) {
   const start = `${prefix}_`;
-  const own = Object.entries(values).flatMap(([name, value]) =>
+  const entries = Object.entries(values).flatMap(([name, value]) =>
     name.startsWith(start) ? [[name.slice(start.length), value]] : [],
   );
-  const given = Object.fromEntries(own) as { [K in keyof Shared]: z.output<Shared[K]> };
-  if (given.PRIMARY_URL !== undefined && given.STANDBY_MAX_LAG === undefined) {
+  const read = Object.fromEntries(entries) as { [K in keyof Shared]: z.output<Shared[K]> };
+  if (read.PRIMARY_URL !== undefined && read.STANDBY_MAX_LAG === undefined) {
     problems.push(
       `${prefix}_PRIMARY_URL needs ${prefix}_STANDBY_MAX_LAG: only a node that reads from a standby uses it`,
     );
   }
-  if (given.TRUSTED_PROXY_SECRET?.length && !given.TRUSTED_PROXIES?.length) {
+  if (read.TRUSTED_PROXY_SECRET?.length && !read.TRUSTED_PROXIES?.length) {
     problems.push(`${prefix}_TRUSTED_PROXY_SECRET needs ${prefix}_TRUSTED_PROXIES: no other peer is asked for it`);
   }
   return {
     listen: {
-      host: given.HOST,
-      port: given.PORT,
-      tls: readTls(prefix, { cert: given.TLS_CERT_FILE, key: given.TLS_KEY_FILE }, problems),
+      host: read.HOST,
+      port: read.PORT,
+      tls: readTls(prefix, { cert: read.TLS_CERT_FILE, key: read.TLS_KEY_FILE }, problems),
     },
-    metrics: given.METRICS_PORT === undefined ? undefined : { host: given.METRICS_HOST, port: given.METRICS_PORT },
-    databaseUrl: given.DATABASE_URL,
-    databaseConnections: given.DATABASE_CONNECTIONS,
-    processes: given.PROCESSES,
-    standby: standbyOf(given),
-    migrate: given.MIGRATE && given.STANDBY_MAX_LAG === undefined,
-    allowNewerSchema: given.ALLOW_NEWER_SCHEMA,
-    clockToleranceSeconds: given.CLOCK_TOLERANCE,
-    trustedProxies: trustedProxies(given.TRUSTED_PROXIES ?? [], given.TRUSTED_PROXY_SECRET),
-    apiPage: given.API_PAGE,
-    logLevel: given.LOG_LEVEL,
+    metrics: read.METRICS_PORT === undefined ? undefined : { host: read.METRICS_HOST, port: read.METRICS_PORT },
+    databaseUrl: read.DATABASE_URL,
+    databaseConnections: read.DATABASE_CONNECTIONS,
+    processes: read.PROCESSES,
+    standby: standbyOf(read),
+    migrate: read.MIGRATE && read.STANDBY_MAX_LAG === undefined,
+    allowNewerSchema: read.ALLOW_NEWER_SCHEMA,
+    clockToleranceSeconds: read.CLOCK_TOLERANCE,
+    trustedProxies: trustedProxies(read.TRUSTED_PROXIES ?? [], read.TRUSTED_PROXY_SECRET),
+    apiPage: read.API_PAGE,
+    logLevel: read.LOG_LEVEL,
     traces:
-      given.TRACES_URL === undefined
+      read.TRACES_URL === undefined
         ? undefined
-        : { url: given.TRACES_URL, share: given.TRACES_SHARE, headers: given.TRACES_HEADERS ?? {} },
-    slowMs: given.SLOW_REQUEST_MS,
-    drainDelaySeconds: given.DRAIN_DELAY_SECONDS,
-    drainSeconds: given.DRAIN_SECONDS,
+        : { url: read.TRACES_URL, share: read.TRACES_SHARE, headers: read.TRACES_HEADERS ?? {} },
+    slowMs: read.SLOW_REQUEST_MS,
+    drainDelaySeconds: read.DRAIN_DELAY_SECONDS,
+    drainSeconds: read.DRAIN_SECONDS,
   };
 }
 
@@ -209,14 +209,14 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
 export interface StandbyConfig {
   /** How old answers may be. */
   readonly maxLagMs: number;
-  /** The start of the addresses of nodes that also write; undefined if not set. */
+  /** The base URL of the writing nodes; undefined if not set. */
   readonly primaryUrl: string | undefined;
 }
 
-const standbyOf = (given: { STANDBY_MAX_LAG?: number; PRIMARY_URL?: string }): StandbyConfig | undefined =>
-  given.STANDBY_MAX_LAG === undefined
+const standbyOf = (values: { STANDBY_MAX_LAG?: number; PRIMARY_URL?: string }): StandbyConfig | undefined =>
+  values.STANDBY_MAX_LAG === undefined
     ? undefined
-    : { maxLagMs: given.STANDBY_MAX_LAG * 1000, primaryUrl: given.PRIMARY_URL };
+    : { maxLagMs: values.STANDBY_MAX_LAG * 1000, primaryUrl: values.PRIMARY_URL };
 
 function readTls(prefix: string, files: { cert?: string; key?: string }, problems: string[]): Tls | undefined {
   const [certName, keyName] = [`${prefix}_TLS_CERT_FILE`, `${prefix}_TLS_KEY_FILE`];
@@ -227,7 +227,7 @@ function readTls(prefix: string, files: { cert?: string; key?: string }, problem
   return cert === undefined || key === undefined ? undefined : { cert, key };
 }
 
-/** The text of a file that a setting names; undefined, and one problem more, if it cannot be read. */
+/** The text of a file that a setting names; undefined, with a new problem, if it cannot be read. */
 export function readSettingFile(name: string, file: string, problems: string[]): string | undefined {
   try {
     return readFileSync(file, 'utf8');
@@ -238,18 +238,18 @@ export function readSettingFile(name: string, file: string, problems: string[]):
 }
 
 /**
- * Reads from the environment the settings that `ours` matches. Those of `fromFile` may be given as `<name>_FILE` instead.
- * A name that is not in `settings`, nor matched by `others`, becomes one of `problems`, to which the caller adds its own
- * and throws `BadConfig` if there are any. Throws it itself for values that no setting can have.
+ * Reads from the environment the settings that `own` matches. Those of `fromFile` may be given as `<name>_FILE`
+ * instead. A name that is neither in `settings` nor matched by `others` becomes one of `problems`; the caller adds its
+ * own and throws `BadConfig` if there are any. Throws `BadConfig` itself for invalid values.
  */
 export function readSettings<S extends z.ZodObject>(
   settings: S,
   environment: NodeJS.ProcessEnv,
-  { ours, others, fromFile = [] }: { ours: RegExp; others?: RegExp; fromFile?: readonly string[] },
-): { given: z.output<S>; problems: string[] } {
+  { own, others, fromFile = [] }: { own: RegExp; others?: RegExp; fromFile?: readonly string[] },
+): { settings: z.output<S>; problems: string[] } {
   const problems: string[] = [];
   const values: Record<string, string | undefined> = Object.fromEntries(
-    Object.entries(environment).filter(([name, value]) => ours.test(name) && value !== ''),
+    Object.entries(environment).filter(([name, value]) => own.test(name) && value !== ''),
   );
   for (const name of fromFile) {
     const file = values[`${name}_FILE`];
@@ -262,7 +262,7 @@ export function readSettings<S extends z.ZodObject>(
     if (!(name in settings.shape) && !others?.test(name)) problems.push(`${name} is not a known setting`);
   }
   const result = settings.safeParse(values);
-  if (result.success) return { given: result.data, problems };
+  if (result.success) return { settings: result.data, problems };
   for (const { path, message } of result.error.issues) {
     const name = String(path[0]);
     problems.push(values[name] === undefined ? `${name} is not set` : `${name}: ${message}`);

@@ -1,17 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
-/** Proxies whose word about a client is believed; made once by `trustedProxies`. */
+/** Proxies whose headers about a client are trusted; built once by `trustedProxies`. */
 export interface TrustedProxies {
   readonly networks: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][];
-  /** Digests of the secrets of which a proxy sends one; without any, its address is enough. */
+  /** Digests of the secrets, one of which a proxy must send; if empty, its address is enough. */
   readonly secrets: readonly Buffer[];
 }
 
 /**
- * Parses addresses and CIDR blocks of trusted proxies. `secrets`: what they may prove themselves by.
- *
- * Throws an `Error` that names the entry which is neither.
+ * Parses addresses and CIDR blocks of trusted proxies. A proxy must send one of `secrets`, if there are any. Throws an
+ * `Error` that names a bad entry.
  */
 export function trustedProxies(entries: readonly string[], secrets: readonly string[] = []): TrustedProxies {
   return { networks: entries.map(networkOf), secrets: secrets.map(digestOf) };
@@ -27,10 +26,7 @@ function networkOf(entry: string): TrustedProxies['networks'][number] {
   }
 }
 
-/**
- * Whether what a peer sent as the secret of a proxy is good enough; nothing is, if none is set. Takes the same time for
- * all.
- */
+/** Whether a peer sent a correct proxy secret; false if none is configured. Takes constant time. */
 export function provesProxy({ secrets }: TrustedProxies, sent: string | undefined): boolean {
   if (secrets.length === 0) return true;
   const digest = digestOf(sent ?? '');

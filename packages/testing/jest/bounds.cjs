@@ -1,5 +1,5 @@
-// How long a test or a hook may take before it counts as hanging. Generous, because a loaded machine is slow and no test waits for
-// this to pass. Thorough ones do thousands of things, each with its own timeout where it could hang.
+// How long a test or a hook may take before it counts as hanging. Generous, because a loaded machine is slow and no
+// test waits for this time. Thorough tests take thousands of steps; steps that could hang have their own timeouts.
 const globals = require('@jest/globals');
 
 const thorough = globals.expect.getState().testPath.endsWith('.thorough.test.ts');

@@ -1,5 +1,5 @@
-// The environment of a test file: Node as it is, without a separate context. A context costs every access to a global,
-// and what is loaded in one cannot be used in the next. What a file changes of the process is put back after it.
+// The environment of a test file: Node as it is, without a separate context. A context slows every access to a global,
+// and modules loaded in one cannot be used in the next. What a file changes in the process is restored after it.
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
 
@@ -41,7 +41,7 @@ function lookAtProcess() {
 }
 
 function putBack({ globals, variables, listeners, exit, directory }) {
-  // What is new stays: packages that are loaded once put it there once.
+  // New properties stay: packages that are loaded once set them once.
   for (const [name, descriptor] of Object.entries(globals)) {
     if (descriptor.configurable) Object.defineProperty(globalThis, name, descriptor);
   }

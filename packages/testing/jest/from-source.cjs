@@ -1,5 +1,5 @@
-// For processes that tests start: they require TypeScript as it is. A service has some 600 files of ours; what they were compiled to
-// is kept from one process to the next, by us and by Node, so that a process starts in a third of the time.
+// For processes that tests start: they require TypeScript directly. A service has about 600 source files; their
+// compiled form is cached between processes, by us and by Node, so that a process starts in a third of the time.
 const { createHash } = require('node:crypto');
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
@@ -19,7 +19,7 @@ function compiled(file) {
   } catch {
     const { code } = require('@swc/core').transformSync(source, { ...options, sourceMaps: false, filename: file });
     mkdirSync(folder, { recursive: true });
-    // Another process may be at the same file.
+    // Another process may be writing the same file.
     writeFileSync(`${kept}.${process.pid}`, code);
     renameSync(`${kept}.${process.pid}`, kept);
     return code;
@@ -29,7 +29,7 @@ function compiled(file) {
 Module._extensions['.ts'] = (module, file) => module._compile(compiled(file), file);
 
 const resolve = Module._resolveFilename;
-/** A source may name another as it is called once built. */
+/** A source may import another by its built name. */
 Module._resolveFilename = function (name, parent, ...more) {
   try {
     return resolve.call(this, name, parent, ...more);

@@ -1,4 +1,5 @@
-// Jest's runtime, but for what is loaded once per worker (shared-modules.cjs) instead of once per test file.
+// Jest's runtime, except that some modules are loaded once per worker (shared-modules.cjs) instead of once per test
+// file.
 const { compileFunction } = require('node:vm');
 const { default: Runtime } = require('jest-runtime');
 const { isShared, loadShared, shareThrough } = require('./shared-modules.cjs');
@@ -6,7 +7,7 @@ const { isShared, loadShared, shareThrough } = require('./shared-modules.cjs');
 class SharingRuntime extends Runtime {
   constructor(...args) {
     super(...args);
-    // In the one realm that there is (environment.cjs).
+    // There is only one realm (environment.cjs).
     const { executor } = this;
     executor.compile = (source, filename) => compileFunction(source, executor.injectedModuleParameters, { filename });
     shareThrough({
@@ -15,7 +16,7 @@ class SharingRuntime extends Runtime {
     });
   }
 
-  /** The process is the real one, and keeps what it has. */
+  /** This is the real process, which keeps its properties. */
   installGetBuiltinModule() {}
 
   requireModule(from, name, options, isRequireActual) {

@@ -1,5 +1,5 @@
-// Long test files first, so that no worker is left with one at the end. Jest knows from its cache how long a file took; on a
-// fresh clone there is none, and costs.json says it: seconds of the files that take more than a few.
+// Long test files first, so that no worker is left with one at the end. Jest's cache knows how long a file took; a
+// fresh clone has no cache and uses costs.json: seconds of the files that take more than a few.
 const path = require('node:path');
 const { default: Sequencer } = require('@jest/test-sequencer');
 const costs = require('./costs.json');

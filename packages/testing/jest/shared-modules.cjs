@@ -1,20 +1,21 @@
 // What all test files of a worker load once: installed packages, and our own sources, which keep no state but constants
-// (architecture.test.ts). Compiled once, and as fast after the first file as a service that runs for a while.
+// (architecture.test.ts). They are compiled once, and after the first file they are as fast as in a service that has
+// run for a while.
 const { createRequire, isBuiltin } = require('node:module');
 const path = require('node:path');
 const { compileFunction } = require('node:vm');
 
 const root = path.resolve(__dirname, '../../..');
-/** From within the packages, where Node loads ES modules without a word. */
+/** From within the packages, where Node loads ES modules without a warning. */
 const requireInstalled = createRequire(path.join(root, 'node_modules', 'shared.cjs'));
-/** Tools of tests that each file has for itself: Jest, and what is configured. */
+/** Test tools that each file loads for itself: Jest, and what has configuration. */
 const ofOneFile = /\/node_modules\/(jest(-[^/]+)?|@jest\/[^/]+|expect|fast-check)\/(?!.*\/node_modules\/)/;
 const source = /^(apps|packages)\/(?!testing\/)[^/]+\/src\/(?!.*\.test\.ts$).*\.ts$/;
 
 const modules = new Map();
 let through;
 
-/** Sets how to find and compile what was not loaded yet: as the test file does that runs now. */
+/** Sets how to find and compile modules that are not loaded yet: like the current test file. */
 function shareThrough(loader) {
   through = loader;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 
-/** Adds a column to every table, as the migration of a later version may. */
+/** Adds a column to every table, as a migration of a later version may do. */
 export async function addColumns(client: Client): Promise<void> {
   const { rows } = await client.query<{ table: string }>(
     "SELECT format('%I', table_name) AS table FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",

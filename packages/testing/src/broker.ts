@@ -3,22 +3,22 @@ export const BROKER_VARIABLE = 'KEYSTEAD_TEST_BROKER';
 
 export type Service = 'secrets' | 'workspaces';
 
-/** What the keeper tells about its server and about one service's template database. */
+/** The keeper's answer about its server and one service's template database. */
 export interface Ready {
   /** Connection string of the maintenance database. */
   adminUrl: string;
-  /** Who owns the databases of this run, and may do nothing beyond them: what a managed server gives to its customers. */
+  /** The owner of this run's databases, with no other rights, like a customer's role on a managed server. */
   owner: { readonly name: string; readonly password: string };
   /** The migrated database to clone; absent when no service was asked for. */
   template?: string;
-  /** All databases of this run begin with it and go away at its end. */
+  /** The prefix of all databases of this run, which are removed at its end. */
   prefix: string;
   /** The server's files and its log, when the run has its own server. */
   dataDir?: string;
   logFile?: string;
 }
 
-/** What the keeper prints when the work that was asked for failed. */
+/** The keeper's answer if the work failed. */
 export interface Failed {
   error: string;
 }

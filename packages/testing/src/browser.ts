@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 
-/** Where Chromium is on the systems that people develop on. */
-const known = [
+/** Where Chromium is on common development systems. */
+const candidates = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -11,28 +11,28 @@ const known = [
 
 /** The browser of this machine; undefined if there is none. */
 export function findBrowser(): string | undefined {
-  return known.find((file) => existsSync(file));
+  return candidates.find((file) => existsSync(file));
 }
 
-/** A page in a real browser, and everything that went wrong or went elsewhere there. */
+/** A page in a real browser, with all its errors and requests. */
 export interface Visit {
   readonly page: Page;
   /** Violations of the content security policy, errors of scripts, and errors in the browser's console. */
   readonly troubles: string[];
-  /** Everything that was requested, other sites included: method and address. */
+  /** Every request, including those to other sites: method and address. */
   readonly requests: string[];
   close(): Promise<void>;
 }
 
-/** Opens a page in a browser without a window and without a profile. */
+/** Opens a page in a headless browser without a profile. */
 export async function visit(url: string): Promise<Visit> {
-  // Loaded here: only the few tests that open a page pay for it.
+  // Loaded here, so that only the few tests that open a page pay for it.
   const { chromium } = await import('playwright-core');
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const browser: Browser = await chromium.launch({ executablePath: findBrowser(), args });
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ignoreHTTPSErrors: true });
-    // Most of a minute, where twenty other things are done: nothing here waits for a time to pass.
+    // On a busy machine this takes most of a minute; nothing here waits for a fixed time.
     page.setDefaultTimeout(100_000);
     const troubles: string[] = [];
     const requests: string[] = [];

@@ -3,8 +3,8 @@ import { createPool } from '@keystead/postgres';
 import { DatabaseProxy } from './database-proxy';
 import { freshDatabase } from './fresh-database';
 
-describe('a pool whose network swallows what is sent', () => {
-  it('gives up on a connection that answers nothing any more, and goes on with another', async () => {
+describe('a pool whose network loses packets', () => {
+  it('gives up on a silent connection, and goes on with another', async () => {
     const database = await freshDatabase('secrets');
     const proxy = await DatabaseProxy.start(database.url);
     const pool = createPool({ url: proxy.url, max: 1, statementSeconds: 0.1 });

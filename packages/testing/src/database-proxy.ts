@@ -1,32 +1,32 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** How a database is away: connections are refused, or its server says that it is starting. */
+/** How a database is unavailable: connections are refused, or its server is starting. */
 export type Away = 'gone' | 'starting';
 
 /** What a server that is starting answers to every connection. */
 const STARTING = fatal('57P03', 'the database system is starting up');
 
-/** What of a node's connections a proxy holds up: those that listen for notices, all, or those there are now. */
+/** Which of a node's connections a proxy blocks: those that listen for notices, all, or the current ones. */
 export type Held = 'listener' | 'all' | 'now';
 
 interface Pair {
   readonly inner: Socket;
   readonly outer: Socket;
   listener: boolean;
-  /** Held up for good. */
-  lost: boolean;
-  /** False while it is held up, and before it has begun. */
-  passes: boolean;
+  /** Blocked for good. */
+  blocked: boolean;
+  /** False while it is blocked, and before it starts. */
+  forwards: boolean;
 }
 
 /**
- * A proxy between a node and its database that can hold up what goes through, without closing anything: as a network does
- * that loses packets.
+ * A proxy between a node and its database that can block traffic without closing anything, like a network that loses
+ * packets.
  */
 export class DatabaseProxy {
   private readonly pairs = new Set<Pair>();
-  private held: Held | undefined;
+  private heldMode: Held | undefined;
   private away: Away | undefined;
 
   private constructor(
@@ -50,14 +50,17 @@ export class DatabaseProxy {
     return url.href;
   }
 
-  /** From now on nothing passes, in no direction; `undefined` lets it pass again, but not what was held with `now`. */
-  hold(held: Held | undefined): void {
-    this.held = held === 'now' ? undefined : held;
-    if (held === 'now') for (const pair of this.pairs) pair.lost = true;
+  /**
+   * From now on nothing passes in either direction; `undefined` lets traffic pass again, except on connections that
+   * were blocked with `now`.
+   */
+  hold(mode: Held | undefined): void {
+    this.heldMode = mode === 'now' ? undefined : mode;
+    if (mode === 'now') for (const pair of this.pairs) pair.blocked = true;
     for (const pair of this.pairs) this.apply(pair);
   }
 
-  /** From now on every connection is closed, those there are and new ones; `undefined` takes new ones again. */
+  /** From now on all connections are closed, current and new ones; `undefined` accepts new ones again. */
   leave(away: Away | undefined): void {
     this.away = away;
     if (away !== undefined)
@@ -75,9 +78,9 @@ export class DatabaseProxy {
       return;
     }
     const inner = connect(Number(this.target.port), this.target.hostname);
-    const pair: Pair = { inner, outer, listener: false, lost: false, passes: false };
+    const pair: Pair = { inner, outer, listener: false, blocked: false, forwards: false };
     this.pairs.add(pair);
-    // The first message of a connection says what it is for.
+    // The first message of a connection shows its purpose.
     outer.once('data', (first: Buffer) => {
       pair.listener = first.includes('listener');
       inner.write(first);
@@ -100,11 +103,11 @@ export class DatabaseProxy {
   }
 
   private apply(pair: Pair): void {
-    const { inner, outer, listener, lost } = pair;
-    const passes = !lost && this.held !== 'all' && !(this.held === 'listener' && listener);
-    if (passes === pair.passes) return;
-    pair.passes = passes;
-    if (passes) {
+    const { inner, outer, listener, blocked } = pair;
+    const forwards = !blocked && this.heldMode !== 'all' && !(this.heldMode === 'listener' && listener);
+    if (forwards === pair.forwards) return;
+    pair.forwards = forwards;
+    if (forwards) {
       inner.pipe(outer);
       outer.pipe(inner);
     } else {

@@ -3,13 +3,13 @@ import net from 'node:net';
 /** How an outside system can fail. */
 export const failings = ['closed', 'silent', 'not of the protocol', 'without end'] as const;
 
-/** An outside system at an address, which fails in one way until it is well. */
+/** An outside system that fails in one way until it recovers. */
 export class FailingParty {
-  heard = 0;
+  requests = 0;
   private readonly open = new Set<net.Socket>();
   private readonly server = net.createServer((socket) => {
     this.open.add(socket);
-    socket.on('error', () => {}).once('data', (asked) => this.answer(socket, asked));
+    socket.on('error', () => {}).once('data', (request) => this.answer(socket, request));
   });
   private port = 0;
 
@@ -28,21 +28,21 @@ export class FailingParty {
     this.how = 'well';
     for (const socket of this.open) socket.destroy();
     if (was === 'closed') await this.start();
-    this.heard = 0;
+    this.requests = 0;
   }
   stop(): Promise<unknown> {
     for (const socket of this.open) socket.destroy();
     return new Promise((resolve) => this.server.close(resolve));
   }
 
-  private answer(socket: net.Socket, asked: Buffer): void {
-    this.heard++;
+  private answer(socket: net.Socket, request: Buffer): void {
+    this.requests++;
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
     if (this.how === 'well') socket.end(`${head}Content-Length: 2\r\nConnection: close\r\n\r\n{}`);
     if (this.how === 'not of the protocol') socket.end('220 mail.example ESMTP\r\n\0\xff\xfe');
     if (this.how !== 'without end') return;
-    // What begins as a message of LDAP is answered by one that is two gigabytes long.
-    socket.write(asked[0] === 0x30 ? Buffer.from('30847fffffff', 'hex') : `${head}\r\n`);
+    // Something that begins like an LDAP message gets one of two gigabytes as its answer.
+    socket.write(request[0] === 0x30 ? Buffer.from('30847fffffff', 'hex') : `${head}\r\n`);
     const more = () => {
       while (!socket.destroyed && socket.write(Buffer.alloc(256 * 1024, 'x')));
     };

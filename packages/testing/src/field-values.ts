@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { testCertificate } from './certificate';
 
-/** What is looked at of the JSON schema of a field. */
+/** The parts of a field's JSON schema that are used. */
 export interface FieldSchema {
   readonly type?: string;
   readonly format?: string;
@@ -14,7 +14,7 @@ export interface FieldSchema {
 
 let patches = 0;
 
-/** Texts of the forms that fields have. */
+/** Texts in the formats that fields have. */
 const texts = (fresh: () => string): string[] => [
   fresh(),
   `${fresh()}@example.com`,
@@ -34,7 +34,7 @@ const publicKey = String(
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'pem' }),
 );
 
-/** Values that a field may take by its schema, in the order to try them; `fresh` gives texts that nothing else has. */
+/** Values that a field's schema allows, in the order to try them; `fresh` returns unique texts. */
 export function valuesOf(schema: FieldSchema, fresh: () => string): unknown[] {
   if (schema.anyOf) {
     return schema.anyOf.flatMap((each) => valuesOf(each, fresh)).sort((value) => (value === '' ? 1 : -1));
@@ -56,7 +56,7 @@ export function valuesOf(schema: FieldSchema, fresh: () => string): unknown[] {
   }
 }
 
-/** A value that a field does not take by its schema; undefined if it takes any. */
+/** A value that a field's schema refuses; undefined if it allows any. */
 export function wrongValueOf({ type, enum: choices, anyOf }: FieldSchema): unknown {
   if (choices) return 'none of these';
   if (anyOf) return { none: 'of these' };

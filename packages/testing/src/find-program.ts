@@ -1,7 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 
-/** The file of the first of these programs that is installed: the PATH decides, after the folders of `before`. */
+/**
+ * The path of the first of these programs that is installed, searched in the folders of `before` and then on the PATH.
+ */
 export function findProgram(names: string | readonly string[], before: readonly string[] = []): string | undefined {
   const folders = [...before, ...(process.env.PATH ?? '').split(path.delimiter)].filter(Boolean);
   return [names]

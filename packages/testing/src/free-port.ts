@@ -1,18 +1,18 @@
 import { createServer } from 'node:net';
 
-// Below the ports that systems give to those who do not care which they get: none of these is taken by chance between
-// here and its use. Test files that run side by side use separate ranges.
+// Below the ephemeral ports, so that no other program gets one by chance before it is used. Test files that run in
+// parallel use separate ranges.
 const FIRST = 20_000;
 const PLACES = 24;
 const PER_PLACE = 500;
 
 const place = Number(process.env.JEST_WORKER_ID ?? process.pid) % PLACES;
-let tried = Math.floor(Math.random() * PER_PLACE);
+let next = Math.floor(Math.random() * PER_PLACE);
 
 /** A free port of the loopback address, for a program that needs its port as a setting. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = FIRST + place * PER_PLACE + (tried++ % PER_PLACE);
+    const port = FIRST + place * PER_PLACE + (next++ % PER_PLACE);
     if (await isFree(port)) return port;
   }
 }

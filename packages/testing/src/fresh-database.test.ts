@@ -3,12 +3,12 @@ import pg from 'pg';
 import { asSuperuser, emptyDatabase, freshDatabase, manualClock, type TestDatabase, testServer } from './index';
 
 describe('test databases', () => {
-  const made: TestDatabase[] = [];
-  afterAll(() => Promise.all(made.map((database) => database.drop())));
+  const databases: TestDatabase[] = [];
+  afterAll(() => Promise.all(databases.map((database) => database.drop())));
 
   it('are clones of the migrated template and know nothing of each other', async () => {
     const both = await Promise.all([freshDatabase('workspaces'), freshDatabase('workspaces')]);
-    made.push(...both);
+    databases.push(...both);
     await query(both[0]!.url, 'CREATE TABLE only_here (id int)');
     expect(await query(both[0]!.url, "SELECT to_regclass('only_here') IS NOT NULL AS there")).toEqual([
       { there: true },
@@ -21,9 +21,9 @@ describe('test databases', () => {
     ]);
   });
 
-  it('belong to a role that may do nothing beyond them', async () => {
+  it('belong to a role without other rights', async () => {
     const all = await Promise.all([freshDatabase('secrets'), freshDatabase('workspaces'), emptyDatabase()]);
-    made.push(...all);
+    databases.push(...all);
     for (const { url } of all) {
       const rights =
         'SELECT rolsuper, rolcreaterole, rolreplication, rolbypassrls FROM pg_roles WHERE rolname = current_user';
@@ -59,7 +59,7 @@ describe('test databases', () => {
 });
 
 describe('manual clock', () => {
-  it('moves only when told', () => {
+  it('moves only when it is advanced', () => {
     const clock = manualClock(1000);
     expect(clock.now()).toBe(1000);
     clock.advance(500);

@@ -8,7 +8,7 @@ export interface TestDatabase {
   /** As its owner, who is not a superuser. */
   url: string;
   name: string;
-  /** Removes it, with all its connections. What a test forgets goes at the end of the run. */
+  /** Removes it and closes its connections. Databases that a test forgets are removed at the end of the run. */
   drop(): Promise<void>;
 }
 
@@ -21,17 +21,17 @@ export interface TestServer {
 }
 
 /**
- * Clones the migrated template database of a service; takes some 30 ms. The statements in `KEYSTEAD_TEST_SQL_SECRETS` or
- * `KEYSTEAD_TEST_SQL_WORKSPACES` are run in it then, to test on tables that lie otherwise.
+ * Clones the migrated template database of a service; takes about 30 ms. Then it runs the statements in
+ * `KEYSTEAD_TEST_SQL_SECRETS` or `KEYSTEAD_TEST_SQL_WORKSPACES`, to test with another physical table layout.
  */
 export async function freshDatabase(service: Service): Promise<TestDatabase> {
   const { adminUrl, template, prefix, owner } = await ask(service);
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
   await admin(adminUrl, `CREATE DATABASE "${name}" OWNER ${owner.name} TEMPLATE "${template}" STRATEGY FILE_COPY`);
-  const made = database(adminUrl, name, owner);
+  const fresh = database(adminUrl, name, owner);
   const more = process.env[`KEYSTEAD_TEST_SQL_${service.toUpperCase()}`];
-  if (more) await admin(await asSuperuser(made.url), more);
-  return made;
+  if (more) await admin(await asSuperuser(fresh.url), more);
+  return fresh;
 }
 
 /** An empty database without any table. */
@@ -42,7 +42,7 @@ export async function emptyDatabase(): Promise<TestDatabase> {
   return database(adminUrl, name, owner);
 }
 
-/** The connection string of the same test database as superuser, for what a test does that no service may. */
+/** The connection string of the same test database as superuser, for what services may not do. */
 export async function asSuperuser(databaseUrl: string): Promise<string> {
   const url = new URL((await ask('server')).adminUrl);
   url.pathname = new URL(databaseUrl).pathname;
@@ -66,12 +66,12 @@ function database(adminUrl: string, name: string, owner: Ready['owner']): TestDa
 async function ask(question: Service | 'server'): Promise<Ready> {
   const broker = process.env[BROKER_VARIABLE];
   if (!broker) throw new Error('no test server: run the tests through Jest with the preset of this repository');
-  const said = JSON.parse(await get(`${broker}/${question}`)) as Ready | Failed;
-  if ('error' in said) throw new Error(said.error);
-  return said;
+  const state = JSON.parse(await get(`${broker}/${question}`)) as Ready | Failed;
+  if ('error' in state) throw new Error(state.error);
+  return state;
 }
 
-/** Without any time limit, which `fetch` has: on a busy machine the first answer waits for a server to start. */
+/** Not `fetch`, which has a time limit: on a busy machine the first answer waits for a server to start. */
 function get(address: string): Promise<string> {
   return new Promise((resolve, reject) => {
     http

@@ -2,5 +2,5 @@ import path from 'node:path';
 
 const loader = path.resolve(__dirname, '../jest/from-source.cjs');
 
-/** Flags of Node with which a program runs from its sources, those that it imports late included; from any folder. */
+/** Node flags to run a program from its sources, including those it imports later, from any folder. */
 export const fromSource: readonly string[] = ['--conditions=source', '--require', loader];

@@ -7,11 +7,11 @@ import type { CompilerOptions } from 'typescript';
 
 const execute = promisify(execFile);
 
-/** What checking and running a program against generated types came to. */
+/** The result of checking and running a program against generated types. */
 export interface GeneratedSession {
-  /** What the compiler has against the program; empty where its calls fit the document. */
+  /** The compiler's errors; empty if the program's calls match the document. */
   readonly faults: string[];
-  /** Runs the program's exported `session`; only for programs without faults. */
+  /** Runs the program's exported `session`; only for programs without errors. */
   run(...args: unknown[]): Promise<unknown>;
 }
 
@@ -42,7 +42,7 @@ async function generateTypes(folder: string, document: object, file: string): Pr
 export async function generatedSession(document: object, program: string): Promise<GeneratedSession> {
   const folder = mkdtempSync(path.join(tmpdir(), 'generated-client-'));
   try {
-    // Loaded here: only the few tests that generate a client pay for a compiler.
+    // Loaded here, so that only the few tests that generate a client pay for a compiler.
     const { default: ts } = await import('typescript');
     await generateTypes(folder, document, path.join(folder, 'api.ts'));
     const file = path.join(folder, 'session.ts');

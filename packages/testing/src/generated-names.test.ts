@@ -3,9 +3,9 @@ import { generatorFaults } from './generated-names';
 
 const object = (...fields: string[]) => ({ properties: Object.fromEntries(fields.map((name) => [name, {}])) });
 const operation = (operationId: string, more: object = {}) => ({ operationId, responses: {}, ...more });
-const shown = (schema: object, type = 'application/json') => ({ 200: { content: { [type]: { schema } } } });
+const responseOf = (schema: object, type = 'application/json') => ({ 200: { content: { [type]: { schema } } } });
 
-describe('what generators of clients stumble over', () => {
+describe('what trips client generators', () => {
   it.each([
     [{ get: operation('a_b'), put: operation('aB') }, {}, ['the operation aB is at get /x and at put /x']],
     [{}, { AB: object(), A_b: {} }, ['the type A_b is at AB and at A_b']],
@@ -23,12 +23,12 @@ describe('what generators of clients stumble over', () => {
       ['the parameter b_c is at get /x query b[c] and at get /x path b_c'],
     ],
     [
-      { get: operation('a', { responses: shown({ items: object('b') }) }) },
+      { get: operation('a', { responses: responseOf({ items: object('b') }) }) },
       { AResponse200Item: {} },
       ['the type a Response 200 Item is at AResponse200Item and at get /x 200/[]'],
     ],
     [
-      { get: operation('a', { responses: shown({}, 'application/gzip') }) },
+      { get: operation('a', { responses: responseOf({}, 'application/gzip') }) },
       {},
       ['get /x answers 200 as application/gzip'],
     ],
@@ -43,7 +43,7 @@ describe('what generators of clients stumble over', () => {
       ['put /x takes the same as application/json and application/a+json'],
     ],
     [
-      { get: operation('a', { responses: shown({ $ref: '#/components/schemas/A' }) }), put: operation('ab') },
+      { get: operation('a', { responses: responseOf({ $ref: '#/components/schemas/A' }) }), put: operation('ab') },
       { A: object('b', 'c'), B: object('b', 'c') },
       [],
     ],

@@ -23,7 +23,7 @@ interface Document {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** A name as all generators fold it that write `snake_case`, `PascalCase` or files that ignore the case. */
+/** A name as generators of `snake_case`, `PascalCase` or case-insensitive file names fold it. */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 /** Registered media types of certificates: some generators must be told that they are bytes. */
@@ -39,16 +39,16 @@ const isKnown = (type: string): boolean =>
   );
 
 /**
- * What of a document generators of clients stumble over: names that are one once they are folded, of operations, parameters,
- * fields and types (also of those that they make up for shapes without a name), and media types that they do not know.
+ * What trips client generators: names of operations, parameters, fields and types (including generated names of
+ * anonymous types) that collide once folded, and unknown media types.
  */
 export function generatorFaults({ paths, components }: Document): string[] {
   const faults: string[] = [];
   const types = new Map<string, string>();
   const operations = new Map<string, string>();
-  const claim = (taken: Map<string, string>, kind: string, name: string, at: string) => {
-    const other = taken.get(folded(name));
-    if (other === undefined) taken.set(folded(name), at);
+  const claim = (claims: Map<string, string>, kind: string, name: string, at: string) => {
+    const other = claims.get(folded(name));
+    if (other === undefined) claims.set(folded(name), at);
     else faults.push(`${kind} ${name} is at ${other} and at ${at}`);
   };
   const walk = (schema: Schema | undefined, name: string, at: string): void => {
@@ -83,9 +83,9 @@ export function generatorFaults({ paths, components }: Document): string[] {
     }
     for (const [status, { content }] of Object.entries(responses)) {
       if (content === undefined) continue;
-      const known = Object.entries(content).find(([type]) => isKnown(type));
-      if (known === undefined) faults.push(`${at} answers ${status} as ${Object.keys(content)}`);
-      walk(known?.[1].schema, `${operationId} Response ${status}`, `${at} ${status}`);
+      const supported = Object.entries(content).find(([type]) => isKnown(type));
+      if (supported === undefined) faults.push(`${at} answers ${status} as ${Object.keys(content)}`);
+      walk(supported?.[1].schema, `${operationId} Response ${status}`, `${at} ${status}`);
     }
   }
   return faults;

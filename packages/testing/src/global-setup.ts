@@ -3,7 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-// Jest loads this file with Node's own resolution, so it imports nothing that has to be built or resolved by condition.
+// Jest loads this file with Node's own resolution, so it imports nothing that must be built or needs an export
+// condition.
 import { BROKER_VARIABLE } from './broker';
 import { fromSource } from './from-source';
 
@@ -12,39 +13,40 @@ interface Run {
   keeper?: Keeper;
 }
 
-/** The process that holds the server; one question is answered at a time, in order. */
+/** The process that owns the server; it answers one question at a time, in order. */
 class Keeper {
   private readonly waiting: Array<(line: string) => void> = [];
   private readonly process: ChildProcessWithoutNullStreams;
-  private said = '';
+  private output = '';
 
   constructor() {
     this.process = spawn(
       process.execPath,
       [...fromSource, path.join(__dirname, 'keeper.ts')],
-      // A separate session: after Ctrl-C it still has to clean up. It ends when its input ends, even if we are killed.
+      // A separate session, because it must clean up after Ctrl-C. It ends when its input ends, even if we are killed.
       { detached: true, stdio: 'pipe', env: { ...process.env, NODE_OPTIONS: '' } },
     );
     this.process.stderr.on('data', (chunk) => {
-      this.said = (this.said + chunk).slice(-20_000);
+      this.output = (this.output + chunk).slice(-20_000);
     });
     createInterface({ input: this.process.stdout }).on('line', (line) => this.waiting.shift()?.(line));
     this.process.once('exit', () => {
-      for (const answer of this.waiting.splice(0)) answer(JSON.stringify({ error: `test server ended: ${this.said}` }));
+      for (const answer of this.waiting.splice(0))
+        answer(JSON.stringify({ error: `test server ended: ${this.output}` }));
     });
     this.process.stdin.on('error', () => {});
   }
 
   ask(question: string): Promise<string> {
     if (this.process.exitCode !== null)
-      return Promise.resolve(JSON.stringify({ error: `test server ended: ${this.said}` }));
+      return Promise.resolve(JSON.stringify({ error: `test server ended: ${this.output}` }));
     return new Promise((resolve) => {
       this.waiting.push(resolve);
       this.process.stdin.write(`${question}\n`);
     });
   }
 
-  /** Answers what it had to complain of. */
+  /** Returns its complaints. */
   async end(): Promise<string> {
     if (this.process.exitCode === null) {
       await new Promise<void>((resolve) => {
@@ -52,13 +54,13 @@ class Keeper {
         this.process.stdin.end();
       });
     }
-    return this.said;
+    return this.output;
   }
 }
 
 /**
- * Jest's global set-up. Starts nothing by itself: the first test that wants a database brings up the run's PostgreSQL,
- * so that runs without one cost nothing.
+ * Jest's global set-up. Starts nothing by itself: the first test that needs a database starts the run's PostgreSQL, so
+ * that other runs do not pay for it.
  */
 export default async function globalSetup(): Promise<void> {
   const run: Run = {
@@ -67,7 +69,7 @@ export default async function globalSetup(): Promise<void> {
       response.end(await run.keeper.ask(request.url!.slice(1)));
     }),
   };
-  // On a loaded machine a worker may come back to its connection late: it stays open until the run ends.
+  // On a loaded machine a worker may reuse its connection late, so it stays open until the run ends.
   run.broker.keepAliveTimeout = 0;
   run.broker.requestTimeout = 0;
   await new Promise<void>((resolve) => run.broker.listen(0, '127.0.0.1', resolve));
@@ -76,7 +78,7 @@ export default async function globalSetup(): Promise<void> {
   (globalThis as { keysteadTestRun?: Run }).keysteadTestRun = run;
 }
 
-/** Jest's global teardown: ends the run's server and leaves nothing behind. The run fails where that server had to complain. */
+/** Jest's global teardown: ends the run's server and leaves nothing behind. The run fails if that server complained. */
 export async function globalTeardown(): Promise<void> {
   const run = (globalThis as { keysteadTestRun?: Run }).keysteadTestRun;
   run?.broker.close();

@@ -3,33 +3,33 @@ import path from 'node:path';
 
 const suffix = '.heapsnapshot';
 
-/** Flags of a Node process that writes what its heap holds into a folder when it is asked by `keptInHeap`. */
+/** Flags for a Node process that writes a heap snapshot into a folder when `keptInHeap` asks for it. */
 export const heapFlags = (folder: string): readonly string[] => [
   '--heapsnapshot-signal=SIGUSR2',
   `--diagnostic-dir=${folder}`,
 ];
 
 /**
- * Every text that the heap of a process holds after a garbage collection. `answers` asks the process for something: what
- * is answered after the file is there is answered when the file is whole.
+ * All strings in the heap of a process after a garbage collection. `ready` sends the process a request: an answer after
+ * the file appears means that the file is complete.
  */
-async function stringsInHeap(pid: number, folder: string, answers: () => Promise<unknown>): Promise<readonly string[]> {
+async function stringsInHeap(pid: number, folder: string, ready: () => Promise<unknown>): Promise<readonly string[]> {
   const files = () => readdirSync(folder).filter((name) => name.endsWith(suffix));
   process.kill(pid, 'SIGUSR2');
   while (files().length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-  await answers();
+  await ready();
   const [name] = files();
   const file = path.join(folder, name!);
-  const { strings } = await whole(pid, file);
+  const { strings } = await dumpHeap(pid, file);
   rmSync(file);
   return strings;
 }
 
 /**
- * What a heap is written as, once its last byte is there: an answer can come before that, by as much as the machine is busy.
- * Throws when its process ends meanwhile.
+ * A heap snapshot, once it is complete: on a busy machine the answer can come earlier. Throws if the process ends
+ * first.
  */
-async function whole(pid: number, file: string): Promise<{ readonly strings: readonly string[] }> {
+async function dumpHeap(pid: number, file: string): Promise<{ readonly strings: readonly string[] }> {
   for (;;) {
     const text = readFileSync(file, 'utf8');
     if (text.trimEnd().endsWith(']}')) return JSON.parse(text);
@@ -39,22 +39,22 @@ async function whole(pid: number, file: string): Promise<{ readonly strings: rea
 }
 
 /**
- * The texts of `wanted` that the heap of a process keeps: those that are still there after several collections with requests
- * in between. What is only under way, such as the last request of a connection, is gone by then; a cache is not.
+ * The texts of `secrets` that the heap of a process keeps: those that remain after several collections with requests in
+ * between. Transient data, such as the last request of a connection, is gone by then; a cache is not.
  */
 export async function keptInHeap(
   pid: number,
   folder: string,
-  wanted: Iterable<string>,
-  answers: () => Promise<unknown>,
+  secrets: Iterable<string>,
+  ready: () => Promise<unknown>,
 ): Promise<readonly string[]> {
-  let left = [...wanted];
-  for (let looks = 0; looks < 5 && left.length > 0; looks++) {
-    for (let i = 0; i < 20; i++) await answers();
-    const strings = await stringsInHeap(pid, folder, answers);
+  let missing = [...secrets];
+  for (let looks = 0; looks < 5 && missing.length > 0; looks++) {
+    for (let i = 0; i < 20; i++) await ready();
+    const strings = await stringsInHeap(pid, folder, ready);
     if (strings.length < 10_000) throw new Error(`the heap of ${pid} was not read`);
     const all = strings.join('\n');
-    left = left.filter((text) => all.includes(text));
+    missing = missing.filter((text) => all.includes(text));
   }
-  return left;
+  return missing;
 }

@@ -14,9 +14,9 @@ import { type Failed, ownersUrl, type Ready } from './broker';
 import { misunderstood } from './misunderstood';
 import { quickFolder } from './quick-folder';
 
-// The process that holds the PostgreSQL of one test run. Each line on its input names a service, or `server`; each is
-// answered by one line of JSON. When its input ends, for any reason, it removes all it made and goes; statements that its
-// server could make nothing of are what it says last.
+// The process that owns the PostgreSQL of one test run. Each line on its input names a service, or `server`, and gets
+// one line of JSON. When its input ends, for any reason, it removes everything it created and exits; its last output is
+// the statements that the server did not understand.
 
 const root = path.resolve(__dirname, '../../..');
 const prefix = `keystead_test_${randomBytes(4).toString('hex')}`;
@@ -30,12 +30,12 @@ async function start(): Promise<string> {
   if (adminUrl) return adminUrl;
   const url = process.env.KEYSTEAD_TEST_POSTGRES_URL;
   if (url) {
-    return made(onDatabase(url, 'postgres'));
+    return createTemplate(onDatabase(url, 'postgres'));
   }
   box = mkdtempSync(path.join(quickFolder(), 'keystead-test-'));
   const bin = process.env.KEYSTEAD_TEST_POSTGRES_BIN;
   // As `name=value name=value`.
-  const given = Object.fromEntries(
+  const parameters = Object.fromEntries(
     new URLSearchParams((process.env.KEYSTEAD_TEST_POSTGRES_SETTINGS ?? '').replaceAll(' ', '&')),
   );
   server = await startEmbedded({
@@ -48,16 +48,16 @@ async function start(): Promise<string> {
       max_connections: '500',
       max_wal_size: '2GB',
       log_line_prefix: '[%e] ',
-      ...given,
+      ...parameters,
     },
   });
-  return made(server.url('postgres'));
+  return createTemplate(server.url('postgres'));
 }
 
-/** Makes the owner of everything that is to come, who is not a superuser. */
-async function made(admin: string): Promise<string> {
+/** Creates the owner of all databases, who is not a superuser. */
+async function createTemplate(admin: string): Promise<string> {
   await withClient(admin, async (client) => {
-    // Its password is random: thousands of rounds of hashing at each connection would protect nothing. From PostgreSQL 16 on.
+    // Its password is random, so thousands of hash rounds per connection would protect nothing. From PostgreSQL 16 on.
     await client.query("SELECT set_config(name, '1', false) FROM pg_settings WHERE name = 'scram_iterations'");
     await client.query(`CREATE ROLE ${owner.name} LOGIN CREATEDB PASSWORD '${owner.password}'`);
   });

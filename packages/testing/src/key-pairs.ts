@@ -10,11 +10,11 @@ const makers = {
   ed448: () => generateKeyPairSync('ed448'),
 } satisfies Record<string, () => KeyPairKeyObjectResult>;
 
-const made = new Map<string, KeyPairKeyObjectResult>();
+const pairs = new Map<string, KeyPairKeyObjectResult>();
 
-/** A pair of keys, made once for all tests of a process, since RSA takes long; another name is another pair. */
+/** A key pair, generated once per process, because RSA takes long; each name has its own pair. */
 export function keyPair(kind: keyof typeof makers, name = ''): KeyPairKeyObjectResult {
-  const known = made.get(kind + name) ?? makers[kind]();
-  made.set(kind + name, known);
-  return known;
+  const pair = pairs.get(kind + name) ?? makers[kind]();
+  pairs.set(kind + name, pair);
+  return pair;
 }

@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port';
 
 /**
- * The folder of a Keycloak, or the address of one that runs and lets `admin` in with that password; undefined if there is
+ * The folder of a Keycloak, or the address of a running one whose `admin` has this password; undefined if there is
  * none.
  */
 export const keycloakAt = process.env.KEYSTEAD_KEYCLOAK;
 
 const password = 'right horse';
 
-/** A client of SAML, as the workspace service at `url` is one: it gets signed assertions with the groups in `MemberOf`. */
+/** A SAML client for the workspace service at `url`: it gets signed assertions with the groups in `MemberOf`. */
 export const samlClient = (url: string) => ({
   clientId: `${url}/users/saml/metadata`,
   protocol: 'saml',
@@ -42,7 +42,7 @@ export const samlClient = (url: string) => ({
 export class Keycloak {
   readonly realm = `keystead-${randomUUID().slice(0, 8)}`;
   readonly clientSecret = randomUUID();
-  /** What `ada` signs in with. */
+  /** The password of `ada`. */
   readonly password = password;
   private base = '';
   private program: ChildProcess | undefined;
@@ -56,7 +56,7 @@ export class Keycloak {
     return `${this.base}/realms/${this.realm}`;
   }
 
-  /** Starts it where only its folder is known, and makes the realm, with `clients` besides `keystead`. */
+  /** Starts it if only its folder is known, and creates the realm, with `clients` in addition to `keystead`. */
   async start(clients: readonly object[] = []): Promise<void> {
     this.base = keycloakAt!.startsWith('http') ? keycloakAt! : await this.run();
     const groups = [
@@ -72,7 +72,7 @@ export class Keycloak {
         },
       },
     ];
-    const own = {
+    const client = {
       clientId: 'keystead',
       secret: this.clientSecret,
       redirectUris: ['*'],
@@ -94,7 +94,7 @@ export class Keycloak {
           credentials: [{ type: 'password', value: password }],
         },
       ],
-      clients: [own, ...clients],
+      clients: [client, ...clients],
     });
   }
 
@@ -107,20 +107,20 @@ export class Keycloak {
     await ended;
   }
 
-  /** Takes `ada` out of her group. */
+  /** Removes `ada` from her group. */
   async leaveGroup(): Promise<void> {
     const id = await this.ada();
     const [group] = (await this.admin('GET', `/${this.realm}/users/${id}/groups`)) as { id: string }[];
     await this.admin('DELETE', `/${this.realm}/users/${id}/groups/${group!.id}`);
   }
 
-  /** Puts her into it again. */
+  /** Adds her to it again. */
   async joinGroup(): Promise<void> {
     const [group] = (await this.admin('GET', `/${this.realm}/groups?search=operators`)) as { id: string }[];
     await this.admin('PUT', `/${this.realm}/users/${await this.ada()}/groups/${group!.id}`, {});
   }
 
-  /** Lets her in, or not. */
+  /** Enables or disables her. */
   async enable(enabled: boolean): Promise<void> {
     await this.admin('PUT', `/${this.realm}/users/${await this.ada()}`, { enabled });
   }
@@ -150,10 +150,10 @@ export class Keycloak {
   }
 
   /**
-   * What a person does who was sent to `url`: signs in as `ada`, agrees to what is asked. Resolves to where the browser is
-   * sent then, or to the last page.
+   * Acts as a person who was redirected to `url`: signs in as `ada` and consents. Resolves to the final redirect, or to
+   * the last page.
    */
-  async browse(url: string, given = password): Promise<{ location?: string; page: string }> {
+  async browse(url: string, currentPassword = password): Promise<{ location?: string; page: string }> {
     const cookies = new Map<string, string>();
     let at = url;
     let form: URLSearchParams | undefined;
@@ -178,11 +178,11 @@ export class Keycloak {
       const page = await answer.text();
       const [, action] = /<form[^>]* action="([^"]+)"/.exec(page) ?? [];
       const isLogin = page.includes('name="password"');
-      const asks = page.includes('name="accept"');
-      if (action === undefined || !(isLogin || asks) || (isLogin && steps > 6)) return { page };
+      const needsConsent = page.includes('name="accept"');
+      if (action === undefined || !(isLogin || needsConsent) || (isLogin && steps > 6)) return { page };
       at = new URL(action.replaceAll('&amp;', '&'), at).href;
       form = isLogin
-        ? new URLSearchParams({ username: 'ada', password: given, credentialId: '' })
+        ? new URLSearchParams({ username: 'ada', password: currentPassword, credentialId: '' })
         : new URLSearchParams([...hiddenOf(page), ['accept', 'Yes']]);
     }
     throw new Error('the provider leads on and on');
@@ -221,7 +221,7 @@ export class Keycloak {
       `${await freePort()}`,
     ];
     const env = { ...process.env, KC_BOOTSTRAP_ADMIN_USERNAME: 'admin', KC_BOOTSTRAP_ADMIN_PASSWORD: 'admin' };
-    // The database of development is thrown away with the process.
+    // The development database is discarded with the process.
     const memory = ['--db=dev-mem'];
     this.program = spawn(path.join(keycloakAt!, 'bin/kc.sh'), [...args, ...memory], { env, stdio: 'ignore' });
     for (let tries = 0; tries < 3000; tries++) {

@@ -12,10 +12,10 @@ import { freePort } from './free-port';
 const etcd = findProgram('etcd');
 const program = process.env.KEYSTEAD_KUBE_APISERVER || findProgram('kube-apiserver');
 
-/** Whether this machine has kube-apiserver (KEYSTEAD_KUBE_APISERVER, or of the PATH) and etcd. */
+/** Whether this machine has kube-apiserver (from KEYSTEAD_KUBE_APISERVER or the PATH) and etcd. */
 export const hasKubeApiServer = etcd !== undefined && program !== undefined && existsSync(program);
 
-/** A real API server of Kubernetes with its own etcd. Nothing else of a cluster is there, so nothing runs in it. */
+/** A real Kubernetes API server with its own etcd. There is nothing else of a cluster, so nothing runs in it. */
 export class KubeApiServer {
   /** The token of an administrator. */
   readonly token = 'of-the-administrator';
@@ -25,7 +25,7 @@ export class KubeApiServer {
   private options: string[] = [];
   private server: ChildProcess | undefined;
 
-  /** Where it is, with no slash at the end; `testCertificate` proves who it is. */
+  /** Where it is, with no slash at the end; it serves `testCertificate`. */
   get address(): string {
     return `https://127.0.0.1:${this.port}`;
   }
@@ -60,7 +60,7 @@ export class KubeApiServer {
       `--token-auth-file=${this.file('tokens.csv')}`,
       '--authorization-mode=RBAC',
       '--service-cluster-ip-range=10.96.0.0/24',
-      // Who reads what it says of itself looks for it there.
+      // Discovery of its issuer uses this address.
       `--service-account-issuer=${this.address}`,
       `--service-account-key-file=${this.file('accounts.pub')}`,
       `--service-account-signing-key-file=${this.file('accounts.key')}`,
@@ -68,7 +68,7 @@ export class KubeApiServer {
     await this.resume();
   }
 
-  /** Kills the server; what it stored stays. */
+  /** Kills the server; its data stays. */
   async kill(): Promise<void> {
     await end(this.server!);
   }
@@ -76,21 +76,21 @@ export class KubeApiServer {
   /** Starts the server, and waits until it answers and has its first namespace. */
   async resume(): Promise<void> {
     this.server = this.run(program!, this.options);
-    const answers = async (at: string) => (await this.call('GET', at).catch(() => undefined))?.status === 200;
-    for (let tries = 0; !((await answers('/readyz')) && (await answers('/api/v1/namespaces/default'))); tries++) {
+    const isReady = async (at: string) => (await this.call('GET', at).catch(() => undefined))?.status === 200;
+    for (let tries = 0; !((await isReady('/readyz')) && (await isReady('/api/v1/namespaces/default'))); tries++) {
       if (this.running.some(({ exitCode }) => exitCode !== null)) throw new Error('the API server or its etcd ended');
       if (tries > 900) throw new Error('the API server does not get ready');
       await sleep(100);
     }
   }
 
-  /** Ends all of it and removes what it stored. */
+  /** Stops everything and removes its data. */
   async stop(): Promise<void> {
     for (const child of this.running.reverse()) await end(child);
     if (this.folder !== '') rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Asks it as the administrator. */
+  /** Calls it as the administrator. */
   call(
     method: string,
     at: string,
@@ -99,14 +99,14 @@ export class KubeApiServer {
   ): Promise<{ status: number; text: string }> {
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${this.token}`, ...(body && { 'content-type': type }) };
-      const asked = request(this.address + at, { method, headers, ca: testCertificate.cert }, (response) => {
+      const call = request(this.address + at, { method, headers, ca: testCertificate.cert }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (piece) => {
           text += piece;
         });
         response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
       });
-      asked.on('error', reject).end(body);
+      call.on('error', reject).end(body);
     });
   }
 

@@ -5,13 +5,13 @@ import { type LockAnswer, type LockCall, lockModel } from './lock-clients';
 
 const call = (who: string, what: LockCall['what'], answer: LockAnswer | undefined, began: number, ended: number) =>
   ({ operation: { who, what }, answer, began, ended }) satisfies Recorded<LockCall, LockAnswer>;
-const holds = (...history: Recorded<LockCall, LockAnswer>[]) => isLinearizable(history, lockModel, '');
+const isValid = (...history: Recorded<LockCall, LockAnswer>[]) => isLinearizable(history, lockModel, '');
 const never = Number.POSITIVE_INFINITY;
 
 describe('a history of locks', () => {
   it('is sound when calls take turns', () => {
     expect(
-      holds(
+      isValid(
         call('a', 'lock', 'yes', 0, 1),
         call('b', 'lock', 'no', 2, 3),
         call('a', 'upload', 'yes', 4, 5),
@@ -23,38 +23,38 @@ describe('a history of locks', () => {
     ).toBe(true);
   });
 
-  it('is not when two hold it, or when a client uploads that does not', () => {
-    expect(holds(call('a', 'lock', 'yes', 0, 1), call('b', 'lock', 'yes', 2, 3))).toBe(false);
-    expect(holds(call('a', 'lock', 'yes', 0, 1), call('b', 'upload', 'yes', 2, 3))).toBe(false);
-    expect(holds(call('a', 'lock', 'yes', 0, 3), call('b', 'lock', 'yes', 1, 2))).toBe(false);
-    expect(holds(call('a', 'lock', 'no', 0, 1))).toBe(false);
+  it('is not sound when two hold it, or when a client without it uploads', () => {
+    expect(isValid(call('a', 'lock', 'yes', 0, 1), call('b', 'lock', 'yes', 2, 3))).toBe(false);
+    expect(isValid(call('a', 'lock', 'yes', 0, 1), call('b', 'upload', 'yes', 2, 3))).toBe(false);
+    expect(isValid(call('a', 'lock', 'yes', 0, 3), call('b', 'lock', 'yes', 1, 2))).toBe(false);
+    expect(isValid(call('a', 'lock', 'no', 0, 1))).toBe(false);
   });
 
   it('lets calls at the same time come in any order', () => {
     expect(
-      holds(call('a', 'unlock', 'yes', 1, 4), call('b', 'lock', 'yes', 2, 3), call('a', 'lock', 'yes', 0, 1)),
+      isValid(call('a', 'unlock', 'yes', 1, 4), call('b', 'lock', 'yes', 2, 3), call('a', 'lock', 'yes', 0, 1)),
     ).toBe(true);
   });
 
   it('lets a call without an answer have happened late, or never', () => {
-    expect(holds(call('a', 'lock', undefined, 0, never), call('b', 'lock', 'yes', 2, 3))).toBe(true);
-    expect(holds(call('a', 'lock', undefined, 0, never), call('b', 'lock', 'no', 2, 3))).toBe(true);
+    expect(isValid(call('a', 'lock', undefined, 0, never), call('b', 'lock', 'yes', 2, 3))).toBe(true);
+    expect(isValid(call('a', 'lock', undefined, 0, never), call('b', 'lock', 'no', 2, 3))).toBe(true);
     expect(
-      holds(
+      isValid(
         call('a', 'lock', 'yes', 0, 1),
         call('a', 'unlock', undefined, 2, never),
         call('b', 'lock', 'yes', 3, 4),
         call('b', 'upload', 'yes', 5, 6),
       ),
     ).toBe(true);
-    expect(holds(call('b', 'lock', 'no', 0, 1), call('a', 'lock', undefined, 2, never))).toBe(false);
+    expect(isValid(call('b', 'lock', 'no', 0, 1), call('a', 'lock', undefined, 2, never))).toBe(false);
   });
 
-  it('is judged at once when most calls have no answer', () => {
-    let asked = 0;
-    const model: typeof lockModel = (...given) => {
-      asked++;
-      return lockModel(...given);
+  it('is checked quickly when most calls have no answer', () => {
+    let steps = 0;
+    const model: typeof lockModel = (...args) => {
+      steps++;
+      return lockModel(...args);
     };
     const kinds = ['lock', 'unlock', 'force', 'upload'] as const;
     const unknown = Array.from({ length: 60 }, (_, i) => call('abc'[i % 3]!, kinds[i % 4]!, undefined, i, never));
@@ -65,24 +65,24 @@ describe('a history of locks', () => {
     ];
     expect(isLinearizable([...unknown, ...end.slice(0, 2)], model, '')).toBe(true);
     expect(isLinearizable([...unknown, ...end], model, '')).toBe(false);
-    expect(asked).toBeLessThan(100_000);
+    expect(steps).toBeLessThan(100_000);
   });
 
-  it('is judged as trying every order judges it', () => {
+  it('gets the same verdict as trying every order', () => {
     const calls = fc.record({
       who: fc.constantFrom('a', 'b'),
       what: fc.constantFrom('lock' as const, 'unlock' as const, 'force' as const, 'upload' as const),
       answer: fc.constantFrom<LockAnswer | undefined>('yes', 'no', undefined),
       began: fc.nat(12),
-      takes: fc.integer({ min: 1, max: 6 }),
+      durationMs: fc.integer({ min: 1, max: 6 }),
     });
     const verdicts = { sound: 0, unsound: 0 };
     fc.assert(
-      fc.property(fc.array(calls, { maxLength: 6 }), (made) => {
-        const history = made.map(({ who, what, answer, began, takes }) =>
-          call(who, what, answer, began, answer === undefined ? never : began + takes),
+      fc.property(fc.array(calls, { maxLength: 6 }), (generated) => {
+        const history = generated.map(({ who, what, answer, began, durationMs }) =>
+          call(who, what, answer, began, answer === undefined ? never : began + durationMs),
         );
-        const sound = holds(...history);
+        const sound = isValid(...history);
         verdicts[sound ? 'sound' : 'unsound']++;
         expect(sound).toBe(anyOrder(history, ''));
       }),
@@ -92,13 +92,13 @@ describe('a history of locks', () => {
   });
 });
 
-/** The same by trying each call that may be next, and leaving out each that has no answer. */
-function anyOrder(left: readonly Recorded<LockCall, LockAnswer>[], state: string): boolean {
-  if (left.every(({ answer }) => answer === undefined)) return true;
-  return left.some((one) => {
-    if (left.some(({ ended }) => ended < one.began)) return false;
+/** The same by brute force: tries each possible next call, and leaves out each call without an answer. */
+function anyOrder(remaining: readonly Recorded<LockCall, LockAnswer>[], state: string): boolean {
+  if (remaining.every(({ answer }) => answer === undefined)) return true;
+  return remaining.some((one) => {
+    if (remaining.some(({ ended }) => ended < one.began)) return false;
     const next = lockModel(state, one.operation, one.answer);
-    const rest = left.filter((other) => other !== one);
+    const rest = remaining.filter((other) => other !== one);
     return (next !== undefined && anyOrder(rest, next)) || (one.answer === undefined && anyOrder(rest, state));
   });
 }

@@ -1,4 +1,4 @@
-/** One call of a recorded history. `ended` is infinite, and `answer` undefined, where no answer ever came. */
+/** One call of a recorded history. Without an answer, `ended` is infinite and `answer` undefined. */
 export interface Recorded<Operation, Answer> {
   readonly operation: Operation;
   readonly answer: Answer | undefined;
@@ -6,7 +6,7 @@ export interface Recorded<Operation, Answer> {
   readonly ended: number;
 }
 
-/** What a call does to the state of things when it takes effect; undefined if it could not have been answered so. */
+/** The state after a call takes effect; undefined if it could not have had this answer. */
 export type Model<Operation, Answer> = (
   state: string,
   operation: Operation,
@@ -14,12 +14,11 @@ export type Model<Operation, Answer> = (
 ) => string | undefined;
 
 /**
- * True when the calls can be put in one order that agrees with time (who ended before another began comes first) and in
- * which every answer is what the model gives. A call without an answer took effect at any time after it began, or never.
- *
- * Depth first over what may come next. Each call without an answer would double the orders: of those that do the same, the
- * earliest comes first; one is taken only where it leads to a state that was not there since the last answer; and what
- * failed with more of them left is not tried with fewer.
+ * True if there is an order of the calls that agrees with time (a call that ended before another began comes first) and
+ * gives every answer by the model. A call without an answer took effect at any time after it began, or never.
+ * Depth-first search. Each call without an answer would double the orders, so: of equal ones the earliest comes first;
+ * one is only taken if it leads to a state that is new since the last answer; and what failed with more of them left is
+ * not tried with fewer.
  */
 export function isLinearizable<Operation, Answer>(
   history: readonly Recorded<Operation, Answer>[],
@@ -27,7 +26,7 @@ export function isLinearizable<Operation, Answer>(
   initial: string,
 ): boolean {
   const calls = [...history].sort((a, b) => a.began - b.began);
-  const answered = calls.filter(({ answer }) => answer !== undefined);
+  const complete = calls.filter(({ answer }) => answer !== undefined);
   const states = [...reachable(calls, model, initial)];
   const effectOf = ({ operation }: Recorded<Operation, Answer>) =>
     JSON.stringify(states.map((state) => model(state, operation, undefined)));
@@ -36,39 +35,39 @@ export function isLinearizable<Operation, Answer>(
     const effect = effectOf(call);
     kinds.set(effect, [...(kinds.get(effect) ?? []), call]);
   }
-  const alike = [...kinds.values()];
-  const taken = alike.map(() => 0);
-  const done = answered.map(() => false);
-  /** How many of each kind of unanswered calls were taken where the same calls were done in the same state, and no order was found. */
+  const groups = [...kinds.values()];
+  const takenCounts = groups.map(() => 0);
+  const placed = complete.map(() => false);
+  /** How many of each kind of unanswered calls had been taken when the same calls in the same state led to no order. */
   const failed = new Map<string, number[][]>();
-  const search = (state: string, left: number, since: readonly string[]): boolean => {
-    if (left === 0) return true;
-    const key = `${state} ${done.map(Number).join('')}`;
+  const search = (state: string, remaining: number, since: readonly string[]): boolean => {
+    if (remaining === 0) return true;
+    const key = `${state} ${placed.map(Number).join('')}`;
     const inVain = failed.get(key) ?? [];
-    if (inVain.some((counts) => counts.every((count, kind) => count <= taken[kind]!))) return false;
-    const waiting = answered.flatMap((call, index) => (done[index] ? [] : [{ ...call, index }]));
+    if (inVain.some((counts) => counts.every((count, kind) => count <= takenCounts[kind]!))) return false;
+    const waiting = complete.flatMap((call, index) => (placed[index] ? [] : [{ ...call, index }]));
     const earliestEnd = Math.min(...waiting.map(({ ended }) => ended));
     for (const { index, began, operation, answer } of waiting) {
       if (began > earliestEnd) break;
       const next = model(state, operation, answer);
       if (next === undefined) continue;
-      done[index] = true;
-      if (search(next, left - 1, [next])) return true;
-      done[index] = false;
+      placed[index] = true;
+      if (search(next, remaining - 1, [next])) return true;
+      placed[index] = false;
     }
-    for (const [kind, those] of alike.entries()) {
-      const call = those[taken[kind]!];
+    for (const [kind, those] of groups.entries()) {
+      const call = those[takenCounts[kind]!];
       if (call === undefined || call.began > earliestEnd) continue;
       const next = model(state, call.operation, undefined);
       if (next === undefined || since.includes(next)) continue;
-      taken[kind]!++;
-      if (search(next, left, [...since, next])) return true;
-      taken[kind]!--;
+      takenCounts[kind]!++;
+      if (search(next, remaining, [...since, next])) return true;
+      takenCounts[kind]!--;
     }
-    failed.set(key, [...inVain, [...taken]]);
+    failed.set(key, [...inVain, [...takenCounts]]);
     return false;
   };
-  return search(initial, answered.length, [initial]);
+  return search(initial, complete.length, [initial]);
 }
 
 /** Every state that the calls could lead to, in any order. */

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { Model, Recorded } from './linearizable';
 
-/** What a client of a workspace's lock does. */
+/** A call of a lock client. */
 export interface LockCall {
   readonly who: string;
   readonly what: 'lock' | 'unlock' | 'force' | 'upload';
 }
 export type LockAnswer = 'yes' | 'no';
 
-/** The lock as it should be: the state names its holder, and is empty when it is free. */
+/** The model of the lock: the state is its holder, or empty if it is free. */
 export const lockModel: Model<LockCall, LockAnswer> = (holder, { who, what }, answer) => {
   const may = what === 'lock' ? holder === '' : what === 'force' ? holder !== '' : holder === who;
   const after = !may || what === 'upload' ? holder : what === 'lock' ? who : '';
   return answer === undefined || (answer === 'yes') === may ? after : undefined;
 };
 
-/** One who calls the service over HTTP. */
+/** A client of the service over HTTP. */
 export interface LockClient {
   readonly who: string;
   readonly token: string;
@@ -24,7 +24,7 @@ export interface LockClient {
 const mediaType = 'application/vnd.api+json';
 const patienceMs = 15_000;
 
-/** The status and body of an answer; status 0 where the node was not reached, undefined if the outcome is unknown. */
+/** The status and body of an answer; status 0 if the node was not reached, undefined if the outcome is unknown. */
 export async function call(
   url: string,
   token: string | undefined,
@@ -49,7 +49,7 @@ export const document = (type: string, attributes: object, relationships?: objec
   data: { type, attributes, ...(relationships ? { relationships } : {}) },
 });
 
-/** Makes teams that may write to a workspace, and answers a client for each, with its own token. */
+/** Creates teams that may write to a workspace, and returns a client for each, with its own token. */
 export async function lockClients(
   origin: string,
   admin: string,
@@ -58,7 +58,7 @@ export async function lockClients(
   count: number,
 ): Promise<LockClient[]> {
   const api = `${origin}/api/v2`;
-  const made = async (path: string, body: object) => {
+  const create = async (path: string, body: object) => {
     const answer = await call(`${api}/${path}`, admin, 'POST', body);
     if (answer?.status !== 201)
       throw new Error(`${path} was answered ${answer?.status}: ${JSON.stringify(answer?.body)}`);
@@ -66,8 +66,8 @@ export async function lockClients(
   };
   const clients: LockClient[] = [];
   for (let i = 0; i < count; i++) {
-    const team = await made(`organizations/${organization}/teams`, document('teams', { name: `${workspace}-${i}` }));
-    await made(
+    const team = await create(`organizations/${organization}/teams`, document('teams', { name: `${workspace}-${i}` }));
+    await create(
       'team-workspaces',
       document(
         'team-workspaces',
@@ -78,7 +78,7 @@ export async function lockClients(
         },
       ),
     );
-    const token = await made(`teams/${team.id}/authentication-token`, document('authentication-tokens', {}));
+    const token = await create(`teams/${team.id}/authentication-token`, document('authentication-tokens', {}));
     clients.push({ who: team.id, token: token.attributes.token });
   }
   return clients;
@@ -98,8 +98,8 @@ export function smallState(serial: number, note = ''): { bytes: Buffer; md5: str
 }
 
 /**
- * Clients that fight for one lock through several nodes with random calls; answers everything that they did and were
- * answered. What was answered with a fault counts as unanswered; what reached no node is sent again.
+ * Clients that compete for one lock through several nodes with random calls; returns all calls and answers. A 5xx
+ * counts as no answer; a call that reached no node is sent again.
  */
 export async function fightForLock(
   nodes: () => readonly string[],
@@ -109,7 +109,7 @@ export async function fightForLock(
 ): Promise<Recorded<LockCall, LockAnswer>[]> {
   const history: Recorded<LockCall, LockAnswer>[] = [];
   let serial = 0;
-  let left = calls;
+  let remaining = calls;
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const pick = <T>(items: readonly T[]): T => items[Math.floor(Math.random() * items.length)]!;
   const sent = (node: string, { token }: LockClient, what: LockCall['what']) => {
@@ -121,22 +121,22 @@ export async function fightForLock(
   };
   await Promise.all(
     clients.map(async (client) => {
-      while (left > 0) {
-        left--;
+      while (remaining > 0) {
+        remaining--;
         if (pauseMs > 0) await pause(Math.random() * pauseMs);
         const what = pick(['lock', 'lock', 'upload', 'upload', 'unlock', 'force'] as const);
         const began = performance.now();
         const answer = await sent(pick(nodes()), client, what);
         if (answer?.status === 0) {
-          left++;
+          remaining++;
           await pause(50);
           continue;
         }
         const status = answer?.status ?? 0;
-        const known = status === 200 || status === 201 ? 'yes' : status === 409 ? 'no' : undefined;
-        if (known === undefined && status >= 400 && status < 500) throw new Error(`${what} was answered ${status}`);
-        const ended = known === undefined ? Number.POSITIVE_INFINITY : performance.now();
-        history.push({ operation: { who: client.who, what }, answer: known, began, ended });
+        const outcome = status === 200 || status === 201 ? 'yes' : status === 409 ? 'no' : undefined;
+        if (outcome === undefined && status >= 400 && status < 500) throw new Error(`${what} was answered ${status}`);
+        const ended = outcome === undefined ? Number.POSITIVE_INFINITY : performance.now();
+        history.push({ operation: { who: client.who, what }, answer: outcome, began, ended });
       }
     }),
   );

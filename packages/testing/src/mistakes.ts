@@ -7,12 +7,12 @@ interface ShownError {
   readonly errors?: readonly ShownError[];
 }
 
-/** What outside systems that do not answer become in `fetch`. */
+/** Errors of `fetch` for outside systems that do not answer. */
 const notOurs = new Set(['fetch failed', 'terminated']);
 
 /**
- * Takes a log, and keeps what only a mistake in our own code can lead to: a value used as what it is not. So work in the background, whose
- * end no test waits for, does not fail unseen.
+ * Reads a log and keeps errors that only a bug in our own code can cause, such as a TypeError. So background work that
+ * no test waits for cannot fail unnoticed.
  */
 export class Mistakes {
   readonly found: string[] = [];
@@ -25,12 +25,12 @@ export class Mistakes {
     this.look(err, msg);
   }
 
-  private look(error: ShownError | undefined, said: string | undefined): void {
+  private look(error: ShownError | undefined, note: string | undefined): void {
     if (error === undefined || error === null) return;
     const { type, message, code, stack, cause, errors = [] } = error;
-    // Those of Node have a code: a wrong argument from outside, say.
+    // Node's own errors have a code: for example a wrong argument from outside.
     const isOurs = type === 'ReferenceError' || (type === 'TypeError' && code === undefined && !notOurs.has(message!));
-    if (isOurs) this.found.push(`${said}: ${stack}`);
-    for (const inner of [cause, ...errors]) this.look(inner, said);
+    if (isOurs) this.found.push(`${note}: ${stack}`);
+    for (const inner of [cause, ...errors]) this.look(inner, note);
   }
 }

@@ -18,7 +18,7 @@ const log = `[00000] LOG:  database system is ready to accept connections
 [42P01] ERROR:  relation "leases" does not exist at character 15
 `;
 
-describe('what a server could make nothing of', () => {
+describe('a statement that the server does not understand', () => {
   it('is reported with its statement, each once, and nothing else is', () => {
     expect(misunderstood(log)).toEqual([
       'ERROR:  function max(bytea) does not exist at character 8\nSTATEMENT:  SELECT max(hash)\n\t  FROM lease',

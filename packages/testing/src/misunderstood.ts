@@ -1,11 +1,14 @@
 /**
- * Conditions by which PostgreSQL says that a statement makes no sense to it: of syntax, and of names, types and functions that it does not
- * know. No test may lead to one unseen, as one that runs in the background would.
+ * SQLSTATEs of statements that PostgreSQL does not understand: bad syntax, or unknown names, types and functions. No
+ * test may cause one unnoticed, for example in the background.
  */
 const conditions = ['42601', '42702', '42703', '42725', '42803', '42804', '42883', '42P01', '42P18'];
 const begin = new RegExp(`^\\[(${conditions.join('|')})\\] ERROR: `);
 
-/** The errors in the log of a server, whose lines begin with their condition in brackets, that say so, with their statements; each once. */
+/**
+ * Such errors in the log of a server, whose lines begin with the SQLSTATE in brackets, with their statements; each
+ * once.
+ */
 export function misunderstood(log: string): string[] {
   const found = new Set<string>();
   let error: string | undefined;
@@ -20,11 +23,11 @@ export function misunderstood(log: string): string[] {
       statement?.push(line);
       continue;
     }
-    const said = line.replace(/^\[\w+\] /, '');
-    if (said.startsWith('STATEMENT: ')) statement = [said];
-    else if (!/^(DETAIL|HINT|QUERY|CONTEXT|LOCATION): /.test(said)) {
+    const text = line.replace(/^\[\w+\] /, '');
+    if (text.startsWith('STATEMENT: ')) statement = [text];
+    else if (!/^(DETAIL|HINT|QUERY|CONTEXT|LOCATION): /.test(text)) {
       end();
-      if (begin.test(line)) error = said;
+      if (begin.test(line)) error = text;
     }
   }
   end();

@@ -7,10 +7,10 @@ import { asBytes } from './generated-names';
 
 const run = promisify(execFile);
 
-/** A separate Python, with packages from their registry. */
+/** A separate Python environment with packages from the registry. */
 export interface Python {
   readonly folder: string;
-  /** Runs a program of this Python: `python` itself, or one that a package brought. */
+  /** Runs a program of this Python: `python` itself, or one from a package. */
   run(
     program: string,
     args: readonly string[],
@@ -19,7 +19,7 @@ export interface Python {
   remove(): void;
 }
 
-/** Why no such Python can be set up here; undefined if it can. Known before the first test is. */
+/** Why Python cannot be set up here; undefined if it can. Known before the tests are declared. */
 export function noPython(): string | undefined {
   const works = spawnSync('python3', ['-c', 'import venv, ensurepip'], { stdio: 'ignore' });
   if (works.status !== 0) return 'no Python 3 with venv here';
@@ -45,7 +45,7 @@ export function noPython(): string | undefined {
   }
 }
 
-/** Sets up a Python with exact versions of packages. */
+/** Sets up a Python with exact package versions. */
 export async function pythonWith(packages: readonly string[]): Promise<Python> {
   const folder = mkdtempSync(path.join(tmpdir(), 'python-'));
   const bin = (program: string) => path.join(folder, 'venv', 'bin', program);
@@ -63,8 +63,8 @@ export async function pythonWith(packages: readonly string[]): Promise<Python> {
 export const pythonGenerator = 'openapi-python-client==0.29.1';
 
 /**
- * Generates a client from an OpenAPI document and runs a program with it: the program gets the folder that holds the client,
- * `service_client`, and then the arguments. Answers what it printed. A warning of the generator ends it.
+ * Generates a client from an OpenAPI document and runs a program with it: the program gets the folder of the client,
+ * `service_client`, and then the arguments. Returns its output. Fails on any warning of the generator.
  */
 export async function generatedPythonSession(
   python: Python,

@@ -12,7 +12,7 @@ beforeAll(() => {
 afterAll(() => rmSync(memory, { recursive: true }));
 
 describe('the folder for short-lived files', () => {
-  it('is not in memory where there is no such folder, or not enough of it', () => {
+  it('is not in memory if there is no such folder, or not enough memory', () => {
     expect(quickFolder(path.join(memory, 'none'), plenty)).toBe(tmpdir());
     expect(quickFolder(memory, 2 ** 30)).toBe(tmpdir());
     expect(quickFolder('/proc', plenty)).toBe(tmpdir());

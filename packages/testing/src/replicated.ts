@@ -7,8 +7,8 @@ import { quickFolder } from './quick-folder';
 export interface Replicated {
   readonly primary: EmbeddedServer;
   readonly standby: EmbeddedServer;
-  /** Holds what the standby hears, without applying it, or goes on. */
-  pause(held: boolean): Promise<void>;
+  /** Pauses or resumes replay on the standby; it still receives. */
+  pause(paused: boolean): Promise<void>;
   /** Makes the standby a primary. */
   promote(): Promise<void>;
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export async function startReplicated(service: 'secrets' | 'workspaces'): Promis
   return {
     primary,
     standby,
-    pause: (held) => onStandby(held ? 'SELECT pg_wal_replay_pause()' : 'SELECT pg_wal_replay_resume()'),
+    pause: (paused) => onStandby(paused ? 'SELECT pg_wal_replay_pause()' : 'SELECT pg_wal_replay_resume()'),
     promote: () => onStandby('SELECT pg_promote()'),
     async close() {
       for (const server of [standby, primary]) await server.stop({ immediate: true }).catch(() => {});

@@ -15,12 +15,12 @@ describe('a slice of a walk', () => {
     expect(days.flat().sort()).toEqual([...items].sort());
   });
 
-  it('has what has changed besides', () => {
+  it('also has what has changed', () => {
     const changed = ['declares thing 7! and thing 8!'];
     expect(slice(items, same, { changed, day: 8 })).toEqual([0, 7, 8, 16, 24, 32].map((n) => `thing ${n}!`));
   });
 
-  it('is never empty where there is something', () => {
+  it('is never empty unless there is nothing', () => {
     for (let day = 0; day < 8; day++) {
       expect(slice(['one', 'two', 'three'], same, { changed: [], day })).toHaveLength(1);
     }
@@ -60,7 +60,7 @@ describe('what has changed in a repository', () => {
     commit('2026-01-10T09:00:00Z');
   });
 
-  it('is what the folders of changed sources hold, and those around them, on the main branch since six hours', () => {
+  it('is the content of folders with changed sources and their parents, on the main branch of the last six hours', () => {
     const { changed, day } = slicingOf(folder);
     expect([[...changed].sort(), day]).toEqual([['other jobs', 'runs'], Date.parse('2026-01-10') / 86_400_000]);
   });
@@ -76,7 +76,7 @@ describe('what has changed in a repository', () => {
     expect([...slicingOf(folder, 'HEAD~1').changed].sort()).toEqual(['service', 'teams']);
   });
 
-  it('is nothing where the past is not there', () => {
+  it('is nothing without history', () => {
     expect(slicingOf(folder, 'no-such-commit').changed).toEqual([]);
     expect(slicingOf(tmpdir())).toEqual({ changed: [], day: 0 });
   });

@@ -6,17 +6,18 @@ const root = path.resolve(__dirname, '../../..');
 const SHARES = 8;
 const DAY_SECONDS = 86_400;
 
-/** What decides which part of a walk is gone over. */
+/** What decides which slice of a walk is run. */
 export interface Slicing {
-  /** Sources next to which something has changed, as text. */
+  /** The text of sources in folders with changes. */
   readonly changed: readonly string[];
-  /** The day whose share of all else comes along. */
+  /** The day, which selects the share of all other items. */
   readonly day: number;
 }
 
 /**
- * The part of a walk to go over: what is declared in folders where something has changed, found by the text that declares it, and a share
- * of all else, another one every day. Everything, unless KEYSTEAD_SLICE is set. Only for walks whose items need none of the others.
+ * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
+ * and a share of all others, a different one each day. Everything, unless KEYSTEAD_SLICE is set. Only for walks whose
+ * items are independent.
  */
 export function slice<T>(
   items: readonly T[],
@@ -35,17 +36,17 @@ export function slice<T>(
   return items.filter((item, at) => at % share === day % share || isChanged(declaration(item)));
 }
 
-let known: Slicing | undefined;
+let cached: Slicing | undefined;
 
 function current(): Slicing | undefined {
   if (!process.env.KEYSTEAD_SLICE) return undefined;
-  known ??= slicingOf(root, process.env.KEYSTEAD_CHANGED_SINCE);
-  return known;
+  cached ??= slicingOf(root, process.env.KEYSTEAD_CHANGED_SINCE);
+  return cached;
 }
 
 /**
- * Of a repository: what differs from a commit, or from where the branch left the main one; on the main branch, from six hours before the
- * last commit. Where its past is not there, as in a shallow clone, nothing has changed.
+ * For a repository: changes since a given commit, or since the branch left the main branch; on the main branch, since
+ * six hours before the last commit. Without history, for example in a shallow clone, nothing has changed.
  */
 export function slicingOf(folder: string, since?: string): Slicing {
   const git = (...args: string[]): string => {
@@ -56,9 +57,9 @@ export function slicingOf(folder: string, since?: string): Slicing {
     }
   };
   const seconds = Number(git('show', '--no-patch', '--format=%ct', 'HEAD'));
-  const left = git('merge-base', 'HEAD', 'origin/main');
+  const branchBase = git('merge-base', 'HEAD', 'origin/main');
   const before = () => git('rev-list', '--max-count=1', `--before=${seconds - 6 * 3600}`, 'HEAD');
-  const base = since || (left !== '' && left !== git('rev-parse', 'HEAD') ? left : before());
+  const base = since || (branchBase !== '' && branchBase !== git('rev-parse', 'HEAD') ? branchBase : before());
   const files = base === '' ? [] : git('diff', '--name-only', base).split('\n');
   const sources = files.filter((file) => /\/src\/.*(?<!\.test)\.ts$/.test(file));
   const folders = new Set(sources.flatMap(foldersAround));
@@ -68,7 +69,7 @@ export function slicingOf(folder: string, since?: string): Slicing {
   };
 }
 
-/** The folder of a source and those it is part of, below `src`: what lies in that itself names everything. */
+/** The folder of a source and its parents below `src`; files directly in `src` name everything. */
 function foldersAround(file: string): string[] {
   const folder = path.dirname(file);
   return path.basename(folder) === 'src' ? [] : [folder, ...foldersAround(folder)];
@@ -79,7 +80,7 @@ function sourcesIn(folder: string): string[] {
     const names = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
     return names.map((name) => readFileSync(path.join(folder, name), 'utf8'));
   } catch {
-    // Gone, with all that was in it.
+    // The whole folder was deleted.
     return [];
   }
 }

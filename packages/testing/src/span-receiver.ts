@@ -13,19 +13,19 @@ export interface ReceivedSpan {
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
   /** Ids of the spans that it links to. */
   readonly links: readonly string[];
-  /** 2 where it failed. */
+  /** 2 if it failed. */
   readonly status: number;
 }
 
-/** Takes spans by OTLP over HTTP, as JSON. */
+/** Receives spans by OTLP over HTTP, as JSON. */
 export interface SpanReceiver {
   readonly url: string;
   readonly spans: ReceivedSpan[];
-  /** Everything that was sent, as it was sent. */
+  /** All received bodies. */
   readonly text: () => string;
   /** The headers of each request. */
   readonly headers: http.IncomingHttpHeaders[];
-  /** What is answered from now on. */
+  /** Sets the status of further answers. */
   answer(status: number): void;
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ interface Sent {
   }[];
 }
 
-/** Starts a receiver of traces on a free port of the loopback. */
+/** Starts a trace receiver on a free loopback port. */
 export async function spanReceiver(): Promise<SpanReceiver> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];

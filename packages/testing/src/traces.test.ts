@@ -19,9 +19,9 @@ const log = { warn: () => undefined, info: () => undefined };
 describe('traces', () => {
   let receiver: SpanReceiver;
   let tracing: Tracing;
-  const begun = async (share: number, told = log) => {
+  const start = async (share: number, logger = log) => {
     const options = { url: receiver.url, headers: { 'x-key': 'k 1' }, share, service: 'a service', version: '1' };
-    tracing = startTracing(options, told)!;
+    tracing = startTracing(options, logger)!;
   };
   beforeEach(async () => {
     receiver = await spanReceiver();
@@ -31,8 +31,8 @@ describe('traces', () => {
     await receiver.close();
   });
 
-  it('go on with the trace that a request came with, and tell what was done within', async () => {
-    await begun(0);
+  it('continue the trace of a request, and show what was done within', async () => {
+    await start(0);
     const span = tracing.begin('request', 'server', parent)!;
     const course = new Course(span);
     await follow(course, () =>
@@ -67,28 +67,28 @@ describe('traces', () => {
     `00-${'0'.repeat(32)}-${'b2'.repeat(8)}-01`,
     `ff-${'a1'.repeat(16)}-${'b2'.repeat(8)}-01`,
     `${parent}-more`,
-  ])('start afresh where they came with %s', async (malformed) => {
-    await begun(1);
+  ])('start a new one if they came with %s', async (malformed) => {
+    await start(1);
     expect(tracing.begin('request', 'server', malformed)!.traceId).not.toBe('a1'.repeat(16));
-    await begun(0);
+    await start(0);
     expect(tracing.begin('request', 'server', malformed)).toBeUndefined();
   });
 
-  it('are at most twenty a second of a share, and all where all are asked for', async () => {
-    await begun(0.999);
-    const chosen = () =>
+  it('are at most twenty a second for a share, and all if all are asked for', async () => {
+    await start(0.999);
+    const sampled = () =>
       Array.from({ length: 500 }, () => tracing.begin('request', 'server', undefined)).filter(Boolean);
-    expect(chosen().length).toBeGreaterThanOrEqual(20);
-    expect(chosen().length).toBeLessThan(20);
+    expect(sampled().length).toBeGreaterThanOrEqual(20);
+    expect(sampled().length).toBeLessThan(20);
     expect(tracing.begin('request', 'server', parent)).toBeDefined();
     await sleep(200);
-    expect(chosen().length).toBeGreaterThanOrEqual(3);
-    await begun(1);
-    expect(chosen()).toHaveLength(500);
+    expect(sampled().length).toBeGreaterThanOrEqual(3);
+    await start(1);
+    expect(sampled()).toHaveLength(500);
   });
 
-  it('hand on one that is not recorded, and record nothing of it', async () => {
-    await begun(1);
+  it('pass on a trace that is not recorded, and record nothing of it', async () => {
+    await start(1);
     const span = tracing.begin('request', 'server', `${parent.slice(0, -1)}0`)!;
     expect(span.child('call', 'client').traceparent).toBe(`${parent.slice(0, -1)}0`);
     span.end(false);
@@ -96,31 +96,31 @@ describe('traces', () => {
     expect(receiver.spans).toEqual([]);
   });
 
-  it('show what several asked for at once in the trace of each, and the time that it took', async () => {
-    await begun(1);
+  it('show work for several callers in the trace of each, with its time', async () => {
+    await start(1);
     const courses = ['one', 'other'].map((name) => new Course(tracing.begin(name, 'server', undefined)));
     const timed = new Course(undefined);
-    const asked = [...courses, timed].map((course) => ({ course, sinceMs: performance.now() - 50 }));
-    await together('commit', asked, () => during('database', 'insert', undefined, () => sleep(5)));
+    const askers = [...courses, timed].map((course) => ({ course, sinceMs: performance.now() - 50 }));
+    await together('commit', askers, () => during('database', 'insert', undefined, () => sleep(5)));
     for (const { span } of courses) span!.end(false);
     await tracing.close();
     const commits = receiver.spans.filter(({ name }) => name === 'commit');
     expect(commits.map(({ links }) => links.length)).toEqual([1, 1]);
     expect(new Set(commits.map(({ traceId }) => traceId)).size).toBe(2);
     const insert = receiver.spans.find(({ name }) => name === 'insert')!;
-    const led = commits.find(({ spanId }) => spanId === insert.parentSpanId)!;
-    expect(commits.find((one) => one !== led)!.links).toEqual([led.spanId]);
+    const commit = commits.find(({ spanId }) => spanId === insert.parentSpanId)!;
+    expect(commits.find((one) => one !== commit)!.links).toEqual([commit.spanId]);
     for (const { spentMs } of [...courses, timed]) {
       expect(spentMs.waiting).toBeGreaterThanOrEqual(50);
       expect(spentMs.database).toBeGreaterThan(0);
     }
   });
 
-  it('say once that they are lost, and once that they get there again', async () => {
-    const said: string[] = [];
-    await begun(1, {
-      warn: (_fields: object, message: string) => void said.push(message),
-      info: (message: string) => void said.push(message),
+  it('report once that they are lost, and once that they arrive again', async () => {
+    const messages: string[] = [];
+    await start(1, {
+      warn: (_fields: object, message: string) => void messages.push(message),
+      info: (message: string) => void messages.push(message),
     } as typeof log);
     receiver.answer(400);
     for (const name of ['one', 'two']) {
@@ -136,13 +136,13 @@ describe('traces', () => {
     receiver.answer(200);
     tracing.begin('three', 'server', undefined)!.end(false);
     await tracing.close();
-    expect(said).toEqual(['traces are lost: they cannot be sent', 'traces are sent again']);
+    expect(messages).toEqual(['traces are lost: they cannot be sent', 'traces are sent again']);
     expect(receiver.spans.map(({ name }) => name)).toEqual(['three']);
   });
 });
 
 describe('a course', () => {
-  it('takes nothing more once it is over, and work outside of one has none', async () => {
+  it('records nothing once it is over, and work outside has none', async () => {
     const course = new Course(undefined);
     await follow(course, async () => {
       expect(currentCourse()).toBe(course);

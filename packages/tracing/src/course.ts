@@ -2,31 +2,31 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, TraceSpan } from './trace-span';
 
 /**
- * What the time of a request goes into, besides our own work: waiting for a turn, a connection or a batch; the database;
- * outside systems. `asked` is waiting that the caller asked for, as of a long poll: no fault of ours.
+ * What the time of a request is spent on, apart from our own work: waiting for a turn, a connection or a batch; the
+ * database; outside systems. `asked` is waiting that the caller asked for, such as a long poll.
  */
 export type TimeUse = 'waiting' | 'database' | 'outside' | 'asked';
 
-/** A piece of work under way that is watched: a request, a run, or a batch of what several ask. */
+/** Watched work under way: a request, a run, or a batch for several callers. */
 export class Course {
-  /** Milliseconds by phase. What goes on side by side counts each by itself. */
+  /** Milliseconds by phase. Parallel phases each count fully. */
   readonly spentMs: Record<TimeUse, number> = { waiting: 0, database: 0, outside: 0, asked: 0 };
-  private over = false;
+  private ended = false;
 
   constructor(
-    /** Undefined: it is timed, not traced. */
+    /** Undefined if it is timed but not traced. */
     readonly span: TraceSpan | undefined,
-    /** Those whose time is spent with it. */
+    /** The courses whose time it spends. */
     private readonly members: readonly Course[] = [],
   ) {}
 
-  /** Ends it. Work that it began and did not wait for is not recorded any more. */
+  /** Ends it. Work that it started and did not wait for is no longer recorded. */
   end(): void {
-    this.over = true;
+    this.ended = true;
   }
 
   get isOver(): boolean {
-    return this.over;
+    return this.ended;
   }
 
   spend(phase: TimeUse, ms: number): void {
@@ -37,19 +37,19 @@ export class Course {
 
 const courses = new AsyncLocalStorage<Course>();
 
-/** What is watched of the work under way; undefined if nothing is. */
+/** The course of the work under way; undefined if it is not watched. */
 export function currentCourse(): Course | undefined {
   const course = courses.getStore();
   return course === undefined || course.isOver ? undefined : course;
 }
 
-/** Does work as part of a course; `undefined` for work outside of any. */
+/** Does work as part of a course; `undefined` for work outside any course. */
 export function follow<T>(course: Course | undefined, work: () => T): T {
   if (course !== undefined) return courses.run(course, work);
   return courses.getStore() === undefined ? work() : courses.exit(work);
 }
 
-/** Does work that belongs to a phase of the current course, in its own span. Attributes are names and numbers, never values. */
+/** Does work as a phase of the current course, in its own span. Attributes are names and numbers, never values. */
 export function during<T>(
   phase: TimeUse,
   name: string,
@@ -95,27 +95,27 @@ export async function step<T>(name: string, attributes: Attributes | undefined, 
   }
 }
 
-/** Who asked for a piece of work that is done later, and how long it has waited. */
+/** The course that asked for work that is done later, and since when it waits. */
 export interface Asked {
   readonly course: Course;
   readonly sinceMs: number;
 }
 
 /**
- * Does what several have asked for at once. Each has waited until now, and each spends the time that it takes. The first that is
- * traced has the span with everything below it; the others have one that links to it.
+ * Does work that several have asked for at once. Each has waited until now, and each spends the time that it takes. The
+ * first traced one gets the span with everything below it; the others get one that links to it.
  */
-export async function together(name: string, asked: readonly Asked[], work: () => Promise<void>): Promise<void> {
+export async function together(name: string, askers: readonly Asked[], work: () => Promise<void>): Promise<void> {
   const now = performance.now();
-  for (const { course, sinceMs } of asked) course.spend('waiting', now - sinceMs);
-  const members = [...new Set(asked.map(({ course }) => course))];
+  for (const { course, sinceMs } of askers) course.spend('waiting', now - sinceMs);
+  const members = [...new Set(askers.map(({ course }) => course))];
   const [first, ...others] = members.flatMap(({ span }) => span ?? []);
-  const size = { 'keystead.batch.size': asked.length };
-  const led = first?.child(name, 'internal', size, others);
-  const linked = led ? others.map((span) => span.child(name, 'internal', size, [led])) : [];
+  const size = { 'keystead.batch.size': askers.length };
+  const leader = first?.child(name, 'internal', size, others);
+  const linked = leader ? others.map((span) => span.child(name, 'internal', size, [leader])) : [];
   try {
-    await courses.run(new Course(led, members), work);
+    await courses.run(new Course(leader, members), work);
   } finally {
-    for (const span of [led, ...linked]) span?.end(false);
+    for (const span of [leader, ...linked]) span?.end(false);
   }
 }

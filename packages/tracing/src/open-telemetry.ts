@@ -27,14 +27,14 @@ const exportMs = 10_000;
 const chosenPerSecond = 20;
 
 /**
- * Traces by the SDK of OpenTelemetry, sent in batches. What cannot be sent is tried again for a while and then lost; no
- * request waits for it. Whether something is traced is decided before anything is made, so that the rest costs nothing. A
- * share of requests is limited per second, so that a busy node does not spend its time on traces that are never read.
+ * Traces by the OpenTelemetry SDK, sent in batches. Failed batches are retried for a while and then lost; no request
+ * waits for them. The sampling decision comes first, so that untraced requests cost nothing. The sampled share is
+ * limited per second, so that a busy node does not spend its time on traces that no one reads.
  */
 export class OpenTelemetry implements Tracing {
   private readonly provider: BasicTracerProvider;
   private readonly tracer: Tracer;
-  private readonly bucket = { left: chosenPerSecond, sinceMs: performance.now() };
+  private readonly bucket = { tokens: chosenPerSecond, sinceMs: performance.now() };
 
   constructor(private readonly options: TracingOptions) {
     const { service, version, url, headers, onFailure } = options;
@@ -76,11 +76,11 @@ export class OpenTelemetry implements Tracing {
     if (share >= 1) return true;
     if (Math.random() >= share) return false;
     const nowMs = performance.now();
-    const { left, sinceMs } = this.bucket;
-    this.bucket.left = Math.min(chosenPerSecond, left + ((nowMs - sinceMs) * chosenPerSecond) / 1000);
+    const { tokens, sinceMs } = this.bucket;
+    this.bucket.tokens = Math.min(chosenPerSecond, tokens + ((nowMs - sinceMs) * chosenPerSecond) / 1000);
     this.bucket.sinceMs = nowMs;
-    if (this.bucket.left < 1) return false;
-    this.bucket.left -= 1;
+    if (this.bucket.tokens < 1) return false;
+    this.bucket.tokens -= 1;
     return true;
   }
 
@@ -134,17 +134,17 @@ class RecordedSpan implements TraceSpan {
   }
 }
 
-/** Says what became of each batch. */
+/** Reports the outcome of each batch. */
 class ToldExporter implements SpanExporter {
   constructor(
     private readonly exporter: SpanExporter,
-    private readonly told: (error: Error | undefined) => void,
+    private readonly report: (error: Error | undefined) => void,
   ) {}
 
-  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+  export(spans: ReadableSpan[], callback: (result: ExportResult) => void): void {
     this.exporter.export(spans, (result) => {
-      this.told(result.code === ExportResultCode.SUCCESS ? undefined : (result.error ?? new Error('not taken')));
-      done(result);
+      this.report(result.code === ExportResultCode.SUCCESS ? undefined : (result.error ?? new Error('not taken')));
+      callback(result);
     });
   }
 

@@ -1,8 +1,8 @@
 import type { Tracing, TracingOptions } from './trace-span';
 
 /**
- * Begins to trace; nothing if no address is given. The SDK is loaded only here: who does not trace never loads it. That
- * traces get lost is said once, and once that they get there again.
+ * Starts tracing; returns undefined if no address is given. The SDK is loaded only here, so without tracing it is never
+ * loaded. Lost traces are logged once, and once when they arrive again.
  */
 export function startTracing(
   options: Omit<TracingOptions, 'onFailure'> | undefined,

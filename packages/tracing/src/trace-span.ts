@@ -1,4 +1,4 @@
-/** What may be said of a span: names of ours and numbers, never what a caller sent or what was stored. */
+/** Attributes of a span: our own names, and numbers; never values from a caller or from storage. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 /** The span kinds of OpenTelemetry. */
@@ -7,36 +7,36 @@ export type SpanKind = 'internal' | 'server' | 'client';
 /** A piece of work in a trace. */
 export interface TraceSpan {
   readonly traceId: string;
-  /** The `traceparent` header that says that what is called belongs to it (W3C Trace Context). */
+  /** The `traceparent` header for calls that belong to it (W3C Trace Context). */
   readonly traceparent: string;
-  /** A piece of this work; `links` name what it is done for besides. */
+  /** A child span; `links` names the other spans it works for. */
   child(name: string, kind: SpanKind, attributes?: Attributes, links?: readonly TraceSpan[]): TraceSpan;
   rename(name: string): void;
   set(attributes: Attributes): void;
   end(failed: boolean): void;
 }
 
-/** Makes traces and sends them where they are collected. */
+/** Makes traces and sends them to a collector. */
 export interface Tracing {
   /**
-   * The span of work that begins here, under the `traceparent` that it came with; undefined if it is not to be traced: it
-   * came with none, or with one that is malformed, and was not chosen.
+   * The span of work that starts here, below the `traceparent` of its request; undefined if it is not traced: the
+   * header is absent or malformed, and the work was not sampled.
    */
   begin(name: string, kind: SpanKind, traceparent: string | undefined): TraceSpan | undefined;
-  /** Sends what is left, for some seconds at most. */
+  /** Sends the remaining spans, for some seconds at most. */
   close(): Promise<void>;
 }
 
-/** Where traces go, and of what. */
+/** Where traces are sent, and what is traced. */
 export interface TracingOptions {
   /** OTLP over HTTP, for example `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** How many of those that come with no word on it are traced, from 0 to 1; below 1 at most 20 a second. */
+  /** The share of requests without `traceparent` that are traced, from 0 to 1; below 1 at most 20 a second. */
   readonly share: number;
   /** The name of the service, and its version. */
   readonly service: string;
   readonly version: string;
-  /** Told, once in a while, why traces did not get there. */
+  /** Called now and then with the reason why traces were not sent. */
   readonly onFailure: (error: Error | undefined) => void;
 }

@@ -88,26 +88,26 @@ export function readAgentConfig(environment: NodeJS.ProcessEnv) {
   const names = [...Object.keys(Variables.shape), ...fromFile.map((name) => `${name}_FILE`)];
   const values: NodeJS.ProcessEnv = Object.fromEntries(names.map((name) => [name, environment[name] || '']));
   for (const [name, other] of Object.entries(alsoCalled)) values[name] = environment[name] || environment[other] || '';
-  const { given, problems } = readSettings(Variables, values, { ours: /^AGENT_/, fromFile });
-  const ca = given.AGENT_CA_FILE && readSettingFile('AGENT_CA_FILE', given.AGENT_CA_FILE, problems);
+  const { settings, problems } = readSettings(Variables, values, { own: /^AGENT_/, fromFile });
+  const ca = settings.AGENT_CA_FILE && readSettingFile('AGENT_CA_FILE', settings.AGENT_CA_FILE, problems);
   if (problems.length > 0) throw new BadConfig(problems);
-  const url = new URL(given.AGENT_ADDRESS);
+  const url = new URL(settings.AGENT_ADDRESS);
   return {
     ...readOwnConfig(environment),
     address: url,
-    token: given.AGENT_TOKEN,
-    name: given.AGENT_NAME,
+    token: settings.AGENT_TOKEN,
+    name: settings.AGENT_NAME,
     trust: {
       ...(ca && { ca }),
-      ...(given.AGENT_SERVER_NAME && { servername: given.AGENT_SERVER_NAME }),
+      ...(settings.AGENT_SERVER_NAME && { servername: settings.AGENT_SERVER_NAME }),
     },
-    logLevel: given.AGENT_LOG_LEVEL,
-    forwarding: given.AGENT_REQUEST_FORWARDING && new Forwarding(given.AGENT_REQUEST_FORWARDING),
+    logLevel: settings.AGENT_LOG_LEVEL,
+    forwarding: settings.AGENT_REQUEST_FORWARDING && new Forwarding(settings.AGENT_REQUEST_FORWARDING),
     traces:
-      given.AGENT_TRACES_URL === undefined
+      settings.AGENT_TRACES_URL === undefined
         ? undefined
         : // Which runs are traced is decided where they are made.
-          { url: given.AGENT_TRACES_URL, headers: given.AGENT_TRACES_HEADERS ?? {}, share: 0 },
+          { url: settings.AGENT_TRACES_URL, headers: settings.AGENT_TRACES_HEADERS ?? {}, share: 0 },
     proxy: proxyFor(url, environment),
   };
 }

@@ -140,83 +140,83 @@ export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
 
 /** Reads what workers and agents have in common. Throws as `readWorkerConfig`. */
 export function readOwnConfig(environment: NodeJS.ProcessEnv) {
-  const { given, problems } = readSettings(Variables, environment, { ours: /^WORKSPACES_WORKER_/ });
-  for (const shown of given.WORKSPACES_WORKER_SHOW) {
+  const { settings, problems } = readSettings(Variables, environment, { own: /^WORKSPACES_WORKER_/ });
+  for (const shown of settings.WORKSPACES_WORKER_SHOW) {
     const problem = cannotBeShown(shown);
     if (problem) problems.push(`WORKSPACES_WORKER_SHOW: ${shown} ${problem}`);
   }
-  const wanted = given.WORKSPACES_WORKER_VERSIONS.map(wantedTool);
+  const wanted = settings.WORKSPACES_WORKER_VERSIONS.map(wantedTool);
   if (wanted.includes(undefined)) {
     problems.push('WORKSPACES_WORKER_VERSIONS: must be exact versions such as 1.11.4 or tofu 1.10.0');
   }
-  const keysFile = given.WORKSPACES_WORKER_RELEASE_KEYS_FILE;
+  const keysFile = settings.WORKSPACES_WORKER_RELEASE_KEYS_FILE;
   const keys = keysFile && readSettingFile('WORKSPACES_WORKER_RELEASE_KEYS_FILE', keysFile, problems);
   if (wanted.length > 0 && keysFile === undefined) {
     problems.push('WORKSPACES_WORKER_VERSIONS needs WORKSPACES_WORKER_RELEASE_KEYS_FILE');
   }
-  const toolFile = given.WORKSPACES_WORKER_TOOL_CONFIG_FILE;
+  const toolFile = settings.WORKSPACES_WORKER_TOOL_CONFIG_FILE;
   const toolText = toolFile && readSettingFile('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
   if (problems.length > 0) throw new BadConfig(problems);
   return {
     /** What runs must not reach; undefined for an agent, which does not know it. */
     databaseUrl: undefined as string | undefined,
     /** What else they must not reach: host:port or the path of a socket. */
-    closed: given.WORKSPACES_WORKER_CLOSED,
+    closed: settings.WORKSPACES_WORKER_CLOSED,
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
-    binaries: given.WORKSPACES_WORKER_BINARY,
+    binaries: settings.WORKSPACES_WORKER_BINARY,
     /** Programs of OPA. */
-    opa: given.WORKSPACES_WORKER_OPA,
+    opa: settings.WORKSPACES_WORKER_OPA,
     /** Fetched where they are not there yet. */
     versions: wanted.filter((one): one is WantedTool => one !== undefined),
     releases: {
       places: {
-        Terraform: given.WORKSPACES_WORKER_TERRAFORM_RELEASES,
-        OpenTofu: given.WORKSPACES_WORKER_TOFU_RELEASES,
+        Terraform: settings.WORKSPACES_WORKER_TERRAFORM_RELEASES,
+        OpenTofu: settings.WORKSPACES_WORKER_TOFU_RELEASES,
       },
       indexes: {
-        Terraform: `${given.WORKSPACES_WORKER_TERRAFORM_RELEASES}/index.json`,
-        OpenTofu: given.WORKSPACES_WORKER_TOFU_INDEX,
+        Terraform: `${settings.WORKSPACES_WORKER_TERRAFORM_RELEASES}/index.json`,
+        OpenTofu: settings.WORKSPACES_WORKER_TOFU_INDEX,
       },
       keys: keys ?? '',
-      folder: path.resolve(given.WORKSPACES_WORKER_TOOLS),
-      reach: new Reach(given.WORKSPACES_WORKER_RELEASE_NETWORKS ?? []),
+      folder: path.resolve(settings.WORKSPACES_WORKER_TOOLS),
+      reach: new Reach(settings.WORKSPACES_WORKER_RELEASE_NETWORKS ?? []),
       milliseconds: 600_000,
     },
     searchPath: environment.PATH ?? '',
-    jobs: given.WORKSPACES_WORKER_JOBS,
+    jobs: settings.WORKSPACES_WORKER_JOBS,
     scratch: {
-      root: path.resolve(given.WORKSPACES_WORKER_SCRATCH),
-      firstUid: given.WORKSPACES_WORKER_FIRST_UID,
+      root: path.resolve(settings.WORKSPACES_WORKER_SCRATCH),
+      firstUid: settings.WORKSPACES_WORKER_FIRST_UID,
       slots,
     },
-    trustSameUser: given.WORKSPACES_WORKER_TRUST === 'same-user',
+    trustSameUser: settings.WORKSPACES_WORKER_TRUST === 'same-user',
     isolation: {
-      network: given.WORKSPACES_WORKER_NETWORK,
-      show: given.WORKSPACES_WORKER_SHOW,
+      network: settings.WORKSPACES_WORKER_NETWORK,
+      show: settings.WORKSPACES_WORKER_SHOW,
       limits: {
-        fileBytes: given.WORKSPACES_WORKER_FILE_LIMIT_MIB * mebibyte,
-        memoryBytes: given.WORKSPACES_WORKER_MEMORY_MIB * mebibyte,
-        processes: given.WORKSPACES_WORKER_PROCESSES,
-        openFiles: given.WORKSPACES_WORKER_OPEN_FILES,
+        fileBytes: settings.WORKSPACES_WORKER_FILE_LIMIT_MIB * mebibyte,
+        memoryBytes: settings.WORKSPACES_WORKER_MEMORY_MIB * mebibyte,
+        processes: settings.WORKSPACES_WORKER_PROCESSES,
+        openFiles: settings.WORKSPACES_WORKER_OPEN_FILES,
       },
     },
-    cpus: given.WORKSPACES_WORKER_CPUS,
-    diskBytes: given.WORKSPACES_WORKER_DISK_LIMIT_MIB * mebibyte,
+    cpus: settings.WORKSPACES_WORKER_CPUS,
+    diskBytes: settings.WORKSPACES_WORKER_DISK_LIMIT_MIB * mebibyte,
     tool: {
       text: `disable_checkpoint = true\n${toolText ?? ''}`,
       environment: Object.fromEntries(
-        given.WORKSPACES_WORKER_PASS.flatMap((name) =>
+        settings.WORKSPACES_WORKER_PASS.flatMap((name) =>
           environment[name] === undefined ? [] : [[name, environment[name]]],
         ),
       ) as Record<string, string>,
     },
-    logBytes: given.WORKSPACES_WORKER_LOG_LIMIT_MIB * mebibyte,
-    archiveBytes: given.WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB * mebibyte,
-    fetchSeconds: given.WORKSPACES_WORKER_FETCH_SECONDS,
-    drainSeconds: given.WORKSPACES_WORKER_DRAIN_SECONDS,
-    graceSeconds: given.WORKSPACES_WORKER_GRACE_SECONDS,
-    leaseSeconds: given.WORKSPACES_WORKER_LEASE_SECONDS,
+    logBytes: settings.WORKSPACES_WORKER_LOG_LIMIT_MIB * mebibyte,
+    archiveBytes: settings.WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB * mebibyte,
+    fetchSeconds: settings.WORKSPACES_WORKER_FETCH_SECONDS,
+    drainSeconds: settings.WORKSPACES_WORKER_DRAIN_SECONDS,
+    graceSeconds: settings.WORKSPACES_WORKER_GRACE_SECONDS,
+    leaseSeconds: settings.WORKSPACES_WORKER_LEASE_SECONDS,
   };
 }
 

@@ -5,34 +5,37 @@ import type { FuzzRequest } from './requests';
 const perOperation = 16;
 const staysThere = 0.5;
 
-/** A body that was taken, and the path that it was sent to. */
+/** An accepted body, and the path it was sent to. */
 export interface Taken {
   readonly path?: string;
   readonly body?: FuzzRequest['body'];
 }
 
-/** What was taken, by operation, to be sent again, there or elsewhere with other ids: what was right once is nearly right. */
+/**
+ * Accepted bodies by operation, to be sent again, there or elsewhere with other ids: a body that was right once is
+ * nearly right.
+ */
 export class Bodies {
-  private readonly taken = new Map<string, Taken[]>();
+  private readonly byOperation = new Map<string, Taken[]>();
   private next = 0;
 
   constructor(private readonly pools: Pools) {}
 
-  add(operation: string, taken: Taken): void {
-    let known = this.taken.get(operation);
-    if (known === undefined) {
-      known = [];
-      this.taken.set(operation, known);
+  add(operation: string, body: Taken): void {
+    let bodies = this.byOperation.get(operation);
+    if (bodies === undefined) {
+      bodies = [];
+      this.byOperation.set(operation, bodies);
     }
-    if (known.length < perOperation) known.push(taken);
-    else known[this.next++ % perOperation] = taken;
+    if (bodies.length < perOperation) bodies.push(body);
+    else bodies[this.next++ % perOperation] = body;
   }
 
-  /** One of them: as it was, or without its path and with other things of the same types in it. */
+  /** One of them: unchanged, or without its path and with other ids of the same types. */
   pick(operation: string, random: Random): Taken | undefined {
-    const known = this.taken.get(operation);
-    if (known === undefined) return undefined;
-    const { path, body } = random.pick(known);
+    const bodies = this.byOperation.get(operation);
+    if (bodies === undefined) return undefined;
+    const { path, body } = random.pick(bodies);
     const renames = random.chance(0.5);
     if (path !== undefined && random.chance(staysThere)) return { path, body: this.renewed(body, random, 0, renames) };
     return { body: this.renewed(body, random, 0.6, renames) };
@@ -43,18 +46,18 @@ export class Bodies {
     return { value: this.with(body.value, random, share, renames) };
   }
 
-  /** The same value with that share of its ids, or its names, replaced. */
+  /** The same value with this share of its ids or names replaced. */
   private with(value: unknown, random: Random, share: number, renames: boolean): unknown {
     if (Array.isArray(value)) return value.map((item) => this.with(item, random, share, renames));
     if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
     const { type, id } = value as Record<string, unknown>;
-    const made: Record<string, unknown> = {};
+    const merged: Record<string, unknown> = {};
     for (const [key, item] of Object.entries(value)) {
       if (key === 'id' && typeof type === 'string' && random.chance(share))
-        made.id = this.pools.pick(type, random) ?? id;
-      else if (renames && key === 'name' && typeof item === 'string') made.name = `n${random.below(40)}`;
-      else made[key] = this.with(item, random, share, renames);
+        merged.id = this.pools.pick(type, random) ?? id;
+      else if (renames && key === 'name' && typeof item === 'string') merged.name = `n${random.below(40)}`;
+      else merged[key] = this.with(item, random, share, renames);
     }
-    return made;
+    return merged;
   }
 }

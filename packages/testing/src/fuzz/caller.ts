@@ -1,27 +1,29 @@
-import { judge, judgeRaw } from './judge';
-import { minimiseBytes, minimiseRequest, shown, shownRequest } from './minimise';
+import { faultOf, judgeRaw } from './judge';
+import { minimiseBytes, minimiseRequest, printable, shownRequest } from './minimise';
 import type { Operations } from './operations';
 import { Random } from './random';
 import { type RawCase, rawCase } from './raw-requests';
 import { type Dialect, encode, type Framing, type FuzzRequest, type Known, Requests } from './requests';
 import { type Answer, jsonIn, type NoAnswer, Wire } from './wire';
 
-/** Where the callers of one program send to, and with what. */
+/** What the callers of one program share. */
 export interface Place {
   readonly port: number;
   readonly dialect: Dialect;
   /** Paths for raw cases, without the prefix. */
   readonly paths: { readonly found: string; readonly missing: string; readonly writes: string; readonly self: string };
-  /** Ids that answers tell and that must not be sent: what would end the caller. */
+  /** Ids from answers that must not be sent, because they would end the caller. */
   readonly never: readonly string[];
 }
 
 /** Something that a service did wrong. */
 export interface Finding {
-  /** The operation or the kind of case, and what was wrong: findings with the same text are the same. */
+  /** The operation or the kind of case, and the fault: findings with the same text are the same. */
   readonly what: string;
-  /** The smallest request that shows it, as bytes, and what came back; or how it was found when it cannot be shown again. */
-  readonly shown: string;
+  /**
+   * The smallest request that reproduces it, as bytes, and the answer; or how it was found, if it cannot be reproduced.
+   */
+  readonly evidence: string;
 }
 
 /** How an operation fared. */
@@ -30,11 +32,11 @@ export interface Measured {
   /** Answered 2xx. */
   good: number;
   ms: number;
-  /** How often it was refused how, while it was never answered 2xx. */
+  /** Counts of its refusals, as long as it was never answered 2xx. */
   readonly refusals: Record<string, number>;
 }
 
-/** What all callers of a program count together. */
+/** The counters of all callers of a program. */
 export class Tally {
   sent = 0;
   raw = 0;
@@ -58,7 +60,7 @@ export class Tally {
 }
 
 const shareOfRaw = 0.15;
-/** Passwords wait for each other, and a busy machine takes minutes. */
+/** Password hashes wait for each other, and a busy machine takes minutes. */
 const patienceMs = 180_000;
 const largestHarvest = 60_000;
 const longestList = 40;
@@ -67,7 +69,7 @@ const forgetsParents = 0.3;
 const selfEvery = 400;
 const refusedInARow = 6;
 const kindsKept = 40;
-/** How long a request may lack its rest before the connection is half-closed. */
+/** How long an incomplete request is left open before the connection is half-closed. */
 const hurryMs = 100;
 const wholeMs = 20_000;
 
@@ -129,8 +131,8 @@ export class Caller {
     const measured = this.tally.measure(operation.name, good, performance.now() - began);
     if (measured.good === 0 && typeof answer !== 'string') noteRefusal(measured.refusals, answer);
     if (good) this.learn(request, answer as Answer);
-    else if (status === 404 && request.own) this.forget(request);
-    const wrong = judge(this.operations, request, answer);
+    else if (status === 404 && request.ownToken) this.forget(request);
+    const wrong = faultOf(this.operations, request, answer);
     if (wrong !== undefined) await this.foundRequest(request, wrong, answer);
     this.lately.push(`${request.method} ${request.path} ${status}`);
     if (this.lately.length > 6) this.lately.shift();
@@ -155,25 +157,25 @@ export class Caller {
     for (const key of Array.isArray(keys) ? keys.slice(0, longestList) : []) {
       if (typeof key === 'string' && key !== '') places.learnBelow(path, key);
     }
-    for (const shown of Array.isArray(data) ? data.slice(0, longestList) : [data]) {
-      const { type, id, attributes } = (shown ?? {}) as { type?: string; id?: string; attributes?: { name?: string } };
+    for (const item of Array.isArray(data) ? data.slice(0, longestList) : [data]) {
+      const { type, id, attributes } = (item ?? {}) as { type?: string; id?: string; attributes?: { name?: string } };
       if (typeof type === 'string' && typeof id === 'string') places.learnBelow(path, id, attributes?.name);
     }
   }
 
   private forget(request: FuzzRequest): void {
     const { operation } = request;
-    // What something of a thing is asked for may be everything that is missing.
+    // A 404 may mean that only a part of a resource is missing.
     if (!operation.template.endsWith('}') && !this.random.chance(forgetsParents)) return;
-    const gone = this.known.places.forget(this.pathOf(request));
-    if (gone !== undefined) this.known.pools.remove(gone.type, gone.id);
+    const forgotten = this.known.places.forget(this.pathOf(request));
+    if (forgotten !== undefined) this.known.pools.remove(forgotten.type, forgotten.id);
   }
 
   private pathOf({ path }: FuzzRequest): string {
     return path.slice(this.place.dialect.prefix.length);
   }
 
-  /** Sends one request on the kept connection, on a new one when the service has closed that meanwhile. */
+  /** Sends one request on the kept connection, or on a new one if the service has closed it. */
   private async exchange(request: FuzzRequest, framing: Framing): Promise<Answer | NoAnswer> {
     for (;;) {
       const fresh = this.wire === undefined || this.wire.closed;
@@ -204,7 +206,7 @@ export class Caller {
 
   private async raw(): Promise<void> {
     const { dialect, paths } = this.place;
-    const made = rawCase(this.random, {
+    const raw = rawCase(this.random, {
       host: this.host,
       found: dialect.prefix + paths.found,
       missing: dialect.prefix + paths.missing,
@@ -212,14 +214,14 @@ export class Caller {
       secret: `${dialect.token.header}: ${dialect.token.before}${this.token.value}`,
       request: () => this.requests.make(this.token.value),
     });
-    const { answers, ended } = await this.sendRaw(made);
+    const { answers, ended } = await this.sendRaw(raw);
     this.tally.raw++;
     this.tally.count(answers[0]?.status ?? ended);
     for (const { status } of answers.slice(1)) this.tally.statuses[status] = (this.tally.statuses[status] ?? 0) + 1;
-    const wrong = judgeRaw(this.operations, made, answers, ended);
-    // Whose token has ended is refused first.
-    if (wrong !== undefined && made.exactly && answers.some(({ status }) => status === 403)) return this.checkSelf();
-    if (wrong !== undefined) await this.foundRaw(made, wrong, answers);
+    const wrong = judgeRaw(this.operations, raw, answers, ended);
+    // An ended token is refused first.
+    if (wrong !== undefined && raw.exactly && answers.some(({ status }) => status === 403)) return this.checkSelf();
+    if (wrong !== undefined) await this.foundRaw(raw, wrong, answers);
   }
 
   private async sendRaw(
@@ -239,18 +241,18 @@ export class Caller {
       wire.write(piece);
       if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
     }
-    // What is complete ends by itself; what is not ends when nothing more comes.
-    let left = false;
+    // A complete request ends by itself, an incomplete one when nothing more comes.
+    let closed = false;
     const hurry = setTimeout(() => {
-      left = true;
+      closed = true;
       wire.halfClose();
     }, endsAfterMs);
     let ended: NoAnswer;
     for (;;) {
       const answer = await next;
       if (typeof answer === 'string') {
-        // A client that leaves gets no more of an answer that comes in pieces.
-        ended = answer === 'cut' && left ? 'closed' : answer;
+        // A client that leaves gets no more pieces of a chunked answer.
+        ended = answer === 'cut' && closed ? 'closed' : answer;
         break;
       }
       answers.push(answer);
@@ -280,39 +282,42 @@ export class Caller {
     const what = `${request.operation.name}: ${wrong}`;
     if (!this.isNew(what)) return;
     let last = answer;
-    const shows = async (candidate: FuzzRequest) => {
+    const fails = async (candidate: FuzzRequest) => {
       const again = await this.exchange(candidate, 'length');
-      const same = judge(this.operations, candidate, again) === wrong;
+      const same = faultOf(this.operations, candidate, again) === wrong;
       if (same) last = again;
       return same;
     };
-    const repeats = await shows(request);
-    const smallest = repeats ? await minimiseRequest(request, shows) : request;
-    const said = typeof last === 'string' ? last : `${last.status} ${last.body.toString().slice(0, 400)}`;
+    const repeats = await fails(request);
+    const smallest = repeats ? await minimiseRequest(request, fails) : request;
+    const result = typeof last === 'string' ? last : `${last.status} ${last.body.toString().slice(0, 400)}`;
     const history = repeats ? '' : `\n  once, not repeatable by itself; before it: ${this.lately.join('; ')}`;
-    this.keep(what, `${shownRequest(smallest, this.host)}\n  answered: ${said}${history}`);
+    this.keep(what, `${shownRequest(smallest, this.host)}\n  answered: ${result}${history}`);
   }
 
-  private async foundRaw(made: RawCase, wrong: string, answers: readonly Answer[]): Promise<void> {
-    const what = `${made.name}: ${wrong}`;
+  private async foundRaw(raw: RawCase, wrong: string, answers: readonly Answer[]): Promise<void> {
+    const what = `${raw.name}: ${wrong}`;
     if (!this.isNew(what)) return;
-    const shows = async (bytes: Buffer) => {
-      const again = await this.sendRaw({ ...made, pieces: [bytes] }, hurryMs);
-      return judgeRaw(this.operations, made, again.answers, again.ended) === wrong;
+    const fails = async (bytes: Buffer) => {
+      const again = await this.sendRaw({ ...raw, pieces: [bytes] }, hurryMs);
+      return judgeRaw(this.operations, raw, again.answers, again.ended) === wrong;
     };
-    const bytes = Buffer.concat(made.pieces.map((piece) => Buffer.from(piece as string)));
-    const repeats = await shows(bytes);
-    const smallest = repeats && !made.exactly ? await minimiseBytes(bytes, shows) : bytes;
-    const said = answers.map(({ status, body }) => `${status} ${body.toString().slice(0, 200)}`).join(' | ');
-    this.keep(what, `${shown(smallest)}\n  answered: ${said}${repeats ? '' : '\n  once, not again in one piece'}`);
+    const bytes = Buffer.concat(raw.pieces.map((piece) => Buffer.from(piece as string)));
+    const repeats = await fails(bytes);
+    const smallest = repeats && !raw.exactly ? await minimiseBytes(bytes, fails) : bytes;
+    const result = answers.map(({ status, body }) => `${status} ${body.toString().slice(0, 200)}`).join(' | ');
+    this.keep(
+      what,
+      `${printable(smallest)}\n  answered: ${result}${repeats ? '' : '\n  once, not again in one piece'}`,
+    );
   }
 
   private isNew(what: string): boolean {
-    const known = this.tally.findings.get(what);
-    if (known) known.times++;
+    const finding = this.tally.findings.get(what);
+    if (finding) finding.times++;
     else if (this.tally.findings.size < kindsKept) {
       // Before it is examined, so that no other caller does the same meanwhile.
-      this.tally.findings.set(what, { what, shown: '', times: 1 });
+      this.tally.findings.set(what, { what, evidence: '', times: 1 });
       return true;
     }
     return false;
@@ -320,7 +325,7 @@ export class Caller {
 
   private keep(what: string, text: string): void {
     const { times } = this.tally.findings.get(what)!;
-    this.tally.findings.set(what, { what, shown: `${text}\n  seed ${this.seed}, request ${this.sent}`, times });
+    this.tally.findings.set(what, { what, evidence: `${text}\n  seed ${this.seed}, request ${this.sent}`, times });
   }
 }
 

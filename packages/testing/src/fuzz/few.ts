@@ -1,6 +1,6 @@
 import type { Random } from './random';
 
-/** Some texts, each once: the latest of many. Adding, picking and taking away cost the same however many there are. */
+/** The latest distinct texts. Adding, picking and removing take constant time. */
 export class Few {
   private readonly values: string[] = [];
   private readonly at = new Map<string, number>();

@@ -6,11 +6,11 @@ import { type FuzzReport, type FuzzTarget, fuzz } from './fuzz';
 import type { Document } from './operations';
 
 type Answer = (method: string, path: string, body: string) => { status: number; body?: unknown };
-/** Writes the second half of an answer whose first half is on its way. */
+/** Writes the second half of an answer after the first. */
 type Rest = (req: http.IncomingMessage, res: http.ServerResponse, half: string) => void;
 
-const answered = (schema: object) => ({ description: '', content: { 'application/json': { schema } } });
-const refusal = answered({ type: 'object', required: ['errors'] });
+const response = (schema: object) => ({ description: '', content: { 'application/json': { schema } } });
+const refusal = response({ type: 'object', required: ['errors'] });
 const refusals = { 400: refusal, 404: refusal };
 const thing = { type: 'object', required: ['id'], properties: { id: { type: 'string' }, size: { type: 'integer' } } };
 const document = {
@@ -18,17 +18,17 @@ const document = {
     '/things': {
       post: {
         requestBody: { content: { 'application/json': { schema: { ...thing, required: [] } } } },
-        responses: { 200: answered(thing), ...refusals },
+        responses: { 200: response(thing), ...refusals },
       },
     },
     '/things/{id}': {
       parameters: [{ name: 'id', in: 'path', schema: { type: 'string' } }],
-      get: { responses: { 200: answered(thing), ...refusals } },
+      get: { responses: { 200: response(thing), ...refusals } },
     },
   },
 } as unknown as Document;
 
-/** What a segment of a path says; undefined if it says nothing. */
+/** The text of a path segment; undefined if it cannot be decoded. */
 function segmentOf(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
@@ -37,7 +37,7 @@ function segmentOf(text: string): string | undefined {
   }
 }
 
-/** A service that keeps things by id and is right about everything. */
+/** A correct service that stores things by id. */
 function soundService(): Answer {
   const ids = new Set<string>();
   return (method, path, body) => {
@@ -58,7 +58,7 @@ function soundService(): Answer {
   };
 }
 
-describe('made-up requests', () => {
+describe('generated requests', () => {
   let server: http.Server | undefined;
   afterEach(() => {
     server?.closeAllConnections();
@@ -72,15 +72,15 @@ describe('made-up requests', () => {
         body += piece;
       });
       req.on('end', () => {
-        const said = answer(req.method!, req.url!.replace(/\?.*/, ''), body);
-        const text = said.body === undefined ? '' : JSON.stringify(said.body);
+        const reply = answer(req.method!, req.url!.replace(/\?.*/, ''), body);
+        const text = reply.body === undefined ? '' : JSON.stringify(reply.body);
         const type = { 'Content-Type': 'application/json' };
         if (rest !== undefined && text.length > 1 && req.method !== 'HEAD') {
-          res.writeHead(said.status, type).write(text[0]);
+          res.writeHead(reply.status, type).write(text[0]);
           rest(req, res, text.slice(1));
           return;
         }
-        res.writeHead(said.status, { ...type, 'Content-Length': Buffer.byteLength(text) });
+        res.writeHead(reply.status, { ...type, 'Content-Length': Buffer.byteLength(text) });
         res.end(text);
       });
     });
@@ -121,14 +121,14 @@ describe('made-up requests', () => {
     return fuzz(target, { seed: 'itself', requests, programs: 1, callersEach: 4 });
   };
 
-  it('find nothing in a service that does as it says, and use what it told them', async () => {
+  it('find nothing in a service that follows its document, and use its answers', async () => {
     const report = await found(soundService());
     expect(report.findings).toEqual([]);
     expect(report.sent).toBeGreaterThanOrEqual(600);
     expect(report.neverGood).toEqual([]);
   });
 
-  it('find a fault, and show the smallest request that makes it', async () => {
+  it('find a fault, and show the smallest request that causes it', async () => {
     const sound = soundService();
     const { findings } = await found((method, path, body) =>
       method === 'POST' && /"size":/.test(body) ? { status: 500, body: { errors: [] } } : sound(method, path, body),
@@ -141,9 +141,9 @@ describe('made-up requests', () => {
   it('find statuses and bodies that are not documented', async () => {
     const sound = soundService();
     const { findings } = await found((method, path, body) => {
-      const said = sound(method, path, body);
-      if (method === 'GET' && said.status === 404 && path.startsWith('/things')) return { status: 410, body: {} };
-      return method === 'POST' && said.status === 200 ? { status: 200, body: { size: 'large' } } : said;
+      const reply = sound(method, path, body);
+      if (method === 'GET' && reply.status === 404 && path.startsWith('/things')) return { status: 410, body: {} };
+      return method === 'POST' && reply.status === 200 ? { status: 200, body: { size: 'large' } } : reply;
     });
     expect(findings.map((finding) => finding.replace(/ \(\d+ times\)[\s\S]*/, ''))).toEqual(
       expect.arrayContaining([
@@ -161,7 +161,7 @@ describe('made-up requests', () => {
     expect(findings.some((finding) => finding.includes('the connection was closed within an answer'))).toBe(true);
   });
 
-  it('expect nothing more of an answer in pieces once they have left', async () => {
+  it('expect no more pieces of a chunked answer once they have left', async () => {
     const { findings } = await found(soundService(), (req, res, half) => {
       // Node ends its side with the client: the rest is never written.
       const waits = req.headers.connection === 'close' && req.url!.startsWith('/things');

@@ -12,20 +12,20 @@ export interface FuzzTarget {
   readonly metricsUrl: string;
   readonly document: Document;
   readonly place: Omit<Place, 'port'>;
-  /** A token for the callers; asked for again when one has ended itself. */
+  /** A token for a caller; called again when a caller has ended its token. */
   token(): Promise<string>;
   /**
-   * Restores what callers removed that others need, and reports requests that are right, and the paths of what exists;
-   * called once before the callers begin, and again and again.
+   * Restores what callers removed that others need, and reports valid requests and the paths of existing resources.
+   * Called before the callers start, and repeatedly.
    */
   restore(): Promise<readonly Example[]>;
 }
 
-/** How much. The same seed makes up the same requests, as far as the answers are the same. */
+/** How much to send. The same seed generates the same requests, as far as the answers are the same. */
 export interface FuzzPlan {
   readonly seed: string;
   readonly requests: number;
-  /** Nothing more is sent after this time, however little it was. */
+  /** Nothing more is sent after this time. */
   readonly minutes?: number;
   readonly programs: number;
   readonly callersEach: number;
@@ -47,9 +47,9 @@ export interface FuzzReport {
   readonly statuses: Readonly<Record<string, number>>;
   /** How many operations there are. */
   readonly operations: number;
-  /** Operations that were never answered 2xx, and what they were answered most. */
+  /** Operations that were never answered 2xx, and their commonest answers. */
   readonly neverGood: readonly string[];
-  /** Resident memory in the middle half of the second half, and in the end: flat when they are alike. */
+  /** Resident memory in the middle of the second half and at the end: equal if memory does not grow. */
   readonly residentMb: { readonly start: number; readonly middle: number; readonly end: number };
   readonly text: string;
 }
@@ -58,7 +58,7 @@ const sampleEveryMs = 500;
 const restoreEveryMs = 1500;
 const newsEveryMs = 60_000;
 
-/** Sends made-up requests to a service and tells what it did wrong. */
+/** Sends generated requests to a service and reports its faults. */
 export async function fuzz(target: FuzzTarget, plan: FuzzPlan): Promise<FuzzReport> {
   const began = performance.now();
   const port = Number(new URL(target.service.url).port);
@@ -117,29 +117,29 @@ interface Seen {
   readonly seconds: number;
 }
 
-function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
-  const { results, moments, lags, seconds } = seen;
+function reportOf(target: FuzzTarget, plan: FuzzPlan, outcomes: Seen): FuzzReport {
+  const { results, moments, lags, seconds } = outcomes;
   const all = operationsOf(target.document);
   const statuses: Record<string, number> = {};
   const operations = new Map<string, Measured>();
-  const found = new Map<string, { shown: string; times: number }>();
+  const found = new Map<string, { evidence: string; times: number }>();
   for (const result of results) {
     for (const [status, count] of Object.entries(result.statuses)) statuses[status] = (statuses[status] ?? 0) + count;
     for (const [name, { sent, good, ms, refusals }] of Object.entries(result.operations)) {
       const before = operations.get(name) ?? { sent: 0, good: 0, ms: 0 };
       operations.set(name, { sent: before.sent + sent, good: before.good + good, ms: before.ms + ms, refusals });
     }
-    for (const { what, shown, times } of result.findings) {
+    for (const { what, evidence, times } of result.findings) {
       const before = found.get(what);
-      found.set(what, { shown: before?.shown ?? shown, times: times + (before?.times ?? 0) });
+      found.set(what, { evidence: before?.evidence ?? evidence, times: times + (before?.times ?? 0) });
     }
   }
   const { service } = target;
-  const findings = [...found].map(([what, { shown, times }]) => `${what} (${times} times)\n  ${shown}`);
+  const findings = [...found].map(([what, { evidence, times }]) => `${what} (${times} times)\n  ${evidence}`);
   if (!service.running) findings.push(`the service ended: ${service.complaints.slice(-5).join('\n')}`);
   for (const line of service.complaints.slice(0, 20)) findings.push(`the service complained: ${line.slice(0, 1500)}`);
   const total = sum(results.map(({ sent }) => sent));
-  // What waits to be collected grows with the rate of requests, and goes again; what leaks is there in every moment.
+  // Garbage grows with the rate of requests and goes away; a leak shows in every sample.
   const leastAfter = (share: number) => {
     const first = moments.findIndex(({ sent }) => sent >= total * share);
     const from = Math.max(0, Math.min(first, moments.length - 3));
@@ -168,7 +168,7 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, seen: Seen): FuzzReport {
     `resident memory and heap: ${[0.1, 0.5, 1].map((share) => memoryAt(share)).join('; ')}; least from half on ${residentMb.middle}, in the end ${residentMb.end} MB`,
     `longest loop delay ${Math.round(Math.max(0, ...lags))} ms, median of the longest of every moment ${Math.round(median(lags))} ms`,
     `warnings: ${[...service.warnings].map(([what, times]) => `${times} × ${what}`).join('; ') || 'none'}`,
-    `${seen.tokens - plan.programs} times a caller ended its own token`,
+    `${outcomes.tokens - plan.programs} times a caller ended its own token`,
     ...(plan.details ? neverGood : []),
   ].join('\n');
   return { sent: total, findings, statuses, operations: all.length, neverGood, residentMb, text };
@@ -186,9 +186,9 @@ function runProgram(
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   programs.push(child);
-  let said = '';
+  let output = '';
   child.stderr!.on('data', (piece) => {
-    said = (said + piece).slice(-4000);
+    output = (output + piece).slice(-4000);
   });
   return new Promise<FuzzResult>((resolve, reject) => {
     child.on('message', (news: FuzzNews) => {
@@ -196,18 +196,18 @@ function runProgram(
       else if ('sent' in news) progress(news.sent);
       else token().then((fresh) => child.send({ token: fresh } satisfies FuzzWord), reject);
     });
-    child.once('exit', () => reject(new Error(`the program that sends requests ended: ${said}`)));
+    child.once('exit', () => reject(new Error(`the program that sends requests ended: ${output}`)));
     child.send(order);
   }).finally(() => child.kill());
 }
 
-/** Does something again and again, one after the other, until it is stopped. */
+/** Repeats something until it is stopped. */
 function repeat(everyMs: number, work: () => Promise<void>): { stop(): Promise<void> } {
   let stopped = false;
   let wake = () => {};
-  const done = (async () => {
+  const outcome = (async () => {
     while (!stopped) {
-      // A busy service may refuse; the next time counts.
+      // A busy service may refuse; the next attempt counts.
       await work().catch(() => undefined);
       await new Promise<void>((resolve) => {
         wake = resolve;
@@ -219,7 +219,7 @@ function repeat(everyMs: number, work: () => Promise<void>): { stop(): Promise<v
     stop() {
       stopped = true;
       wake();
-      return done;
+      return outcome;
     },
   };
 }

@@ -11,20 +11,22 @@ const unanswered: Readonly<Record<NoAnswer, string>> = {
   malformed: 'what came is not an HTTP answer',
 };
 
-/** What is wrong with what a request was answered; undefined when nothing is. The same fault has the same text. */
-export function judge(operations: Operations, request: FuzzRequest, answer: Answer | NoAnswer): string | undefined {
+/** The fault in the answer to a request; undefined if there is none. The same fault has the same text. */
+export function faultOf(operations: Operations, request: FuzzRequest, answer: Answer | NoAnswer): string | undefined {
   if (typeof answer === 'string') return unanswered[answer];
   const { operation, astray } = request;
   const { status } = answer;
   const documented = operation.statuses.has(status);
   if (status >= 500) {
-    // Operations that ask another system say so by listing 502; the system may well be away.
+    // Operations that call another system list 502; that system may be unavailable.
     if (status === 502 && documented) return undefined;
-    const meant = astray ? operations.meant.has(status) : operations.faults[operation.name]?.includes(status);
-    return meant ? undefined : `answered ${status}`;
+    const expectedStatus = astray
+      ? operations.documented.has(status)
+      : operations.faults[operation.name]?.includes(status);
+    return expectedStatus ? undefined : `answered ${status}`;
   }
   if (documented) {
-    // Fields that were not asked for are left out of an answer.
+    // Fields that were not requested are left out of an answer.
     if (astray || request.query.some(([name]) => name.startsWith('fields['))) return undefined;
     const misfit = operations.misfit(operation, answer);
     return misfit && `answered ${status} with ${misfit}`;
@@ -34,7 +36,7 @@ export function judge(operations: Operations, request: FuzzRequest, answer: Answ
   return `answered ${status}, which is not documented`;
 }
 
-/** The same for bytes that are not one right request: how many answers there were, and which. */
+/** The same for bytes that are not a single valid request: the number of answers, and their statuses. */
 export function judgeRaw(
   operations: Operations,
   expected: { readonly atMost: number; readonly exactly?: readonly number[] },
@@ -43,7 +45,7 @@ export function judgeRaw(
 ): string | undefined {
   if (ended !== 'closed') return unanswered[ended];
   const statuses = answers.map(({ status }) => status);
-  const fault = statuses.find((status) => status >= 500 && status !== 502 && !operations.meant.has(status));
+  const fault = statuses.find((status) => status >= 500 && status !== 502 && !operations.documented.has(status));
   if (fault !== undefined) return `answered ${fault}`;
   if (expected.exactly && String(statuses) !== String(expected.exactly)) {
     return 'answered something else than each of its requests by itself';

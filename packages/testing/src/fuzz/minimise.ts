@@ -1,22 +1,22 @@
 import { encode, type FuzzRequest } from './requests';
 
-/** Whether a smaller form still shows the same. */
+/** Whether a smaller form still shows the same fault. */
 type Shows<T> = (candidate: T) => Promise<boolean>;
 
 const attempts = 150;
-/** Fewer: what is cut short is waited for. */
+/** Fewer, because truncated requests take a while. */
 const attemptsAtBytes = 40;
 
-/** Leaves out of a request what it does not take to show what it shows. */
-export async function minimiseRequest(request: FuzzRequest, shows: Shows<FuzzRequest>): Promise<FuzzRequest> {
-  let left = attempts;
+/** Removes from a request what is not needed to show the fault. */
+export async function minimiseRequest(request: FuzzRequest, fails: Shows<FuzzRequest>): Promise<FuzzRequest> {
+  let remaining = attempts;
   let best = request;
   const better = async (candidate: FuzzRequest): Promise<boolean> => {
-    if (left-- <= 0 || !(await shows(candidate))) return false;
+    if (remaining-- <= 0 || !(await fails(candidate))) return false;
     best = candidate;
     return true;
   };
-  for (let again = true; again && left > 0; ) {
+  for (let again = true; again && remaining > 0; ) {
     again = false;
     for (const candidate of smaller(best)) {
       if (await better(candidate)) {
@@ -68,14 +68,14 @@ function* lesser(value: unknown): Generator<unknown> {
 }
 
 /** The same for bytes. */
-export async function minimiseBytes(bytes: Buffer, shows: Shows<Buffer>): Promise<Buffer> {
-  let left = attemptsAtBytes;
+export async function minimiseBytes(bytes: Buffer, fails: Shows<Buffer>): Promise<Buffer> {
+  let remaining = attemptsAtBytes;
   let best = bytes;
-  for (let again = true; again && left > 0; ) {
+  for (let again = true; again && remaining > 0; ) {
     again = false;
     for (const candidate of halves(best)) {
-      if (left-- <= 0) break;
-      if (await shows(candidate)) {
+      if (remaining-- <= 0) break;
+      if (await fails(candidate)) {
         best = candidate;
         again = true;
         break;
@@ -95,10 +95,10 @@ function* halves(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-/** Bytes as a person reads them, and can paste into `printf` or a JavaScript string. */
-export function shown(bytes: Buffer): string {
+/** Bytes in readable form, to paste into `printf` or a JavaScript string. */
+export function printable(bytes: Buffer): string {
   const text = JSON.stringify(bytes.toString('latin1'));
   return text.length > 3000 ? `${text.slice(0, 2000)} … (${bytes.length} bytes)` : text;
 }
 
-export const shownRequest = (request: FuzzRequest, host: string): string => shown(encode(request, host));
+export const shownRequest = (request: FuzzRequest, host: string): string => printable(encode(request, host));

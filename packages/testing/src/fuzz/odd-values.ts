@@ -1,6 +1,6 @@
 import type { Random } from './random';
 
-/** JSON that no value of JavaScript represents: `1e999`, a name given twice, ten thousand brackets. */
+/** JSON that no JavaScript value represents: `1e999`, a duplicate key, ten thousand brackets. */
 export class Verbatim {
   constructor(readonly text: string) {}
 }
@@ -141,7 +141,7 @@ export function oddValue(random: Random): unknown {
   return random.pick(oddThings);
 }
 
-/** Whole bodies that are not documents, or strange ones. */
+/** Whole bodies that are strange documents or none. */
 export function oddBody(random: Random): string | Buffer {
   const make = random.pick(bodies);
   return typeof make === 'function' ? make(random) : make;

@@ -1,7 +1,7 @@
 import Ajv, { type ValidateFunction } from 'ajv';
 import { type Answer, jsonIn } from './wire';
 
-/** The parts of an OpenAPI 3.0 schema that requests are made from. */
+/** The parts of an OpenAPI 3.0 schema that requests are generated from. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -59,13 +59,13 @@ export interface Operation {
   readonly template: string;
   readonly parameters: readonly Parameter[];
   readonly body?: { readonly media: string; readonly schema: Schema };
-  /** Statuses that are documented. */
+  /** Documented statuses. */
   readonly statuses: ReadonlySet<number>;
 }
 
 /**
- * Options that compile a schema quickly: few answers are checked against each, so compiling costs more than checking.
- * Validators of documents check the schemas themselves.
+ * Options to compile a schema quickly: few answers are checked against each, so compiling costs more than checking. The
+ * schemas themselves are checked by document validators.
  */
 export const briefly = {
   strict: false,
@@ -84,24 +84,24 @@ export const operationsOf = ({ paths }: Document): string[] =>
     methods.filter((method) => method in item).map((method) => `${method.toUpperCase()} ${template}`),
   );
 
-/** The operations of an OpenAPI document, and the answers it announces. */
+/** The operations of an OpenAPI document and their documented answers. */
 export class Operations {
   readonly all: readonly Operation[];
   /** Every status that any operation documents. */
   readonly statuses: ReadonlySet<number>;
-  /** Statuses from 500 that some operation answers on purpose. */
-  readonly meant: ReadonlySet<number>;
+  /** Statuses from 500 up that some operation answers on purpose. */
+  readonly documented: ReadonlySet<number>;
   private readonly sameTests = new Map<string, ValidateFunction>();
   private readonly ajv = new Ajv(briefly);
-  /** Validators by response description, which several operations and statuses may share. */
+  /** Validators by response object, which several operations and statuses may share. */
   private readonly tests = new Map<Schema, ValidateFunction>();
 
-  /** `faults` are statuses from 500 that an operation answers on purpose, by its name. */
+  /** `faults` are statuses from 500 up that an operation answers on purpose, by its name. */
   constructor(
     private readonly document: Document,
     readonly faults: Readonly<Record<string, readonly number[]>> = {},
   ) {
-    this.meant = new Set(Object.values(faults).flat());
+    this.documented = new Set(Object.values(faults).flat());
     this.ajv.addSchema({ $id: 'document', ...document });
     this.all = Object.entries(document.paths).flatMap(([template, item]) =>
       methods.filter((method) => method in item).map((method) => this.read(template, item, method)),
@@ -109,13 +109,13 @@ export class Operations {
     this.statuses = new Set(this.all.flatMap(({ statuses }) => [...statuses]));
   }
 
-  /** A schema without its reference. */
+  /** A schema with its reference resolved. */
   schema(schema: Schema): Schema {
     if (schema.$ref === undefined) return schema;
     return this.document.components?.schemas?.[schema.$ref.split('/').at(-1)!] ?? {};
   }
 
-  /** Why a body does not match the operation's description of a status; undefined if it does. */
+  /** Why a body does not match the operation's schema for a status; undefined if it does. */
   misfit(operation: Operation, answer: Answer): string | undefined {
     const { status, body } = answer;
     const announced = this.announced(operation, status);
@@ -139,11 +139,11 @@ export class Operations {
   /** The type of the resource that an operation shows; undefined if it shows none. */
   typeShown(operation: Operation): string | undefined {
     const media = Object.values(this.announced(operation, 200)?.response.content ?? {})[0];
-    const typeIn = (given: Schema | undefined, depth: number): string | undefined => {
-      if (given === undefined || depth > 6) return undefined;
-      const schema = this.schema(given);
-      const own = schema.properties?.type?.enum?.[0];
-      if (typeof own === 'string') return own;
+    const typeIn = (declared: Schema | undefined, depth: number): string | undefined => {
+      if (declared === undefined || depth > 6) return undefined;
+      const schema = this.schema(declared);
+      const constant = schema.properties?.type?.enum?.[0];
+      if (typeof constant === 'string') return constant;
       const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
       return inner.map((one) => typeIn(one, depth + 1)).find((type) => type !== undefined);
     };

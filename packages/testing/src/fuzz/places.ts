@@ -7,19 +7,19 @@ interface Step {
   /** The step of a parameter that matches any text here. */
   any?: { readonly name: string; readonly step: Step };
   /** A path of the document ends here. */
-  ends: boolean;
+  isEnd: boolean;
 }
 
 const perPlace = 64;
 
 /**
- * Where something lives: the paths that answers told of, by the part of a template that ends with a parameter, so that
- * `/runs/{run_id}/actions/apply` is sent to a run that is there. What is answered 404 is forgotten.
+ * Known resources: the paths that answers mentioned, by the part of a template that ends with a parameter, so that
+ * `/runs/{run_id}/actions/apply` is sent to a run that exists. Paths that are answered 404 are forgotten.
  */
 export class Places {
-  private readonly start: Step = { words: new Map(), ends: false };
+  private readonly start: Step = { words: new Map(), isEnd: false };
   private readonly known = new Map<string, Few>();
-  /** Whole links that carry a query, by template. */
+  /** Whole links with a query, by template. */
   private readonly links = new Map<string, Few>();
   private readonly ofType = new Map<string, string[]>();
   private readonly typeOf = new Map<string, string>();
@@ -29,50 +29,50 @@ export class Places {
   constructor(
     operations: Operations,
     private readonly never: ReadonlySet<string>,
-    /** Called with the values of parameters that are not ids and no names, such as the secrets of links. */
-    private readonly seen: (parameter: string, value: string) => void = () => undefined,
+    /** Called with the values of parameters that are neither ids nor names, such as the secrets of links. */
+    private readonly onValue: (parameter: string, value: string) => void = () => undefined,
   ) {
     for (const { template } of operations.all) {
       if (this.prefixes.has(template)) continue;
       this.addTemplate(template);
-      const ends = [...template.matchAll(/\}/g)].map(({ index }) => index + 1);
-      this.prefixes.set(template, ends.map((end) => template.slice(0, end)).reverse());
+      const isEnd = [...template.matchAll(/\}/g)].map(({ index }) => index + 1);
+      this.prefixes.set(template, isEnd.map((end) => template.slice(0, end)).reverse());
     }
     for (const prefix of new Set([...this.prefixes.values()].flat())) {
       if (prefix.split('{').length !== 2) continue;
-      const shown = operations.all.find(({ template, method }) => template === prefix && method === 'get');
-      const type = (shown && operations.typeShown(shown)) ?? prefix.split('/').at(-2)!;
+      const operation = operations.all.find(({ template, method }) => template === prefix && method === 'get');
+      const type = (operation && operations.typeShown(operation)) ?? prefix.split('/').at(-2)!;
       this.typeOf.set(prefix, type);
       this.ofType.set(type, [...(this.ofType.get(type) ?? []), prefix]);
     }
   }
 
-  /** A path, of the document and maybe with a query, leads somewhere. */
+  /** Records a path of an existing resource, perhaps with a query. */
   learn(link: string): void {
     const [path, query] = link.split('?', 2) as [string, string?];
     const { passed, template } = this.follow(path);
     for (const [prefix, at] of passed) {
       this.add(prefix, at);
       if (!/(?:id|name)\}$/.test(prefix))
-        this.seen(prefix.slice(prefix.lastIndexOf('{') + 1, -1), at.split('/').at(-1)!);
+        this.onValue(prefix.slice(prefix.lastIndexOf('{') + 1, -1), at.split('/').at(-1)!);
     }
     if (query !== undefined && template !== undefined) fewOf(this.links, template).add(link);
   }
 
-  /** There is a resource of a type. */
+  /** Records a resource of a type. */
   learnResource(type: string, id: string): void {
     for (const prefix of this.ofType.get(type) ?? [])
       this.add(prefix, `${prefix.slice(0, prefix.indexOf('{'))}${encodeURIComponent(id)}`);
   }
 
-  /** Below a path that lists things there is one with an id or a name. */
+  /** Records an id or name from the list at a path. */
   learnBelow(path: string, id: string, name?: string): void {
     const step = this.follow(path).step?.any;
     const value = step?.name === 'name' ? (name ?? id) : id;
     if (step !== undefined) this.learn(`${path}/${encodeURIComponent(value)}`);
   }
 
-  /** Nothing is there any more. Answers the type and the id, where there is one. */
+  /** Forgets a path. Returns its type and id, if it has one. */
   forget(path: string): { type: string; id: string } | undefined {
     const last = this.follow(path).passed.at(-1);
     if (last === undefined) return undefined;
@@ -82,7 +82,7 @@ export class Places {
     return type === undefined ? undefined : { type, id: decoded(at.slice(at.lastIndexOf('/') + 1)) };
   }
 
-  /** The longest part of a template that is known to lead somewhere, and what of the template is left. */
+  /** The longest known part of a template, and the rest of the template. */
   pick(template: string, random: Random): { path: string; rest: string } | undefined {
     for (const prefix of this.prefixes.get(template)!) {
       const path = this.known.get(prefix)?.pick(random);
@@ -108,19 +108,19 @@ export class Places {
       if (name === undefined) {
         let next = step.words.get(part);
         if (next === undefined) {
-          next = { words: new Map(), ends: false };
+          next = { words: new Map(), isEnd: false };
           step.words.set(part, next);
         }
         step = next;
       } else {
-        step.any ??= { name, step: { words: new Map(), ends: false } };
+        step.any ??= { name, step: { words: new Map(), isEnd: false } };
         step = step.any.step;
       }
     }
-    step.ends = true;
+    step.isEnd = true;
   }
 
-  /** The parameters that a path passes, each as the template and the path up to it; and where it ends. */
+  /** The parameters in a path, each as the template and the path up to it, and the last step. */
   private follow(path: string): { passed: [string, string][]; step?: Step; template?: string } {
     let step = this.start;
     let template = '';
@@ -137,13 +137,13 @@ export class Places {
         step = step.any.step;
         passed.push([template, at]);
       } else if (passed.length > 0 && template.endsWith('}')) {
-        // A parameter that holds slashes.
+        // A parameter with slashes.
         passed[passed.length - 1] = [template, at];
       } else {
         return { passed: [] };
       }
     }
-    return { passed, step, template: step.ends ? template : undefined };
+    return { passed, step, template: step.isEnd ? template : undefined };
   }
 }
 
@@ -156,7 +156,7 @@ function fewOf(all: Map<string, Few>, key: string): Few {
   return few;
 }
 
-/** A part of a path as it was before it was encoded; as it is when it cannot be read. */
+/** A decoded part of a path; unchanged if it cannot be decoded. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

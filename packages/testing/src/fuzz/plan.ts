@@ -9,9 +9,9 @@ const {
 } = process.env;
 
 /**
- * How much is sent to a service: a few thousand requests, always the same ones; with --long a million, others each time.
- * `KEYSTEAD_FUZZ_SEED` and `KEYSTEAD_FUZZ_REQUESTS` say otherwise, for example to see once more what a run has found;
- * `KEYSTEAD_FUZZ_MINUTES` ends it early; with `KEYSTEAD_FUZZ_DETAILS` a run tells what kept operations from ever succeeding.
+ * How much to send to a service: a few thousand requests, always the same ones; with --long a million, different each
+ * time. `KEYSTEAD_FUZZ_SEED` and `KEYSTEAD_FUZZ_REQUESTS` override that, for example to repeat a run;
+ * `KEYSTEAD_FUZZ_MINUTES` ends it early; `KEYSTEAD_FUZZ_DETAILS` shows why operations never succeeded.
  */
 export function fuzzPlan(service: string): FuzzPlan {
   return {
@@ -19,21 +19,21 @@ export function fuzzPlan(service: string): FuzzPlan {
     requests: Number(requests ?? (long ? 1_000_000 : 3000)),
     minutes: minutes === undefined ? undefined : Number(minutes),
     programs: long ? 2 : 1,
-    // Few in the short form: then it sends the same again, and a run that passed once passes again.
+    // One in the short form: then each run sends the same, and a run that passed once passes again.
     callersEach: long ? 12 : 2,
     details: details !== undefined,
   };
 }
 
 /**
- * What share of its operations succeeded at least once. Below this a run would say little, however much it sent: a
- * short one reaches less than a long one.
+ * The share of operations that must succeed at least once. Below this a run would prove little; a short run reaches
+ * less than a long one.
  */
 export function reaches({ operations, neverGood, sent }: FuzzReport): { share: number; least: number } {
   return { share: 1 - neverGood.length / operations, least: sent < 10_000 ? 0.45 : sent < 200_000 ? 0.75 : 0.85 };
 }
 
-/** Whether the service had stopped growing half way. A short run says nothing of that. */
+/** Whether the service's memory had stopped growing half way. A short run cannot show that. */
 export function isFlat({ sent, residentMb }: FuzzReport): boolean {
   return sent < 200_000 || residentMb.end <= residentMb.middle * 1.15 + 30;
 }

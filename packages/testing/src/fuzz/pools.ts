@@ -6,7 +6,7 @@ const perPool = 48;
 const deepest = 8;
 const longestList = 40;
 
-/** What answers contained (ids, names, accessors, tokens, links), kept by name to be sent again by all callers of a program. */
+/** Values from answers (ids, names, accessors, tokens, links), by name, for all callers of a program to send again. */
 export class Pools {
   private readonly pools = new Map<string, Few>();
   private readonly plainNames = new Map<string, string>();
@@ -69,7 +69,7 @@ export class Pools {
     let plain = this.plainNames.get(key);
     if (plain === undefined) {
       plain = key.replaceAll('-', '_');
-      // Names made up by callers would grow without limit.
+      // Names that callers make up would grow without limit.
       if (this.plainNames.size < 2000) this.plainNames.set(key, plain);
     }
     if (this.pools.size < 3000 || this.pools.has(plain)) this.add(plain, value);

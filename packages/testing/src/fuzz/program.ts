@@ -4,7 +4,8 @@ import { type Document, Operations } from './operations';
 import { Places } from './places';
 import { Pools } from './pools';
 
-// A separate program that sends requests made up from a document, so that neither the service nor the test waits for it.
+// A separate program that sends requests generated from a document, so that neither the service nor the test is slowed
+// by it.
 
 /** The order that starts a program. */
 export interface FuzzOrder {
@@ -15,26 +16,26 @@ export interface FuzzOrder {
   readonly requests: number;
   readonly callers: number;
   readonly examples: readonly Example[];
-  /** When it ends, however little was sent. */
+  /** When it ends, however little it has sent. */
   readonly untilMs?: number;
 }
 
-/** A request that is right: a path of the document where something lives, and a body that is taken there. */
+/** A valid request: the path of an existing resource, and a body that is accepted there. */
 export interface Example {
   readonly operation?: string;
   readonly path?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is; base64. */
+  /** Sent unchanged; base64. */
   readonly bytes?: string;
-  /** Not a request, but a value that requests may send, for a pool. */
+  /** A value for a pool, instead of a request. */
   readonly pooled?: readonly [pool: string, value: string];
 }
 
-/** What it may be sent later: another token, and the paths of what exists. */
+/** Messages to the program: another token, and the paths of existing resources. */
 export type FuzzWord = { readonly token: string } | { readonly examples: readonly Example[] };
 
-/** What it tells: how far it is, that its token is gone, and what it found in the end. */
+/** Messages from the program: its progress, that its token is gone, and its result. */
 export type FuzzNews = { readonly sent: number } | { readonly tokenGone: true } | { readonly done: FuzzResult };
 
 /** What a program counted. */
@@ -64,7 +65,7 @@ async function run({
   const places = new Places(operations, never, (parameter, value) => pools.add(parameter, value));
   const pools: Pools = new Pools(never, places, `http://127.0.0.1:${place.port}`);
   const bodies = new Bodies(pools);
-  const known = { pools, places, bodies };
+  const knowledge = { pools, places, bodies };
   const take = (examples: readonly Example[]) => {
     for (const { operation, path, body: value, bytes, pooled } of examples) {
       if (pooled !== undefined) pools.add(...pooled);
@@ -77,7 +78,7 @@ async function run({
   take(examples);
   let renewing: Promise<void> | undefined;
   let renewed = () => {};
-  const held = {
+  const limits = {
     value: token,
     renew: () => {
       renewing ??= new Promise<void>((resolve) => {
@@ -90,7 +91,7 @@ async function run({
   process.on('message', (word: FuzzWord) => {
     if ('examples' in word) take(word.examples);
     else {
-      held.value = word.token;
+      limits.value = word.token;
       renewing = undefined;
       renewed();
     }
@@ -98,16 +99,16 @@ async function run({
   const progress = setInterval(() => tell({ sent: tally.sent }), 250);
   await Promise.all(
     Array.from({ length: callers }, (_none, i) =>
-      new Caller(place, operations, tally, known, `${seed}.${i}`, held).run(
+      new Caller(place, operations, tally, knowledge, `${seed}.${i}`, limits).run(
         () => tally.sent < requests && Date.now() < untilMs,
       ),
     ),
   );
   clearInterval(progress);
   const { sent, raw, statuses, findings } = tally;
-  // A long message takes a while to go out.
-  const done = { sent, raw, statuses, operations: tally.operations, findings: [...findings.values()] };
-  tell({ done }, () => process.disconnect());
+  // A long message takes a while to send.
+  const result = { sent, raw, statuses, operations: tally.operations, findings: [...findings.values()] };
+  tell({ done: result }, () => process.disconnect());
 }
 
 process.once('message', (order: FuzzOrder) => {
@@ -116,5 +117,5 @@ process.once('message', (order: FuzzOrder) => {
     process.exit(1);
   });
 });
-// Orphans end with the test that made them.
+// Ends with the test that started it.
 process.once('disconnect', () => process.exit());

@@ -9,7 +9,7 @@ export class Random {
     this.state = Uint32Array.from({ length: 4 }, (_none, i) => digest.readUInt32LE(i * 4));
   }
 
-  /** From 0 up to, but never, 1. */
+  /** From 0 up to, but not including, 1. */
   next(): number {
     // sfc32: small, fast and good enough for tests.
     const s = this.state;
@@ -29,14 +29,14 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** The same items in any order. */
+  /** The same items in random order. */
   shuffled<T>(items: readonly T[]): T[] {
-    const made = [...items];
-    for (let i = made.length - 1; i > 0; i--) {
+    const shuffled = [...items];
+    for (let i = shuffled.length - 1; i > 0; i--) {
       const j = this.below(i + 1);
-      [made[i], made[j]] = [made[j]!, made[i]!];
+      [shuffled[i], shuffled[j]] = [shuffled[j]!, shuffled[i]!];
     }
-    return made;
+    return shuffled;
   }
 
   pick<T>(items: readonly T[]): T {

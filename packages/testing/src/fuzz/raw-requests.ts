@@ -1,7 +1,7 @@
 import type { Random } from './random';
 import { encode, type FuzzRequest } from './requests';
 
-/** Bytes for a separate connection, in the pieces they are sent in, and what may come back. */
+/** Bytes for a separate connection, in pieces, and the permitted answers. */
 export interface RawCase {
   readonly name: string;
   readonly pieces: readonly (string | Buffer)[];
@@ -14,18 +14,18 @@ export interface RawCase {
 /** The material of raw cases. */
 export interface RawParts {
   readonly host: string;
-  /** A path that is answered 200 to any caller, and one that is answered 404. */
+  /** A path that answers 200 to any caller, and one that answers 404. */
   readonly found: string;
   readonly missing: string;
   /** A path that takes JSON. */
   readonly writes: string;
   /** The header with the caller's token. */
   readonly secret: string;
-  /** A request made up from the document. */
+  /** A request generated from the document. */
   request(): FuzzRequest;
 }
 
-/** Makes up one case of HTTP/1.1 that is odd, wrong, cut short or meant to be read in two ways. */
+/** Generates a case of HTTP/1.1 that is odd, wrong, truncated or ambiguous. */
 export function rawCase(random: Random, parts: RawParts): RawCase {
   const [name, make] = random.pick(cases);
   return { name, ...make(random, parts) };
@@ -39,7 +39,7 @@ const get = ({ host, found, secret }: RawParts, more = close, target = found) =>
   `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${secret}\r\n${more}\r\n`;
 const post = ({ host, writes, secret }: RawParts, more: string, body: string) =>
   `POST ${writes} HTTP/1.1\r\nHost: ${host}\r\n${secret}\r\nContent-Type: application/json\r\n${more}\r\n${body}`;
-const whole = (bytes: string | Buffer, atMost = 1): Made => ({ pieces: [bytes], atMost });
+const inOnePiece = (bytes: string | Buffer, atMost = 1): Made => ({ pieces: [bytes], atMost });
 const methods = [
   'LIST',
   'HEAD',
@@ -89,7 +89,7 @@ const targets = [
 const cases: readonly (readonly [string, Make])[] = [
   ['a pipeline', (random, parts) => pipeline(random, parts)],
   ['a pipeline with LIST', (random, parts) => pipeline(random, parts, 'LIST')],
-  ['two lengths', (_random, p) => whole(post(p, 'Content-Length: 2\r\nContent-Length: 30\r\n', `{}${get(p)}`))],
+  ['two lengths', (_random, p) => inOnePiece(post(p, 'Content-Length: 2\r\nContent-Length: 30\r\n', `{}${get(p)}`))],
   ['a length and chunks', (random, p) => bothFramings(random, p)],
   ['a length that is none', (random, p) => oddLength(random, p)],
   ['a strange encoding', (random, p) => oddEncoding(random, p)],
@@ -102,7 +102,7 @@ const cases: readonly (readonly [string, Make])[] = [
   [
     'an upgrade',
     (random, p) =>
-      whole(
+      inOnePiece(
         get(
           p,
           `Connection: ${random.pick(['Upgrade', 'close, Upgrade'])}\r\nUpgrade: ${random.pick(['websocket', 'h2c', 'x'])}\r\n${close}`,
@@ -114,11 +114,14 @@ const cases: readonly (readonly [string, Make])[] = [
   ['another verb', (random, parts) => otherVerb(random, parts)],
   [
     'lines before the request',
-    (random, p) => whole(random.pick(['\r\n', '\r\n\r\n\r\n', '\n', ' ', '\0', '\r']) + get(p)),
+    (random, p) => inOnePiece(random.pick(['\r\n', '\r\n\r\n\r\n', '\n', ' ', '\0', '\r']) + get(p)),
   ],
-  ['noise', (random) => whole(Buffer.from(Array.from({ length: 1 + random.below(400) }, () => random.below(256))), 3)],
-  ['TLS', () => whole(Buffer.from('16030100a5010000a10303', 'hex'))],
-  ['nothing', () => whole('', 0)],
+  [
+    'noise',
+    (random) => inOnePiece(Buffer.from(Array.from({ length: 1 + random.below(400) }, () => random.below(256))), 3),
+  ],
+  ['TLS', () => inOnePiece(Buffer.from('16030100a5010000a10303', 'hex'))],
+  ['nothing', () => inOnePiece('', 0)],
 ];
 
 const closing = (request: FuzzRequest): FuzzRequest => ({
@@ -150,12 +153,12 @@ function pipeline(random: Random, parts: RawParts, verb = 'GET'): Made {
 function bothFramings(random: Random, parts: RawParts): Made {
   const headers = ['Content-Length: 4\r\n', 'Transfer-Encoding: chunked\r\n'];
   if (random.chance(0.5)) headers.reverse();
-  return whole(post(parts, headers.join(''), `0\r\n\r\n${get(parts)}`));
+  return inOnePiece(post(parts, headers.join(''), `0\r\n\r\n${get(parts)}`));
 }
 
 function oddLength(random: Random, parts: RawParts): Made {
   const length = random.pick(['-1', '+2', '0x2', '2,2', '2 2', '', 'two', '99999999999999999999', '1e1', '2;', '\t2']);
-  return whole(post(parts, `Content-Length: ${length}\r\n`, `{}${get(parts)}`), 2);
+  return inOnePiece(post(parts, `Content-Length: ${length}\r\n`, `{}${get(parts)}`), 2);
 }
 
 function oddEncoding(random: Random, parts: RawParts): Made {
@@ -171,8 +174,8 @@ function oddEncoding(random: Random, parts: RawParts): Made {
     '',
   ]);
   const name = random.pick(['Transfer-Encoding', 'Transfer-Encoding ', 'transfer-encoding', 'Transfer_Encoding']);
-  // A header of another name says nothing of how long the body is: then what follows is another request.
-  return whole(post(parts, `${name}: ${coding}\r\n`, `2\r\n{}\r\n0\r\n\r\n${get(parts)}`), 2);
+  // A misspelled header does not give the body's length: then what follows is another request.
+  return inOnePiece(post(parts, `${name}: ${coding}\r\n`, `2\r\n{}\r\n0\r\n\r\n${get(parts)}`), 2);
 }
 
 function oddChunks(random: Random, parts: RawParts): Made {
@@ -198,7 +201,7 @@ function oddChunks(random: Random, parts: RawParts): Made {
     `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`,
     `0\r\n${'A: b\r\n'.repeat(2000)}\r\n`,
   ]);
-  return whole(post(parts, `Transfer-Encoding: chunked\r\n${close}`, chunks), 2);
+  return inOnePiece(post(parts, `Transfer-Encoding: chunked\r\n${close}`, chunks), 2);
 }
 
 function oddHeader(random: Random, parts: RawParts): Made {
@@ -238,15 +241,15 @@ function oddHeader(random: Random, parts: RawParts): Made {
     ],
     ...Array.from({ length: 3 }, () => `X-${random.below(1000)}: ${'v'.repeat(random.below(3000))}`),
   ]);
-  return whole(get(parts, `${header}\r\n${close}`));
+  return inOnePiece(get(parts, `${header}\r\n${close}`));
 }
 
 function largeHead(random: Random, parts: RawParts): Made {
   const kind = random.below(4);
-  if (kind === 0) return whole(get(parts, `A: ${'a'.repeat(10_000 + random.below(30_000))}\r\n${close}`));
-  if (kind === 1) return whole(get(parts, `${'A: b\r\n'.repeat(100 + random.below(4000))}${close}`));
-  if (kind === 2) return whole(get(parts, close, `${parts.found}?${'a'.repeat(random.below(30_000))}`));
-  return whole(get(parts, close, `${parts.found}/${'a/'.repeat(random.below(9000))}`));
+  if (kind === 0) return inOnePiece(get(parts, `A: ${'a'.repeat(10_000 + random.below(30_000))}\r\n${close}`));
+  if (kind === 1) return inOnePiece(get(parts, `${'A: b\r\n'.repeat(100 + random.below(4000))}${close}`));
+  if (kind === 2) return inOnePiece(get(parts, close, `${parts.found}?${'a'.repeat(random.below(30_000))}`));
+  return inOnePiece(get(parts, close, `${parts.found}/${'a/'.repeat(random.below(9000))}`));
 }
 
 function oddFirstLine(random: Random, { host, found, secret }: RawParts): Made {
@@ -275,13 +278,13 @@ function oddVersion(random: Random, { host, found }: RawParts): Made {
     '',
   ]);
   const preface = random.chance(0.1) ? 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' : '';
-  return whole(`${preface}GET ${found} ${version}\r\nHost: ${host}\r\n${close}\r\n`, 1);
+  return inOnePiece(`${preface}GET ${found} ${version}\r\nHost: ${host}\r\n${close}\r\n`, 1);
 }
 
 function expectation(random: Random, parts: RawParts): Made {
   const expect = random.pick(['100-continue', '100-Continue', 'x', '200-ok', '']);
   const body = random.pick(['{}', '', '{']);
-  return whole(post(parts, `Expect: ${expect}\r\nContent-Length: 2\r\n${close}`, body));
+  return inOnePiece(post(parts, `Expect: ${expect}\r\nContent-Length: 2\r\n${close}`, body));
 }
 
 function cutShort(random: Random, bytes: Buffer): Made {
@@ -292,12 +295,12 @@ function cutShort(random: Random, bytes: Buffer): Made {
 
 function changed(random: Random, bytes: Buffer): Made {
   const copy = Buffer.from(bytes);
-  // Only after the verb: then the changed request writes to nothing but what the unchanged one would have.
+  // Only after the verb: then the changed request can write only to what the original would have written to.
   for (let i = 1 + random.below(3); i > 0; i--) copy[8 + random.below(copy.length - 8)] = random.below(256);
-  return whole(copy, 3);
+  return inOnePiece(copy, 3);
 }
 
 function otherVerb(random: Random, { request, host }: RawParts): Made {
-  const made = closing(request());
-  return whole(encode({ ...made, method: random.pick(methods) }, host), 1);
+  const message = closing(request());
+  return inOnePiece(encode({ ...message, method: random.pick(methods) }, host), 1);
 }

@@ -6,7 +6,7 @@ import type { Pools } from './pools';
 import type { Random } from './random';
 import { type Hints, SchemaValues } from './schema-values';
 
-/** A request as it is made up and, when it is a finding, made smaller. */
+/** A generated request, which is minimised if it shows a fault. */
 export interface FuzzRequest {
   readonly operation: Operation;
   readonly method: string;
@@ -14,15 +14,15 @@ export interface FuzzRequest {
   readonly path: string;
   readonly query: readonly (readonly [string, string])[];
   readonly headers: Readonly<Record<string, string>>;
-  /** A value to be sent as JSON, or what is sent as it is. */
+  /** A value to send as JSON, or raw content. */
   readonly body?: { readonly value: unknown } | { readonly bytes: string | Buffer };
-  /** The path may lead elsewhere than to the operation, or the answer is not its own. */
+  /** The path may not lead to the operation, or the answer may not be the operation's. */
   readonly astray: boolean;
   /** Sent with the caller's own token. */
-  readonly own?: boolean;
+  readonly ownToken?: boolean;
 }
 
-/** How one service is spoken to. */
+/** How to talk to one service. */
 export interface Dialect {
   /** Before every path of the document: `/v1`, or nothing. */
   readonly prefix: string;
@@ -30,39 +30,39 @@ export interface Dialect {
   readonly token: { readonly header: string; readonly before: string };
   /** Values for fields and parameters by name. */
   readonly hints: Hints;
-  /** Fields that always have one value where they are sent: any other would lock out the other callers. */
+  /** Fields that are always sent with one value: any other would lock out the other callers. */
   readonly fixed: Readonly<Record<string, unknown>>;
-  /** Values of a path parameter, by template and name: `/sys/audit/{path} path`. Nothing else is sent there. */
+  /** Values of a path parameter, by template and name: `/sys/audit/{path} path`. Only these are sent there. */
   readonly parameters: Readonly<Record<string, readonly string[]>>;
-  /** Pools of other tokens for operations that the caller's own does not open, by how their templates begin. */
+  /** Pools of tokens for operations that refuse the caller's own, by prefix of their templates. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** How often an operation is chosen, by name, where 1 is usual. */
+  /** How often an operation is chosen, by name; the default is 1. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Statuses from 500 that an operation answers on purpose, by its name. */
+  /** Statuses from 500 up that an operation answers on purpose, by its name. */
   readonly faults: Readonly<Record<string, readonly number[]>>;
   /** Headers that change what a request means: sent now and then, each with one of its values, or one from a pool. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What the callers of a program know together. */
+/** The shared knowledge of the callers of a program. */
 export interface Known {
   readonly pools: Pools;
   readonly places: Places;
   readonly bodies: Bodies;
 }
 
-/** So that what is called seldom is called at all. */
+/** So that rare operations are called at all. */
 const turnsOfUsual = 50;
 const usesKnown = 0.8;
 const usesLink = 0.5;
 const usesBody = 0.5;
 
-/** Makes up requests of one caller from the operations of a document and from what it was answered so far. */
+/** Generates requests of one caller from the operations of a document and from earlier answers. */
 export class Requests {
   private readonly values: SchemaValues;
   private readonly wheel: readonly Operation[];
   private readonly pools: Pools;
-  /** Operations that this caller has not called yet, in any order. */
+  /** Operations that this caller has not called yet, in random order. */
   private readonly first: Operation[];
 
   constructor(
@@ -91,11 +91,11 @@ export class Requests {
     const { random, dialect } = this;
     const { template } = operation;
     let astray = false;
-    const taken = random.chance(usesBody) ? this.known.bodies.pick(operation.name, random) : undefined;
+    const example = random.chance(usesBody) ? this.known.bodies.pick(operation.name, random) : undefined;
     const link = random.chance(usesLink) ? this.known.places.link(template, random) : undefined;
     const limited = operation.parameters.some(({ name }) => `${template} ${name}` in dialect.parameters);
-    const known = !limited && random.chance(usesKnown) ? this.known.places.pick(template, random) : undefined;
-    const rest = (known?.rest ?? template).replace(/\{(\w+)\}/g, (_all, name: string) => {
+    const place = !limited && random.chance(usesKnown) ? this.known.places.pick(template, random) : undefined;
+    const rest = (place?.rest ?? template).replace(/\{(\w+)\}/g, (_all, name: string) => {
       const only = dialect.parameters[`${template} ${name}`];
       const value = only ? random.pick(only) : this.pathValue(operation, name);
       if (!/^[\w.~-]+$/.test(value) || /^\.+$/.test(value)) astray = true;
@@ -103,8 +103,8 @@ export class Requests {
         ? encodeURIComponent(plain(value)).replaceAll('%2F', '/')
         : encodeURIComponent(plain(value));
     });
-    const there = limited ? undefined : taken?.path;
-    const path = link?.split('?')[0] ?? there ?? (known?.path ?? '') + rest;
+    const there = limited ? undefined : example?.path;
+    const path = link?.split('?')[0] ?? there ?? (place?.path ?? '') + rest;
     // A segment of dots leads to another path before the operation is known, and an empty one may name a list.
     if (/[^\w./~-]|(^|\/)\.\.?(\/|$)|\/\/|\/$/.test(path)) astray = true;
     const query = link === undefined ? this.query(operation) : [...new URLSearchParams(link.split('?')[1])];
@@ -112,7 +112,7 @@ export class Requests {
     if (query.some((pair) => pair.some((text) => text.length > 1000))) astray = true;
     const headers: Record<string, string> = {};
     const secret = this.secret(token, operation);
-    const own = secret === token;
+    const sameToken = secret === token;
     if (secret !== undefined) headers[dialect.token.header] = dialect.token.before + secret;
     for (const parameter of operation.parameters) {
       if (parameter.in === 'header' && random.chance(0.1))
@@ -125,7 +125,7 @@ export class Requests {
       );
       astray = true;
     }
-    const body = this.body(operation, taken?.body);
+    const body = this.body(operation, example?.body);
     const media = operation.body?.media ?? 'application/json';
     if (body !== undefined) headers['Content-Type'] = random.chance(0.97) ? media : random.pick(oddMedia);
     return {
@@ -136,7 +136,7 @@ export class Requests {
       headers,
       body,
       astray,
-      own,
+      ownToken: sameToken,
     };
   }
 
@@ -180,7 +180,7 @@ export class Requests {
     return plain(typeof value === 'string' ? value : jsonOf(value));
   }
 
-  /** Mostly the caller's own token; sometimes none, a wrong one, or one that was made on the way. */
+  /** Mostly the caller's own token; sometimes none, a wrong one, or one from an earlier answer. */
   private secret(token: string, { template }: Operation): string | undefined {
     const others = Object.entries(this.dialect.secrets).find(([start]) => template.startsWith(start))?.[1];
     if (others !== undefined && this.random.chance(0.7)) return this.pools.pick(others, this.random) ?? token;
@@ -191,20 +191,20 @@ export class Requests {
     return headerText(this.pools.pick('client_token', this.random) ?? this.pools.pick('token', this.random) ?? token);
   }
 
-  private body(operation: Operation, taken: FuzzRequest['body']): FuzzRequest['body'] {
+  private body(operation: Operation, example: FuzzRequest['body']): FuzzRequest['body'] {
     const { random } = this;
-    if (taken !== undefined && 'bytes' in taken && random.chance(0.7)) return taken;
+    if (example !== undefined && 'bytes' in example && random.chance(0.7)) return example;
     if (operation.body === undefined) return random.chance(0.03) ? { bytes: oddBody(random) } : undefined;
     const roll = random.next();
     if (roll < 0.06) return { bytes: oddBody(random) };
-    let value = taken && 'value' in taken ? taken.value : this.values.make(operation.body.schema);
+    let value = example && 'value' in example ? example.value : this.values.make(operation.body.schema);
     if (roll > 0.65) value = this.values.spoil(value);
     if (roll > 0.93) value = this.values.spoil(value);
     return { value: pinned(value, this.dialect.fixed) };
   }
 }
 
-// What is deleted as often as it is made is hardly ever there.
+// Resources that are deleted as often as created would hardly ever exist.
 const usual = ({ method }: Operation): number => (method === 'delete' ? 0.3 : 1);
 
 function pinned(value: unknown, fixed: Dialect['fixed']): unknown {
@@ -224,10 +224,10 @@ const oddMedia = [
   '*/*',
 ];
 
-/** A lone half of a character cannot be encoded in a URL. */
+/** An unpaired surrogate cannot be encoded in a URL. */
 const plain = (text: string) => Buffer.from(text).toString();
 
-/** A text as a header may hold it: nothing that would end the line. */
+/** A text for a header, without characters that would end the line. */
 const headerText = (text: string) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '?').trim();
 
 /** The bytes of the body; undefined if there is none. */
@@ -237,10 +237,10 @@ function bodyOf({ body }: FuzzRequest): Buffer | undefined {
   return Buffer.from(jsonOf(body.value));
 }
 
-/** How the bytes of a request are put on the wire. All of these are legal and mean the same. */
+/** How the bytes of a request are sent. All of these are legal and equivalent. */
 export type Framing = 'length' | 'chunked' | 'split';
 
-/** The request as it goes over the wire. */
+/** The bytes of a request. */
 export function encode(request: FuzzRequest, host: string, framing: Framing = 'length'): Buffer {
   const body = bodyOf(request);
   const query = request.query.map((pair) => pair.map((text) => encodeURIComponent(plain(text))).join('='));

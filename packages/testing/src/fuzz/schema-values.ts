@@ -23,10 +23,10 @@ export class SchemaValues {
     private readonly hints: Hints,
   ) {}
 
-  /** A value that fits, as far as a schema can tell. */
-  make(given: Schema, name = '', depth = 0): unknown {
+  /** A value that fits its schema. */
+  make(declared: Schema, name = '', depth = 0): unknown {
     const { random } = this;
-    const schema = this.operations.schema(given);
+    const schema = this.operations.schema(declared);
     if (depth > deepest) return null;
     if (schema.nullable && random.chance(0.08)) return null;
     const hints = this.hints[name];
@@ -52,7 +52,7 @@ export class SchemaValues {
     }
   }
 
-  /** Changes one thing of a document, anywhere in it. */
+  /** Changes one thing anywhere in a document. */
   spoil(value: unknown): unknown {
     const { random } = this;
     if (typeof value !== 'object' || value === null || value instanceof Verbatim || random.chance(0.15)) {
@@ -97,8 +97,8 @@ export class SchemaValues {
 
   private text(schema: Schema, name: string): string {
     const { random } = this;
-    const known = random.chance(0.6) ? this.known(name) : undefined;
-    if (known !== undefined) return known;
+    const value = random.chance(0.6) ? this.knownValue(name) : undefined;
+    if (value !== undefined) return value;
     if (schema.pattern !== undefined) return random.pick(this.fitting(schema.pattern));
     if (schema.format === 'duration') return String(random.pick(durations));
     if (schema.format === 'date-time') return random.pick(instants);
@@ -107,8 +107,8 @@ export class SchemaValues {
     return text.slice(0, schema.maxLength ?? text.length).padEnd(schema.minLength ?? 0, 'x');
   }
 
-  /** An earlier value that a field of this name may mean: `workspace-id` may be the id of any workspace. */
-  private known(name: string): string | undefined {
+  /** An earlier value for a field of this name: `workspace-id` may be the id of any workspace. */
+  private knownValue(name: string): string | undefined {
     // `filter[team][id]` means the id of a team.
     const plain = name.replace(/^filter\[([\w-]+)\]\[(?:id|name)\]$/, '$1_id').replaceAll('-', '_');
     const singular = plain.replace(/_ids?$/, '').replaceAll('_', '-');
@@ -135,30 +135,30 @@ export class SchemaValues {
 
   private object(schema: Schema, depth: number): Record<string, unknown> {
     const { random } = this;
-    const made: Record<string, unknown> = {};
+    const object: Record<string, unknown> = {};
     const properties = Object.entries(schema.properties ?? {});
-    // Few at a time: every rule between two of them is one more reason to refuse the whole.
+    // Few at a time, because every rule between two of them is another reason to refuse the body.
     const roll = random.next();
     const share = roll < 0.35 ? 0 : roll < 0.92 ? Math.min(0.5, 2.5 / Math.max(1, properties.length)) : 1;
     for (const [key, property] of properties) {
       const structural = key === 'data' || key === 'attributes' || key === 'relationships';
       if (!schema.required?.includes(key) && !structural && !random.chance(share)) continue;
-      // Related values are generated together: a resource of a type has an id of that type.
+      // Related values are generated together: type and id match.
       const type = key === 'id' && schema.properties?.type && this.operations.schema(schema.properties.type).enum?.[0];
       const id = typeof type === 'string' && random.chance(0.9) ? this.pools.pick(type, this.random) : undefined;
-      made[key] = id ?? this.make(property, key, depth + 1);
+      object[key] = id ?? this.make(property, key, depth + 1);
     }
     if (properties.length === 0 && schema.additionalProperties !== false) {
       const inner = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
-      for (let i = random.below(3); i > 0; i--) made[random.pick(names)] = this.make(inner, '', depth + 1);
+      for (let i = random.below(3); i > 0; i--) object[random.pick(names)] = this.make(inner, '', depth + 1);
     }
-    return made;
+    return object;
   }
 
   private anything(name: string): unknown {
     const { random } = this;
-    const known = random.chance(0.5) ? this.known(name) : undefined;
-    return known ?? random.pick<unknown>([random.pick(names), random.below(100), true, { a: 'b' }, ['a'], '60s']);
+    const value = random.chance(0.5) ? this.knownValue(name) : undefined;
+    return value ?? random.pick<unknown>([random.pick(names), random.below(100), true, { a: 'b' }, ['a'], '60s']);
   }
 
   private fitting(pattern: string): readonly string[] {
@@ -176,7 +176,7 @@ function examplesOf(pattern: string): readonly string[] {
     const texts = fc.stringMatching(new RegExp(pattern, 'u'), { size: 'small' });
     return fc.sample(texts, { seed: 20_261_122, numRuns: examplesPerPattern });
   } catch {
-    // The library does not make texts for every pattern.
+    // The library cannot generate texts for every pattern.
     return names;
   }
 }

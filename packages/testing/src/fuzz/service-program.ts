@@ -19,7 +19,7 @@ export interface ServiceProgram {
   stop(): Promise<void>;
 }
 
-/** Are all lines of the log at `info` or below? */
+/** Whether all lines of the log are at `info` or below. */
 const isOrdinary = (lines: string): boolean => !/"level":"(?:warn|error|fatal)"|(?:^|\n)(?!\{|$)/.test(lines);
 
 /** The warning in a line, without the parts that vary. */
@@ -37,10 +37,10 @@ export async function startServiceProgram(main: string, env: Record<string, stri
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-fuzz-'));
   const hook = path.join(__dirname, 'loopback-only.ts');
   const args = [...fromSource, '--require', hook, main];
-  const kept = Object.entries(process.env).filter(([name]) => !/^(NODE_|JEST_|SECRETS_|WORKSPACES_)/.test(name));
+  const environment = Object.entries(process.env).filter(([name]) => !/^(NODE_|JEST_|SECRETS_|WORKSPACES_)/.test(name));
   const child = spawn(process.execPath, args, {
     cwd: folder,
-    env: { ...Object.fromEntries(kept), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true', ...env },
+    env: { ...Object.fromEntries(environment), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const complaints: string[] = [];
@@ -59,14 +59,15 @@ export async function startServiceProgram(main: string, env: Record<string, stri
         resolve();
       }
     };
-    let begun = '';
+    let partial = '';
     child.stdout.setEncoding('utf8').on('data', (piece: string) => {
-      const text = begun + piece;
+      const text = partial + piece;
       const end = text.lastIndexOf('\n') + 1;
-      begun = text.slice(end);
+      partial = text.slice(end);
       // Request lines are not interesting: pieces that consist of them are not parsed.
-      const whole = text.slice(0, end);
-      if (url === undefined || !isOrdinary(whole)) for (const line of whole.split('\n').slice(0, -1)) lookAt(line);
+      const complete = text.slice(0, end);
+      if (url === undefined || !isOrdinary(complete))
+        for (const line of complete.split('\n').slice(0, -1)) lookAt(line);
     });
   });
   createInterface(child.stderr).on('line', complain);

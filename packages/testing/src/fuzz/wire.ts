@@ -1,6 +1,6 @@
 import net from 'node:net';
 
-/** An answer as it came. */
+/** A raw answer. */
 export interface Answer {
   readonly status: number;
   /** Names in lower case. */
@@ -8,12 +8,12 @@ export interface Answer {
   readonly body: Buffer;
 }
 
-/** What came instead of an answer; `cut` is an incomplete one. */
+/** Why there was no answer; `cut` means an incomplete one. */
 export type NoAnswer = 'closed' | 'cut' | 'silent' | 'malformed';
 
 const read = new WeakMap<Answer, { value: unknown } | null>();
 
-/** The JSON that an answer holds, read once; undefined when it holds none. */
+/** The JSON of an answer, parsed once; undefined if it has none. */
 export function jsonIn(answer: Answer): { readonly value: unknown } | undefined {
   let found = read.get(answer);
   if (found === undefined) {
@@ -33,7 +33,7 @@ interface Waiting {
   readonly timer: NodeJS.Timeout;
 }
 
-/** One connection that bytes are written to as they are, and whose answers are read strictly. */
+/** A connection for raw bytes, with strict parsing of answers. */
 export class Wire {
   private buffer: Buffer = Buffer.alloc(0);
   private waiting: Waiting | undefined;
@@ -71,7 +71,7 @@ export class Wire {
     if (!this.socket.destroyed) this.socket.write(bytes);
   }
 
-  /** Says that nothing more will come. */
+  /** Half-closes the connection. */
   halfClose(): void {
     this.socket.end();
   }
@@ -81,12 +81,12 @@ export class Wire {
     this.socket.destroy();
   }
 
-  /** Bytes that arrived and belong to no expected answer. */
+  /** Bytes that belong to no expected answer. */
   get surplus(): Buffer {
     return this.buffer;
   }
 
-  /** The next answer; `head` for one that has no body, despite its headers. */
+  /** The next answer; `head` if it has no body, despite its headers. */
   receive(options: { head?: boolean; patienceMs: number }): Promise<Answer | NoAnswer> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.finish('silent'), options.patienceMs);

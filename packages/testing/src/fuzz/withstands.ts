@@ -7,33 +7,33 @@ import { type ServiceProgram, startServiceProgram } from './service-program';
 /** Calls a service with the token of the test's setup. */
 export interface Asker {
   ask(method: string, at: string, body?: object): Promise<{ status: number; body: Body }>;
-  /** The body of an answer; throws when it is not a success. */
+  /** The body of a successful answer; throws for others. */
   must(method: string, at: string, body?: object): Promise<Body>;
 }
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Body = any;
 
-/** A service as it is before it is sent anything. */
+/** The service before the fuzzing. */
 export interface Standing {
   readonly service: ServiceProgram;
   readonly databaseUrl: string;
   readonly sealKey: string;
 }
 
-/** A service that is to withstand made-up requests. */
+/** A service that must withstand generated requests. */
 export interface FuzzSubject {
   readonly name: 'secrets' | 'workspaces';
   /** Its main program. */
   readonly main: string;
-  /** Variables besides those that every service has, without its name before them; `url` is where it will be. */
+  /** Settings in addition to those of every service, without its prefix; `url` is its address. */
   env(url: string): Record<string, string>;
-  /** Prepares it, and says how and with which tokens it is called. */
-  target(standing: Standing): Promise<Omit<FuzzTarget, 'service' | 'metricsUrl'>>;
-  /** Ends what was started with it. */
+  /** Prepares it, and returns how and with which tokens to call it. */
+  target(service: Standing): Promise<Omit<FuzzTarget, 'service' | 'metricsUrl'>>;
+  /** Stops what was started with it. */
   end?(): Promise<void>;
 }
 
-/** Asks below an address with these headers, which may change. */
+/** Sends requests below an address with these headers, which may change. */
 export function asker(url: string, headers: () => Record<string, string>): Asker {
   const ask: Asker['ask'] = async (method, at, body) => {
     const answer = await fetch(`${url}${at}`, { method, headers: headers(), body: body && JSON.stringify(body) });
@@ -52,12 +52,13 @@ export function asker(url: string, headers: () => Record<string, string>): Asker
 
 const sealKey = '07'.repeat(32);
 
-/** Declares the test that a service withstands made-up requests: a few thousand always, a million with --long. */
+/** Declares the test that a service withstands generated requests: a few thousand, or a million with --long. */
 export function withstandsMadeUpRequests(subject: FuzzSubject): void {
-  // Only here: programs that are not tests import this package as well, and Jest's functions refuse to be loaded there.
+  // Imported here because programs that are not tests import this package, too, and Jest's functions cannot be loaded
+  // there.
   const { afterAll, beforeAll, describe, expect, it }: typeof import('@jest/globals') = require('@jest/globals');
   const { name } = subject;
-  describe(`made-up requests to the ${name} service`, () => {
+  describe(`generated requests to the ${name} service`, () => {
     let database: TestDatabase;
     let service: ServiceProgram;
     let metricsPort: number;
@@ -75,8 +76,8 @@ export function withstandsMadeUpRequests(subject: FuzzSubject): void {
         DRAIN_SECONDS: '1',
         ...subject.env(`http://127.0.0.1:${port}`),
       };
-      const named = Object.entries(env).map(([key, value]) => [`${name.toUpperCase()}_${key}`, value]);
-      service = await startServiceProgram(subject.main, Object.fromEntries(named));
+      const settings = Object.entries(env).map(([key, value]) => [`${name.toUpperCase()}_${key}`, value]);
+      service = await startServiceProgram(subject.main, Object.fromEntries(settings));
     }, 120_000);
     afterAll(async () => {
       await subject.end?.();
@@ -95,7 +96,7 @@ export function withstandsMadeUpRequests(subject: FuzzSubject): void {
       expect((await fetch(`${service.url}${prefix}${target.place.paths.found}`)).status).toBe(200);
       expect((await fetch(`${service.url}${prefix}${target.place.paths.self}`, self)).status).toBe(200);
       expect(isFlat(report)).toBe(true);
-      // What succeeds nowhere is hardly tried: however much was sent, it would say little.
+      // Operations that never succeed are hardly tested, however many requests were sent.
       const { share, least } = reaches(report);
       expect(share).toBeGreaterThanOrEqual(least);
     }, 14_400_000);

@@ -243,7 +243,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       });
       const row = rows[0]!;
       answered?.(row.at);
-      silence?.heard();
+      silence?.noteAnswer();
       this.failing = false;
       this.others = row.others;
       this.othersPoll = row.polling > 0;

@@ -96,7 +96,7 @@ export class StandbyChanges extends Listeners implements NodeNotices {
       this.applyAll();
       compared?.(row.at);
       behind(row.lag);
-      silence?.heard();
+      silence?.noteAnswer();
       this.heardMs = askedMs;
       this.failing = false;
       this.seen(row, askedMs);

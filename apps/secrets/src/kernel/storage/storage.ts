@@ -86,7 +86,7 @@ export class StorageKernel {
       standby: standby !== undefined,
     });
     pool.on('release', (error) => {
-      if (!error) this.silence.heard();
+      if (!error) this.silence.noteAnswer();
     });
     const database = new Database(pool, { readsOnly: standby !== undefined });
     this.database = database;
