@@ -93,6 +93,6 @@ describe('what a seal key sealed', () => {
     for (let length = 0; length < sealed.length; length++) {
       expect(() => openWithSealKey(sealed.subarray(0, length), [key])).toThrow(WrongSealKey);
     }
-    expect(() => openWithSealKey(sealed, [])).toThrow('give the key it was sealed with, or the previous one');
+    expect(() => openWithSealKey(sealed, [])).toThrow('use the key it was sealed with, or give it as the previous key');
   });
 });
