@@ -69,8 +69,8 @@ export interface Registered {
 const one =
   (make: (outside: Outside) => Backend): Registered['make'] =>
   (outside) => {
-    const made = make(outside);
-    return () => made;
+    const backend = make(outside);
+    return () => backend;
   };
 
 /** Every kind of mount there is. A type may be that of a secrets engine and of an auth method. */

@@ -81,7 +81,7 @@ class Assembly {
   private at = 0;
 
   add(data: Buffer): void {
-    // The header arrives alone or with the first row; the end marker arrives alone.
+    // The header arrives separately or with the first row; the end marker arrives separately.
     const row = data.subarray(0, signature.length).equals(signature) ? data.subarray(headerBytes) : data;
     if (row.length === 0 || row.readInt16BE(0) < 0) return;
     const [length, bytes] = [row.readInt32BE(6), row.readInt32BE(10)];

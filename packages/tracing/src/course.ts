@@ -95,7 +95,7 @@ export async function step<T>(name: string, attributes: Attributes | undefined, 
   }
 }
 
-/** The course that asked for work that is done later, and since when it waits. */
+/** The course that asked for work that is done later, and how long it has waited. */
 export interface Asked {
   readonly course: Course;
   readonly sinceMs: number;

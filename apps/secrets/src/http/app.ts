@@ -102,8 +102,8 @@ function tellOfLimits(request: Request | undefined, res: ServerResponse): void {
 
 // A namespace that was asked for is echoed under the name it was asked with.
 function extraHeaders(parts: AppParts, req: IncomingMessage): string[] | undefined {
-  const own = req.headers['x-service-namespace'];
-  if (own !== undefined) return ['X-Service-Namespace', String(own)];
+  const namespaceHeader = req.headers['x-service-namespace'];
+  if (namespaceHeader !== undefined) return ['X-Service-Namespace', String(namespaceHeader)];
   if (!parts.rules.familyHeaders) return undefined;
   const family = req.headers['x-vault-namespace'];
   return family === undefined ? undefined : ['X-Vault-Namespace', String(family)];

@@ -91,7 +91,7 @@ function setUp(secure: boolean) {
 const bytes = ({ method, path, body }: Sent) =>
   `${method} ${path} HTTP/1.1\r\nHost: a\r\n${body === '' ? '' : `Content-Length: ${body.length}\r\n`}\r\n${body}`;
 
-function cut(text: string, points: number[]): string[] {
+function splitAt(text: string, points: number[]): string[] {
   const at = [...new Set(points.map((p) => p % text.length))].sort((a, b) => a - b);
   return [0, ...at].map((from, i) => text.slice(from, at[i])).filter((part) => part !== '');
 }
@@ -153,7 +153,7 @@ describe.each([
       async (sequence) => {
         const client = await connect();
         for (const [sent, points] of sequence) {
-          await client.send(cut(bytes(sent), points));
+          await client.send(splitAt(bytes(sent), points));
           expect(await client.answer()).toEqual({ status: 200, understood: [sent.method, sent.path, sent.body] });
         }
         client.socket.destroy();

@@ -110,11 +110,11 @@ const others: Record<string, string> = {
 
 /** Undoes what the server did to the socket when it was accepted; false, and nothing done, in an unknown Node. */
 function detach(socket: RescuedSocket): boolean {
-  const release = named(socket, 'close', closing);
-  const data = named(socket, 'data', others.data as string);
+  const release = listenerNamed(socket, 'close', closing);
+  const data = listenerNamed(socket, 'data', others.data as string);
   if (release === undefined || data === undefined || typeof socket.parser?.onIncoming !== 'function') return false;
   for (const [event, name] of Object.entries(others)) {
-    const listener = named(socket, event, name);
+    const listener = listenerNamed(socket, event, name);
     if (listener !== undefined) socket.removeListener(event, listener);
   }
   socket.removeListener('close', release);
@@ -122,7 +122,7 @@ function detach(socket: RescuedSocket): boolean {
   return true;
 }
 
-function named(socket: Socket, event: string, name: string): ((...args: unknown[]) => void) | undefined {
+function listenerNamed(socket: Socket, event: string, name: string): ((...args: unknown[]) => void) | undefined {
   return socket.rawListeners(event).find((listener) => listener.name === name) as never;
 }
 

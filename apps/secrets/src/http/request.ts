@@ -47,12 +47,12 @@ export function readRequest(
   const verb = verbOf(req.method!, target);
   const { headers } = req;
   const header = (name: string): string | undefined => {
-    const own = headers[`x-service-${name}`] as string | undefined;
+    const ownHeader = headers[`x-service-${name}`] as string | undefined;
     const family = rules.familyHeaders ? (headers[`x-vault-${name}`] as string | undefined) : undefined;
-    if (own !== undefined && family !== undefined && own !== family) {
+    if (ownHeader !== undefined && family !== undefined && ownHeader !== family) {
       throw new Refusal('malformed', `the headers x-service-${name} and x-vault-${name} have different values`);
     }
-    return own ?? family;
+    return ownHeader ?? family;
   };
   const inBody = verb === 'write' || verb === 'patch';
   const mfa = header('mfa');

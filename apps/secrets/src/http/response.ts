@@ -30,15 +30,15 @@ export function send(res: ServerResponse, status: number, body: string | Uint8Ar
 // A header given explicitly replaces the fixed one of its name.
 function withExtra(extra: readonly string[]): string[] {
   const names = new Set(extra.filter((_item, i) => i % 2 === 0).map((name) => name.toLowerCase()));
-  const kept = fixedHeaders.filter((_item, i) => !names.has(fixedHeaders[i - (i % 2)]!.toLowerCase()));
-  return [...kept, ...extra];
+  const otherHeaders = fixedHeaders.filter((_item, i) => !names.has(fixedHeaders[i - (i % 2)]!.toLowerCase()));
+  return [...otherHeaders, ...extra];
 }
 
 /** Writes the outcome of a request. */
 export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readonly string[] | undefined): void {
-  const own = outcome.headers || outcome.contentType ? headersOf(outcome, extra) : extra;
-  if (outcome.stream && res.req.method !== 'HEAD') sendStream(res, outcome.status, own, outcome.stream);
-  else send(res, outcome.status, bodyOf(outcome), own);
+  const additions = outcome.headers || outcome.contentType ? headersOf(outcome, extra) : extra;
+  if (outcome.stream && res.req.method !== 'HEAD') sendStream(res, outcome.status, additions, outcome.stream);
+  else send(res, outcome.status, bodyOf(outcome), additions);
 }
 
 function sendStream(

@@ -53,22 +53,22 @@ export class OpenApiDocuments {
    * The document for a caller; microseconds when nothing has changed since it was last made, else many steps: every
    * operation is looked for in all rules of the caller.
    */
-  *document(asked: DocumentQuery): Generator<void, OpenApiDocument> {
+  *document(query: DocumentQuery): Generator<void, OpenApiDocument> {
     const version = this.source.mountsVersion();
     if (version !== this.version) {
       this.entriesOf = new Map();
       this.documents = new WeakMap();
       this.version = version;
     }
-    const owner = asked.access ?? this.anonymous;
-    const known = this.documents.get(owner) ?? new Map<string, OpenApiDocument>();
-    this.documents.set(owner, known);
-    const key = `${asked.namespaceId}${asked.genericMountPaths ? '*' : ''}`;
-    let document = known.get(key);
+    const owner = query.access ?? this.anonymous;
+    const documentsOfOwner = this.documents.get(owner) ?? new Map<string, OpenApiDocument>();
+    this.documents.set(owner, documentsOfOwner);
+    const key = `${query.namespaceId}${query.genericMountPaths ? '*' : ''}`;
+    let document = documentsOfOwner.get(key);
     if (!document) {
-      const bytes = Buffer.from(`${JSON.stringify(yield* this.build(asked))}\n`);
+      const bytes = Buffer.from(`${JSON.stringify(yield* this.build(query))}\n`);
       document = { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"` };
-      known.set(key, document);
+      documentsOfOwner.set(key, document);
     }
     return document;
   }
@@ -80,12 +80,12 @@ export class OpenApiDocuments {
     for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
   }
 
-  private build(asked: DocumentQuery): Generator<void, JsonSchema> {
-    const { access } = asked;
-    const shows = (entry: OperationEntry) =>
+  private build(query: DocumentQuery): Generator<void, JsonSchema> {
+    const { access } = query;
+    const isVisible = (entry: OperationEntry) =>
       entry.free ||
       (access !== undefined && entry.capabilities.some((one) => access.grantsSome(entry.template, one, entry.sudo)));
-    return this.assemble(this.entries(asked), shows, asked.genericMountPaths);
+    return this.assemble(this.entries(query), isVisible, query.genericMountPaths);
   }
 
   private entries({ namespaceId, namespacePath }: DocumentQuery): PathEntry[] {
@@ -106,27 +106,27 @@ export class OpenApiDocuments {
 
   private *assemble(
     entries: readonly PathEntry[],
-    shows: (entry: OperationEntry) => boolean,
+    isVisible: (entry: OperationEntry) => boolean,
     generic: boolean,
   ): Generator<void, JsonSchema> {
     const paths: Record<string, JsonSchema> = {};
     const schemas: Record<string, JsonSchema> = { ...sharedSchemas };
     const ids = new Set<string>();
     for (const entry of entries) {
-      const shown: OperationEntry[] = [];
+      const visibleEntries: OperationEntry[] = [];
       for (const operation of entry.operations) {
         yield;
-        if (shows(operation)) shown.push(operation);
+        if (isVisible(operation)) visibleEntries.push(operation);
       }
-      if (shown.length === 0) continue;
+      if (visibleEntries.length === 0) continue;
       const key = generic ? entry.genericKey : entry.key;
       if (paths[key]) continue;
-      paths[key] = pathItem(entry, shown, generic, (operation) => {
+      paths[key] = pathItem(entry, visibleEntries, generic, (operation) => {
         const id = distinct(operation.id, ids);
-        const named = { id, request: `${pascal(id)}Request`, response: `${pascal(id)}Response` };
-        if (operation.request) schemas[named.request] = operation.request;
-        schemas[named.response] = operation.response;
-        return named;
+        const names = { id, request: `${pascal(id)}Request`, response: `${pascal(id)}Response` };
+        if (operation.request) schemas[names.request] = operation.request;
+        schemas[names.response] = operation.response;
+        return names;
       });
     }
     return {
@@ -154,7 +154,7 @@ interface Names {
 
 function pathItem(
   entry: PathEntry,
-  shown: readonly OperationEntry[],
+  visibleEntries: readonly OperationEntry[],
   generic: boolean,
   register: (operation: OperationEntry) => Names,
 ): JsonSchema {
@@ -162,13 +162,13 @@ function pathItem(
   const parameters = [...(generic && entry.genericParameter ? [entry.genericParameter] : []), ...entry.parameters];
   if (parameters.length > 0) item.parameters = parameters;
   // Of what is shown: where one operation of a path needs it and another does not, who lacks it sees a path without the mark.
-  if (shown.some(({ sudo }) => sudo)) item['x-service-sudo'] = true;
+  if (visibleEntries.some(({ sudo }) => sudo)) item['x-service-sudo'] = true;
   if (entry.unauthenticated) item['x-service-unauthenticated'] = true;
   if (entry.creates) item['x-service-create-supported'] = true;
-  const read = shown.find(({ verb }) => verb === 'read');
-  const list = shown.find(({ verb }) => verb === 'list');
-  const scan = shown.find(({ verb }) => verb === 'scan');
-  for (const operation of shown) {
+  const read = visibleEntries.find(({ verb }) => verb === 'read');
+  const list = visibleEntries.find(({ verb }) => verb === 'list');
+  const scan = visibleEntries.find(({ verb }) => verb === 'scan');
+  for (const operation of visibleEntries) {
     // One GET is documented for all; the list and scan parameters tell them apart.
     if ((operation === list && read) || (operation === scan && (read || list))) continue;
     const { id, request, response } = register(operation);
@@ -196,8 +196,8 @@ function pathItem(
 /** What only a listing takes of the GET that reads as well. */
 function unlike(list: OperationEntry | undefined, operation: OperationEntry): readonly JsonSchema[] {
   if (!list || list === operation) return [];
-  const taken = new Set(operation.parameters.map(({ name }) => name));
-  return list.parameters.filter(({ name }) => !taken.has(name));
+  const names = new Set(operation.parameters.map(({ name }) => name));
+  return list.parameters.filter(({ name }) => !names.has(name));
 }
 
 const json = 'application/json';
@@ -224,8 +224,8 @@ function responses(operation: OperationEntry, own: string, alsoList: string | un
       : { $ref: `#/components/responses/${name}` };
   }
   for (const [status, description] of Object.entries(operation.statuses)) {
-    const told = further && Number(status) >= 400 ? further : content;
-    answer[status] = { description, content: status in refusals ? orRefusal(schema) : told };
+    const body = further && Number(status) >= 400 ? further : content;
+    answer[status] = { description, content: status in refusals ? orRefusal(schema) : body };
   }
   if (operation.mayBeEmpty) answer['204'] = emptyBody;
   return answer;
@@ -233,8 +233,8 @@ function responses(operation: OperationEntry, own: string, alsoList: string | un
 
 /** An answer with this status tells something, or is a refusal. */
 function orRefusal(schema: JsonSchema): JsonSchema {
-  const told = (schema.anyOf as JsonSchema[] | undefined) ?? [schema];
-  return { 'application/json': { schema: { anyOf: [...told, ref('Error')] } } };
+  const alternatives = (schema.anyOf as JsonSchema[] | undefined) ?? [schema];
+  return { 'application/json': { schema: { anyOf: [...alternatives, ref('Error')] } } };
 }
 
 function refusalResponses(): JsonSchema {
@@ -261,11 +261,11 @@ const scanParameter: JsonSchema = {
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
 /** An id that no other is like, not even without hyphens: `kv1-read` and `kv-1-read` would both be shaped by `Kv1Read`. */
-function distinct(id: string, taken: Set<string>): string {
+function distinct(id: string, names: Set<string>): string {
   const folded = (one: string) => one.replaceAll('-', '');
   let unique = id;
-  for (let i = 2; taken.has(folded(unique)); i++) unique = `${id}${i}`;
-  taken.add(folded(unique));
+  for (let i = 2; names.has(folded(unique)); i++) unique = `${id}${i}`;
+  names.add(folded(unique));
   return unique;
 }
 

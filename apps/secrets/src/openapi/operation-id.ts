@@ -39,10 +39,10 @@ export function operationId(mount: LiveMount, declared: Path, verb: Verb, operat
   if (mount.type === 'system') return join(prefix, verb, ...head, ...tail);
   if (mount.type === 'identity') return ofIdentity(head, tail, verb, segments[parameter]);
   const marked = mount.kind === 'auth' && besideEngines.has(mount.type) && head.length === 1 && tail.length === 0;
-  return join(prefix, ...named(head, tail, verb, marked ? 'auth' : ''));
+  return join(prefix, ...wordsOf(head, tail, verb, marked ? 'auth' : ''));
 }
 
-function named(head: readonly string[], tail: readonly string[], verb: Verb, kind: string): string[] {
+function wordsOf(head: readonly string[], tail: readonly string[], verb: Verb, kind: string): string[] {
   const last = head.at(-1) ?? '';
   const action = actions.get(tail.at(-1) ?? '');
   if (last === 'login') return ['login'];
@@ -66,14 +66,14 @@ function ofIdentity(
 ): string {
   const [area = '', ...within] = head[0]?.endsWith('-alias') ? [...head[0].split('-'), ...head.slice(1)] : head;
   const key = within.at(-1) === 'id' || within.at(-1) === 'name' ? within.at(-1) : undefined;
-  const made = key || parameter?.endsWith('_id') ? 'update' : parameter ? 'write' : 'create';
-  const said = verb === 'write' && (area !== 'oidc' || parameter) ? made : verb;
+  const writeVerb = key || parameter?.endsWith('_id') ? 'update' : parameter ? 'write' : 'create';
+  const verbWord = verb === 'write' && (area !== 'oidc' || parameter) ? writeVerb : verb;
   if (!key && area !== 'entity' && area !== 'group') {
-    const names = named(within[0] === 'method' ? [[...within].reverse().join('-')] : within, tail, verb, '');
-    return join(area, ...names.map((one) => (one === 'write' ? said : one)));
+    const names = wordsOf(within[0] === 'method' ? [[...within].reverse().join('-')] : within, tail, verb, '');
+    return join(area, ...names.map((one) => (one === 'write' ? verbWord : one)));
   }
   const of = key ? within.slice(0, -1) : within;
-  return join(area, said, ...of.map((one) => (isListing(verb) ? plural(one) : one)), key ? `by-${key}` : '');
+  return join(area, verbWord, ...of.map((one) => (isListing(verb) ? plural(one) : one)), key ? `by-${key}` : '');
 }
 
 const singular = (noun: string) => (noun === 'certs' ? 'certificate' : noun).replace(/ies$/, 'y').replace(/s$/, '');

@@ -171,12 +171,12 @@ function asSent({ type }: JsonSchema, value: unknown): unknown {
 function withDefaults(schema: JsonSchema, defaults: object | undefined): JsonSchema {
   const properties = schema.properties as Record<string, JsonSchema> | undefined;
   if (!defaults || !properties) return schema;
-  const given = defaults as Record<string, unknown>;
+  const values = defaults as Record<string, unknown>;
   const filled = Object.entries(properties).map(([name, property]) => [
     name,
-    given[name] === undefined || 'default' in property
+    values[name] === undefined || 'default' in property
       ? property
-      : { ...property, default: asSent(property, given[name]) },
+      : { ...property, default: asSent(property, values[name]) },
   ]);
   return { ...schema, properties: Object.fromEntries(filled) };
 }

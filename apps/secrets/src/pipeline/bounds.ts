@@ -12,9 +12,13 @@ const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
 const text = 'http: request body too large';
 
 /** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0060. */
-export function boundsOf(match: RouteMatch, known: boolean): BodyBounds {
+export function boundsOf(match: RouteMatch, authenticated: boolean): BodyBounds {
   const { operation } = match;
-  const bounds = !known ? unknownCaller : operation?.freeform || operation?.largeBody ? freeForm : declaredFields;
+  const bounds = !authenticated
+    ? unknownCaller
+    : operation?.freeform || operation?.largeBody
+      ? freeForm
+      : declaredFields;
   return operation?.wholeBody ? { ...bounds, wholeBody: operation.wholeBody } : bounds;
 }
 

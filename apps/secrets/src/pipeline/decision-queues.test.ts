@@ -37,14 +37,14 @@ afterAll(() => test.close());
 describe('decisions about the same', () => {
   it('are all made, each by what the one before has left', async () => {
     const here = storageOn(test.storage);
-    const counted = await Promise.all(upTo(200).map(() => count(here, 'many')));
-    expect(counted).toEqual(upTo(200));
+    const results = await Promise.all(upTo(200).map(() => count(here, 'many')));
+    expect(results).toEqual(upTo(200));
     expect(await here.get('many')).toBe('200');
   });
 
   it('see writes, deletions and names of those before them', async () => {
     const here = storageOn(test.storage);
-    const seen = await Promise.all([
+    const results = await Promise.all([
       count(here, 'folder/first'),
       here.transaction('folder/first', async (tx) => {
         tx.put('folder/sub/second', '2');
@@ -58,19 +58,19 @@ describe('decisions about the same', () => {
         return [...(await tx.getMany(['folder/sub/second', 'folder/sub/third'])).keys()];
       }),
     ]);
-    expect(seen).toEqual([1, ['sub/'], [undefined, ['sub/']], ['folder/sub/third']]);
+    expect(results).toEqual([1, ['sub/'], [undefined, ['sub/']], ['folder/sub/third']]);
     expect(await here.list('folder/sub/')).toEqual(['third']);
   });
 
   it('are refused and fail one by one', async () => {
     const here = storageOn(test.storage);
-    const asked = upTo(12).map((i) => {
+    const answers = upTo(12).map((i) => {
       if (i % 4 === 1) return here.transaction('some', () => Promise.reject(new Refusal('invalid', 'not you')));
       if (i % 4 === 2) return here.transaction('some', () => Promise.reject(new Error('a mistake')));
       if (i % 4 === 3) return here.transaction('some', async (tx) => tx.put('bad/\0', 'x'));
       return count(here, 'some');
     });
-    const ended = await Promise.allSettled(asked);
+    const ended = await Promise.allSettled(answers);
     expect(ended.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message))).toEqual(
       [1, 2, 3].flatMap((n) => ['not you', 'a mistake', 'text contains a character that cannot be stored', n]),
     );
@@ -99,8 +99,8 @@ describe('decisions on two nodes', () => {
 
   it('are all made, and none of them twice', async () => {
     const nodes = [storageOn(test.storage), storageOn(other)];
-    const counted = await Promise.all(upTo(300).map((i) => count(nodes[i % 2]!, 'shared')));
-    expect(sorted(counted)).toEqual(upTo(300));
+    const results = await Promise.all(upTo(300).map((i) => count(nodes[i % 2]!, 'shared')));
+    expect(sorted(results)).toEqual(upTo(300));
   });
 
   it('come about on a node that is asked now and then, however busy the other is', async () => {
@@ -149,11 +149,11 @@ describe('decisions on two nodes', () => {
       expect([await outdated.get(name), await outdated.get(`part/${name}`)]).toEqual([undefined, undefined]);
       const { tell } = test.storage.changes;
       test.storage.changes.tell = async () => {};
-      const written = writer.transaction(name, async (tx) => {
+      const write = writer.transaction(name, async (tx) => {
         tx.put(name, 'theirs');
         tx.put(`part/${name}`, 'theirs');
       });
-      await written.finally(() => {
+      await write.finally(() => {
         test.storage.changes.tell = tell;
       });
       await work(outdated);
@@ -189,16 +189,16 @@ describe('decisions on two nodes', () => {
   it('see several entries as they are together where they ask for that', async () => {
     await withOutdatedMemory('whole', async (outdated) => {
       const both = async (tx: Storage) => [await tx.get('whole'), await tx.get('part/whole')];
-      const seen: unknown[] = [];
+      const values: unknown[] = [];
       await outdated.transaction(
         'whole',
         async (tx) => {
-          seen.push(await both(tx));
+          values.push(await both(tx));
           tx.put('seen', '1');
         },
         true,
       );
-      expect(seen).toEqual([['theirs', 'theirs']]);
+      expect(values).toEqual([['theirs', 'theirs']]);
     });
   });
 });

@@ -84,7 +84,7 @@ export class DecisionQueues {
    */
   decide<T>(about: EntryKey, decide: (view: View) => Promise<T>, inDatabase = false): Promise<T> {
     const queued = this.queues.get(cacheKey(about));
-    const asked = new Promise<T>((resolve, reject) => {
+    const answer = new Promise<T>((resolve, reject) => {
       const untilMs = performance.now() + this.options.patienceMs;
       const one: QueuedDecision = {
         untilMs,
@@ -102,7 +102,7 @@ export class DecisionQueues {
       this.queues.set(name, fresh);
       void this.serve(name, fresh);
     });
-    return queued ? during('waiting', 'turn', undefined, () => asked) : asked;
+    return queued ? during('waiting', 'turn', undefined, () => answer) : answer;
   }
 
   private async serve(name: string, queue: Queue): Promise<void> {
@@ -172,8 +172,8 @@ export class DecisionQueues {
 }
 
 async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): Promise<DecidedBatch> {
-  const seen = new Map<string, Entry | undefined>();
-  const entries = remembering(base, seen);
+  const entriesRead = new Map<string, Entry | undefined>();
+  const entries = recordingReader(base, entriesRead);
   const set = newWriteSet();
   const pending = new Pending();
   const decided: Decided[] = [];
@@ -193,7 +193,7 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
       decided.push({ refusal: error });
     }
   }
-  return { set: requiring(set, seen), decided, hasRefusal };
+  return { set: withRequirements(set, entriesRead), decided, hasRefusal };
 }
 
 /**
@@ -202,29 +202,29 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
  */
 function removesAny({ deletes, prefixes }: WriteSet, { puts }: WriteSet): boolean {
   if (puts.length === 0 || deletes.length + prefixes.length === 0) return false;
-  const gone = new Set(deletes.map(cacheKey));
+  const deletedKeys = new Set(deletes.map(cacheKey));
   return puts.some(
     (put) =>
-      gone.has(cacheKey(put)) ||
+      deletedKeys.has(cacheKey(put)) ||
       prefixes.some(({ mountId, prefix }) => mountId === put.mountId && put.path.startsWith(prefix)),
   );
 }
 
 /** Reads each entry once, so that all of a batch see the same. */
-function remembering(base: EntryReader, seen: Map<string, Entry | undefined>): EntryReader {
+function recordingReader(base: EntryReader, entriesRead: Map<string, Entry | undefined>): EntryReader {
   return {
     async read(key) {
       const name = cacheKey(key);
-      if (!seen.has(name)) seen.set(name, await base.read(key));
-      return seen.get(name);
+      if (!entriesRead.has(name)) entriesRead.set(name, await base.read(key));
+      return entriesRead.get(name);
     },
     async readMany(keys) {
-      const missing = keys.filter((key) => !seen.has(cacheKey(key)));
+      const missing = keys.filter((key) => !entriesRead.has(cacheKey(key)));
       const found = missing.length === 0 ? [] : await base.readMany(missing);
       found.forEach((entry, i) => {
-        seen.set(cacheKey(missing[i]!), entry);
+        entriesRead.set(cacheKey(missing[i]!), entry);
       });
-      return keys.map((key) => seen.get(cacheKey(key)));
+      return keys.map((key) => entriesRead.get(cacheKey(key)));
     },
     list: (mountId, prefix, page) => base.list(mountId, prefix, page),
     listDeep: (mountId, prefix, page) => base.listDeep(mountId, prefix, page),
@@ -232,20 +232,20 @@ function remembering(base: EntryReader, seen: Map<string, Entry | undefined>): E
 }
 
 /** Writes of entries that were read require that they still are as they were read. */
-function requiring(set: WriteSet, seen: ReadonlyMap<string, Entry | undefined>): WriteSet {
+function withRequirements(set: WriteSet, entriesRead: ReadonlyMap<string, Entry | undefined>): WriteSet {
   const revision = (entry: Entry): Precondition & object => ({ revision: entry.revision });
   const puts = set.puts.map((put) => {
     const key = cacheKey(put);
-    if (!seen.has(key)) return put;
-    const entry = seen.get(key);
+    if (!entriesRead.has(key)) return put;
+    const entry = entriesRead.get(key);
     return { ...put, require: entry ? revision(entry) : ('absent' as const) };
   });
-  const deletes = set.deletes.flatMap((gone) => {
-    const key = cacheKey(gone);
-    if (!seen.has(key)) return [gone];
-    const entry = seen.get(key);
+  const deletes = set.deletes.flatMap((deletion) => {
+    const key = cacheKey(deletion);
+    if (!entriesRead.has(key)) return [deletion];
+    const entry = entriesRead.get(key);
     // What was absent when this was decided need not be removed, even if it is written later.
-    return entry ? [{ ...gone, require: revision(entry) }] : [];
+    return entry ? [{ ...deletion, require: revision(entry) }] : [];
   });
   return { ...set, puts, deletes };
 }

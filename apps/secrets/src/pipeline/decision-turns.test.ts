@@ -42,8 +42,9 @@ function write(set: WriteSet): void {
   for (const { path, require } of [...set.puts, ...set.deletes]) {
     const found = held.get(path);
     if (require === undefined) continue;
-    const holds = require === 'absent' ? !found : typeof require === 'object' && found?.revision === require.revision;
-    if (!holds) throw new PreconditionFailed(new Set([cacheKey(keyOf(path))]));
+    const satisfied =
+      require === 'absent' ? !found : typeof require === 'object' && found?.revision === require.revision;
+    if (!satisfied) throw new PreconditionFailed(new Set([cacheKey(keyOf(path))]));
   }
   commits.push(set);
   for (const { path } of set.deletes) held.delete(path);
@@ -102,7 +103,7 @@ const putting = (path: string) => async (view: View) => addPut(view.set, { ...ke
 const refused = new Refusal('invalid', 'not you');
 
 /** Lets something happen while the first decision about a path is being made. */
-function holding(path = 'n') {
+function heldEntry(path = 'n') {
   let release = () => {};
   const gate = new Promise<void>((resolve) => (release = resolve));
   const first = queues.decide(keyOf(path), async (view) => {
@@ -114,7 +115,7 @@ function holding(path = 'n') {
 
 describe('turns of decisions', () => {
   it('are taken by up to 64 together, each of whom sees what those before have decided', async () => {
-    const { first, release } = holding();
+    const { first, release } = heldEntry();
     const others = Array.from({ length: 130 }, () => count());
     release();
     expect(await Promise.all([first, ...others])).toEqual(Array.from({ length: 131 }, (_, i) => String(i + 1)));
@@ -131,7 +132,7 @@ describe('turns of decisions', () => {
   });
 
   it('are apart for what is apart', async () => {
-    const { first, release } = holding('slow');
+    const { first, release } = heldEntry('slow');
     expect(await count('quick')).toBe('1');
     release();
     expect(await first).toBe('1');
@@ -163,7 +164,7 @@ describe('turns of decisions', () => {
   });
 
   it('are refused at once where there is no other writer', async () => {
-    const { first, release } = holding();
+    const { first, release } = heldEntry();
     const second = queues.decide(keyOf('n'), async ({ pending, set }) => {
       pending.put('n', 'lost');
       addPut(set, { ...keyOf('n'), value: Buffer.from('lost') });
@@ -206,9 +207,9 @@ describe('turns of decisions', () => {
   });
 
   it('fail one by one, and are not taken again where a connection was lost', async () => {
-    const { first, release } = holding();
+    const { first, release } = heldEntry();
     const mistake = new Error('a mistake');
-    const asked = [
+    const answers = [
       count(),
       queues.decide(keyOf('n'), async (view) => {
         await counting(view);
@@ -217,18 +218,18 @@ describe('turns of decisions', () => {
       count(),
     ];
     release();
-    const ended = await Promise.allSettled([first, ...asked]);
+    const ended = await Promise.allSettled([first, ...answers]);
     expect(ended.map((one) => (one.status === 'fulfilled' ? one.value : one.reason))).toEqual(['1', '2', mistake, '3']);
 
     await new Promise(setImmediate);
-    const lost = new Refusal('unavailable', 'lost');
-    const again = holding();
+    const lostRace = new Refusal('unavailable', 'lost');
+    const again = heldEntry();
     const waiting = [count(), count()];
-    failures = [undefined, lost];
+    failures = [undefined, lostRace];
     const before = commits.length;
     again.release();
     expect(await again.first).toBe('4');
-    for (const one of waiting) await expect(one).rejects.toBe(lost);
+    for (const one of waiting) await expect(one).rejects.toBe(lostRace);
     expect(commits).toHaveLength(before + 1);
     expect(await count()).toBe('5');
   });
@@ -237,7 +238,7 @@ describe('turns of decisions', () => {
     [99, 'fulfilled'],
     [100, 'rejected'],
   ])('are waited for so long: %i ms, %s', async (waitMs, status) => {
-    const { first, release } = holding();
+    const { first, release } = heldEntry();
     const late = count();
     nowMs += waitMs;
     release();
@@ -255,7 +256,7 @@ describe('turns of decisions', () => {
   it('are taken by two at a time in the database, however they end', async () => {
     amongOthers = true;
     const releases: (() => void)[] = [];
-    const asked = ['a', 'b', 'c', 'd', 'e'].map((path, i) =>
+    const answers = ['a', 'b', 'c', 'd', 'e'].map((path, i) =>
       queues.decide(keyOf(path), async () => {
         if (inDatabase === 0) return undefined;
         await new Promise<void>((resolve) => releases.push(resolve));
@@ -263,7 +264,7 @@ describe('turns of decisions', () => {
         return path;
       }),
     );
-    const ended = Promise.allSettled(asked);
+    const ended = Promise.allSettled(answers);
     for (let done = 0; done < 5; done++) {
       while (releases.length === done) await new Promise(setImmediate);
       await new Promise(setImmediate);

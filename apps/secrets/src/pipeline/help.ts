@@ -29,16 +29,16 @@ export function mountHelp(kernel: Kernel, mount: LiveMount): Outcome {
 
 /** Those in the path and the fields of all its operations, by name. */
 function parametersOf({ paramDocs, operations }: Path): string[] {
-  const said = new Map<string, string>();
-  for (const [name, text] of Object.entries(paramDocs)) said.set(name, entry(name, 'string', text));
+  const texts = new Map<string, string>();
+  for (const [name, text] of Object.entries(paramDocs)) texts.set(name, entry(name, 'string', text));
   for (const operation of Object.values(operations)) {
     for (const [name, field] of Object.entries(operation.input?.shape ?? {})) {
-      if (said.has(name)) continue;
+      if (texts.has(name)) continue;
       const { description, json } = (field.meta() ?? {}) as { description?: string; json?: { type?: unknown } };
-      said.set(name, entry(name, String(json?.type ?? 'any'), description));
+      texts.set(name, entry(name, String(json?.type ?? 'any'), description));
     }
   }
-  return [...said].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text);
+  return [...texts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text);
 }
 
 const entry = (name: string, type: string, text: string | undefined): string =>

@@ -165,14 +165,14 @@ function waiting(requirement: MfaRequirement, entityId: string): Auth {
     entityId,
     tokenType: 'default',
     orphan: true,
-    mfaRequirement: shown(requirement),
+    mfaRequirement: requirementData(requirement),
     numUses: 0,
   };
 }
 
 /** What a login must prove, as clients read it. */
-function shown({ requestId, constraints }: MfaRequirement): Record<string, unknown> {
-  const wanted = constraints.map(({ enforcement, methods }) => [
+function requirementData({ requestId, constraints }: MfaRequirement): Record<string, unknown> {
+  const constraintData = constraints.map(({ enforcement, methods }) => [
     enforcement,
     {
       any: methods.map(({ id, name, selfEnrolment }) => ({
@@ -184,7 +184,7 @@ function shown({ requestId, constraints }: MfaRequirement): Record<string, unkno
       })),
     },
   ]);
-  return { mfa_request_id: requestId, mfa_constraints: Object.fromEntries(wanted) };
+  return { mfa_request_id: requestId, mfa_constraints: Object.fromEntries(constraintData) };
 }
 
 function loginPolicies(login: Login): string[] {

@@ -22,8 +22,8 @@ export function shapeListing(kernel: Kernel, context: Located, reply: Reply): Re
   const pathOf = listFilter === undefined ? undefined : parseListFilter(listFilter);
   const most = paginationLimit ?? keys.length;
   if (!pathOf) return withKeys(reply, keys.slice(0, most));
-  return visibleOf(keys, most, (key) => isAccessible(kernel, bearer, pathOf(path, key))).then((kept) =>
-    withKeys(reply, kept),
+  return visibleOf(keys, most, (key) => isAccessible(kernel, bearer, pathOf(path, key))).then((visible) =>
+    withKeys(reply, visible),
   );
 }
 
@@ -42,12 +42,12 @@ async function visibleOf(
   return visible;
 }
 
-function withKeys(reply: Extract<Reply, { kind: 'data' }>, kept: readonly string[]): Reply {
-  if (kept.length === 0) return missing;
+function withKeys(reply: Extract<Reply, { kind: 'data' }>, visible: readonly string[]): Reply {
+  if (visible.length === 0) return missing;
   const info = reply.data?.key_info;
   return {
     ...reply,
-    data: { ...reply.data, keys: kept, ...(isRecord(info) && { key_info: pick(info, kept) }) },
+    data: { ...reply.data, keys: visible, ...(isRecord(info) && { key_info: pick(info, visible) }) },
   };
 }
 

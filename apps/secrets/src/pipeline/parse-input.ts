@@ -10,7 +10,7 @@ interface Compiled {
   readonly schema: z.ZodObject;
   /** Keys a merge must end up with. */
   readonly required: readonly string[];
-  readonly known: ReadonlySet<string>;
+  readonly fieldNames: ReadonlySet<string>;
   /** Stored secrets, each with the fields that decide where it is sent. */
   readonly sent: readonly (readonly [secret: string, targets: readonly string[]])[];
 }
@@ -30,7 +30,7 @@ export class InputParsers {
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
     const { schema, required, sent } = this.of(operation);
-    const given: Record<string, unknown> = {};
+    const values: Record<string, unknown> = {};
     const reset: string[] = [];
     for (const key of Object.keys(schema.shape)) {
       if (!Object.hasOwn(fields, key)) continue;
@@ -39,15 +39,15 @@ export class InputParsers {
       if (value === null) {
         const { empty, json } = fieldMeta(operation.input!.shape[key]!);
         // The endpoints with bare bodies decode theirs as a whole, and know no difference.
-        if (empty !== undefined && !operation.decodedInto) given[key] = empty;
+        if (empty !== undefined && !operation.decodedInto) values[key] = empty;
         else if (json.format !== 'duration') reset.push(key);
         continue;
       }
       if (operation.decodedInto) requireType(operation.decodedInto, key, value, operation.input!.shape[key]!);
-      given[key] = value;
+      values[key] = value;
     }
-    const result = schema.safeParse(given);
-    if (!result.success) throw invalid(result.error.issues, given);
+    const result = schema.safeParse(values);
+    if (!result.success) throw invalid(result.error.issues, values);
     const data = exact && !operation.freeform ? this.withPlainNumbers(operation, result.data) : result.data;
     if (!operation.update) return data;
     const merged = merge(operation, data, stored, reset);
@@ -62,9 +62,9 @@ export class InputParsers {
   /** The names, in order, of fields that an operation does not know. Those that its path captures are known. */
   unknown(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
     if (operation.freeform) return [];
-    const { known } = this.of(operation);
+    const { fieldNames } = this.of(operation);
     return Object.keys(fields)
-      .filter((key) => !known.has(key) && !Object.hasOwn(params, key))
+      .filter((key) => !fieldNames.has(key) && !Object.hasOwn(params, key))
       .sort();
   }
 
@@ -94,7 +94,7 @@ export class InputParsers {
 
   /** The names of the fields that an operation reads; undefined if all fields are its data. */
   declared(operation: AnyOperation): ReadonlySet<string> | undefined {
-    return operation.freeform ? undefined : this.of(operation).known;
+    return operation.freeform ? undefined : this.of(operation).fieldNames;
   }
 
   /** Fields read scalars with the digits that were sent; what is left inside of objects is read as plain numbers, if not declared exact. */
@@ -114,7 +114,7 @@ export class InputParsers {
         required: operation.update
           ? Object.entries(input.shape).flatMap(([key, field]) => (isOptional(field as z.ZodType) ? [] : [key]))
           : [],
-        known: new Set(Object.keys(input.shape)),
+        fieldNames: new Set(Object.keys(input.shape)),
         sent: Object.entries(input.shape).map(
           ([key, field]) => [key, fieldMeta(field as z.ZodType).sentTo ?? []] as const,
         ),
@@ -140,36 +140,36 @@ function requireType(name: string, key: string, value: unknown, field: z.ZodType
   const decodedType = decodedTypes.get(String(json.type))!;
   const wrong = wrongPart(value, decodedType);
   if (!wrong) return;
-  const text = `json: cannot unmarshal ${wrong.kind} into Go struct field ${name}.${key} of type ${wrong.wanted}`;
+  const text = `json: cannot unmarshal ${wrong.kind} into Go struct field ${name}.${key} of type ${wrong.expectedType}`;
   throw new Refusal('malformed', `failed to decode JSON input: ${text}`);
 }
 
-function wrongPart(value: unknown, wanted: string): { kind: string; wanted: string } | undefined {
+function wrongPart(value: unknown, expectedType: string): { kind: string; expectedType: string } | undefined {
   const kind = jsonKind(value);
-  if (wanted === '[]string' && Array.isArray(value)) {
+  if (expectedType === '[]string' && Array.isArray(value)) {
     for (const item of value) {
       const wrong = item === null ? undefined : wrongPart(item, 'string');
       if (wrong) return wrong;
     }
     return undefined;
   }
-  if (wanted === 'int' && kind === 'number') {
-    return Number.isSafeInteger(value) ? undefined : { kind: `number ${String(value)}`, wanted };
+  if (expectedType === 'int' && kind === 'number') {
+    return Number.isSafeInteger(value) ? undefined : { kind: `number ${String(value)}`, expectedType };
   }
-  if (wanted !== 'int' && kind.startsWith('number')) return { kind: 'number', wanted };
-  return kind === wanted ? undefined : { kind, wanted };
+  if (expectedType !== 'int' && kind.startsWith('number')) return { kind: 'number', expectedType };
+  return kind === expectedType ? undefined : { kind, expectedType };
 }
 
 /** Refuses to send a stored secret elsewhere for who does not show that they have it. */
 function requireSentAgain(
   [secret, targets]: Compiled['sent'][number],
-  given: InputFields,
+  fields: InputFields,
   merged: InputFields,
   stored: unknown,
   shape: Readonly<Record<string, unknown>>,
 ): void {
   const before = (stored ?? {}) as InputFields;
-  if (secret in given || !before[secret]) return;
+  if (secret in fields || !before[secret]) return;
   const textOf = (value: unknown, target: string) => {
     const text = JSON.stringify(value);
     return fieldMeta(shape[target] as z.ZodType).anyCase ? text?.toLowerCase() : text;
@@ -186,29 +186,29 @@ function isOptional(field: z.ZodType): boolean {
 
 function merge(
   operation: AnyOperation,
-  given: InputFields,
+  fields: InputFields,
   stored: unknown,
   reset: readonly string[],
 ): Record<string, unknown> {
   const defaults = operation.defaults as InputFields | undefined;
-  if (operation.update === 'replace' || stored === undefined) return { ...defaults, ...given };
+  if (operation.update === 'replace' || stored === undefined) return { ...defaults, ...fields };
   const base: Record<string, unknown> = { ...defaults, ...(stored as InputFields) };
   for (const key of [...(operation.resets ?? []), ...reset]) {
     if (defaults && key in defaults) base[key] = defaults[key];
     else delete base[key];
   }
-  return { ...base, ...given };
+  return { ...base, ...fields };
 }
 
-function invalid(issues: readonly z.core.$ZodIssue[], given: InputFields): Refusal {
+function invalid(issues: readonly z.core.$ZodIssue[], fields: InputFields): Refusal {
   const details = issues.map((issue) => ({ path: issue.path as (string | number)[], message: issue.message }));
   const issue = issues[0]!;
   const field = String(issue.path[0] ?? '');
   const params = (issue as { params?: { missing?: boolean; whole?: boolean; hidden?: boolean } }).params;
   if (params?.whole) return new Refusal('invalid', issue.message, details);
-  if (params?.missing || !Object.hasOwn(given, field)) {
+  if (params?.missing || !Object.hasOwn(fields, field)) {
     return new Refusal('invalid', `missing required field "${field}"`, details);
   }
-  const input = params?.hidden ? '[hidden]' : shown(given[field]);
+  const input = params?.hidden ? '[hidden]' : shown(fields[field]);
   return new Refusal('invalid', fieldProblem(field, input, issue.message), details);
 }

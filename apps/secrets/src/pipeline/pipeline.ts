@@ -50,12 +50,12 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
       try {
         return await carryOut(kernel, request, advance, isOver);
       } finally {
-        spent(kernel, context.bearer);
+        endOneUseToken(kernel, context.bearer);
       }
     });
     const answer = unlessKnown(outcome, request);
-    const written = responseLine(kernel, request, context, answer);
-    if (written) await written;
+    const auditLine = responseLine(kernel, request, context, answer);
+    if (auditLine) await auditLine;
     return answer;
   } catch (error) {
     const failure = inCallersWords(error, context);
@@ -89,14 +89,14 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   const wrapped = request.wrapTtl === undefined ? located : advance(withWrapTtl(located, request.wrapTtl));
   const token = await identify(kernel, request, match);
   const identified = advance({ ...wrapped, token });
-  const counted = {
+  const usage = {
     namespaceId: match.namespace.uuid,
     mountUuid: match.mount?.uuid,
     path: match.path,
     folding: match.folding,
     address: request.address,
   };
-  kernel.quotas.check(counted, request);
+  kernel.quotas.check(usage, request);
   const bounds = boundsOf(match, token !== undefined);
   if (request.readBody) {
     request.sent = await request.readBody(bounds);
@@ -118,8 +118,8 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
   const entry = kernel.audit.active || kernel.chained ? entryOf(kernel, request, allowed) : undefined;
   const recorded = entry ? advance({ ...allowed, entry }) : allowed;
-  const written = entry && requestLine(kernel, entry);
-  if (written) await written;
+  const auditLine = entry && requestLine(kernel, entry);
+  if (auditLine) await auditLine;
   // A client that was answered "timed out" must be able to rely on nothing beginning afterwards.
   if (isOver()) throw timedOut();
   const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
@@ -191,9 +191,11 @@ async function run(
       return { call, reply: await operation.run(call) };
     });
   }
-  const seen = context.grant?.stored;
+  const grantedRecord = context.grant?.stored;
   const stored =
-    seen !== undefined || !operation.update ? seen : await find?.(new RequestCall(kernel, request, context, storage));
+    grantedRecord !== undefined || !operation.update
+      ? grantedRecord
+      : await find?.(new RequestCall(kernel, request, context, storage));
   if (!isReading(request.verb)) storage.watch();
   const input = kernel.inputs.parse(operation, fields, exact, stored);
   const call = new RequestCall(kernel, request, context, storage, input, stored);
@@ -240,7 +242,7 @@ function within<T>(
   if (silence.lasts) return Promise.reject(unavailable());
   return new Promise((resolve, reject) => {
     let isOver = false;
-    const settled = silence.whenItLasts(
+    const cancelSilence = silence.whenItLasts(
       (why) => {
         isOver = true;
         reject(why === 'late' ? timedOut() : unavailable());
@@ -250,11 +252,11 @@ function within<T>(
     );
     work(() => isOver).then(
       (value) => {
-        settled();
+        cancelSilence();
         resolve(value);
       },
       (error) => {
-        settled();
+        cancelSilence();
         reject(error);
       },
     );
@@ -279,11 +281,11 @@ function proveFactors(
   bearer: Bearer,
   factors: readonly DemandedMethod[],
 ): Promise<void> {
-  const wanted = factors.map(({ namespacePath, method }) => ({
+  const required = factors.map(({ namespacePath, method }) => ({
     namespaceId: namespaces.at(namespaces.root, namespacePath)?.uuid ?? '',
     method,
   }));
-  return mfa.stepUp.prove(bearer.record.entityId ?? '', wanted, request.mfa);
+  return mfa.stepUp.prove(bearer.record.entityId ?? '', required, request.mfa);
 }
 
 function withWrapTtl(context: Located, text: string): Located {
@@ -304,7 +306,7 @@ function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
 }
 
 /** A token whose last use this was ends once its request is over. */
-function spent(kernel: Kernel, bearer: Bearer | undefined): void {
+function endOneUseToken(kernel: Kernel, bearer: Bearer | undefined): void {
   if (bearer?.record.usesLeft !== -1) return;
   kernel.leases.endToken(bearer.record).catch((error) => kernel.log.warn({ err: error }, 'a spent token did not end'));
 }

@@ -44,8 +44,8 @@ export class RequestCall implements Call {
   // Own properties, so that handlers may take them out of the call.
   readonly fieldsText = (): string => (this.request.sent.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
   readonly warn = (message: string): void => {
-    this.said ??= [];
-    this.said.push(message);
+    this.messages ??= [];
+    this.messages.push(message);
   };
   readonly requireRight = ({ operation, path, fields = noFields, destroys = false }: Included): void => {
     const { namespaces, mounts } = this.kernel;
@@ -77,7 +77,7 @@ export class RequestCall implements Call {
     });
   };
   private readonly proven: readonly DemandedMethod[] | undefined;
-  private said: string[] | undefined;
+  private messages: string[] | undefined;
 
   constructor(
     private readonly kernel: Kernel,
@@ -97,7 +97,7 @@ export class RequestCall implements Call {
     this.verb = request.verb;
     this.path = match.below;
     this.params = match.params;
-    this.written = match.written;
+    this.written = match.spelling;
     this.fields = match.operation?.freeform ? request.sent.fields : markSent(request.sent.fields);
     this.requestId = request.id;
     this.mfa = request.mfa;
@@ -180,7 +180,7 @@ export class RequestCall implements Call {
   /** Warnings of the answer, and further ones; those about unread fields only where there is a body. */
   warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
     const unread = withBody ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params) : none;
-    if (!this.said && further.length === 0 && unread.length === 0) return null;
-    return [...(this.said ?? none), ...further, ...unread];
+    if (!this.messages && further.length === 0 && unread.length === 0) return null;
+    return [...(this.messages ?? none), ...further, ...unread];
   }
 }

@@ -26,13 +26,13 @@ export function remember(
   kernel: Kernel,
   calling: Calling,
   key: string,
-  made: { readonly id: string; readonly ttlSeconds: number; readonly data: Remembered['data'] },
+  created: { readonly id: string; readonly ttlSeconds: number; readonly data: Remembered['data'] },
   set: WriteSet,
 ): void {
   const at = entryOf(kernel, calling, key);
   if (!at) return;
-  const remembered: Remembered = { leaseId: made.id, data: made.data };
-  const expiresAtMs = kernel.clock.now() + made.ttlSeconds * 1000;
+  const remembered: Remembered = { leaseId: created.id, data: created.data };
+  const expiresAtMs = kernel.clock.now() + created.ttlSeconds * 1000;
   addPut(set, { ...at, value: Buffer.from(JSON.stringify(remembered)), expiresAtMs });
 }
 

@@ -20,23 +20,23 @@ export async function firstRun(
 ): Promise<boolean> {
   if ((await seal.status()).initialised) return false;
   const descriptor = open(file);
-  let kept = false;
+  let fileWritten = false;
   try {
     writeSync(descriptor, ' '.repeat(RESERVED_BYTES), 0);
     fsyncSync(descriptor);
-    const made = await initialise({ shares: SHARES, threshold: THRESHOLD });
-    const text = `${JSON.stringify(shown(made), null, 2)}\n`;
+    const initialised = await initialise({ shares: SHARES, threshold: THRESHOLD });
+    const text = `${JSON.stringify(fileText(initialised), null, 2)}\n`;
     writeSync(descriptor, text, 0);
     ftruncateSync(descriptor, Buffer.byteLength(text));
     fsyncSync(descriptor);
-    kept = true;
+    fileWritten = true;
   } catch (error) {
     // Another node was faster.
     if (isRefusal(error) && (await seal.status()).initialised) return false;
     throw error;
   } finally {
     closeSync(descriptor);
-    if (!kept) rmSync(file, { force: true });
+    if (!fileWritten) rmSync(file, { force: true });
   }
   return true;
 }
@@ -50,7 +50,7 @@ function open(file: string): number {
   }
 }
 
-function shown({ shares, recovery, rootToken }: Initialised) {
+function fileText({ shares, recovery, rootToken }: Initialised) {
   const keys = shares.map((share) => Buffer.from(share).toString('base64'));
   return { root_token: rootToken, [recovery ? 'recovery_keys' : 'keys']: keys, threshold: THRESHOLD };
 }

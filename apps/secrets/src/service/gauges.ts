@@ -13,9 +13,9 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
     intents: 'Outside effects that are not settled.',
   } as const;
   for (const [name, help] of Object.entries(names) as [keyof typeof names, string][]) {
-    const shown = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const snakeName = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     new Gauge({
-      name: `secrets_${shown}`,
+      name: `secrets_${snakeName}`,
       help,
       registers: [registry],
       async collect() {

@@ -47,8 +47,8 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
       const keys = paths.slice(at, at + readAtOnce).map((path) => ({ mountId, path }));
       for (const entry of await entries.readMany(keys)) {
         if (!entry) continue;
-        const made = firstVersionOf(entry.path, entry.value.toString('utf8'), clock.now());
-        for (const { path, value } of made) addPut(set, { mountId, path, value: Buffer.from(value) });
+        const version = firstVersionOf(entry.path, entry.value.toString('utf8'), clock.now());
+        for (const { path, value } of version) addPut(set, { mountId, path, value: Buffer.from(value) });
       }
     }
     return set;
@@ -76,12 +76,12 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
     if (isDone) return { ...late, advanced: 0 };
     const paths = await entries.listDeep(uuid, '');
     const set = await converted(uuid, paths);
-    const done = await mounts.tuneWith(mount, set, (now) => {
+    const tuned = await mounts.tuneWith(mount, set, (now) => {
       if (now.options?.version === '2') return undefined;
       const { upgrading: _upgrading, ...options } = now.options ?? {};
       return { options: { ...options, version: '2' } };
     });
-    return { ...late, advanced: done ? paths.length : 0 };
+    return { ...late, advanced: tuned ? paths.length : 0 };
   });
   return async (mount) => {
     const { count, bytes } = await entries.weigh(mount.uuid);

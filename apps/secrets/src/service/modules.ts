@@ -73,9 +73,9 @@ export async function buildModules(
   if (config.audit.table) {
     committer.chainAudit(chain.append);
     // A copy outside the database at any log level: a caller who sets the level must not be able to silence it.
-    const ends = log.child({}, { level: 'info' });
+    const endLog = log.child({}, { level: 'info' });
     storage.background.every('audit-heads', 300_000, async () => {
-      for (const head of await chain.heads()) if (head.chain === chain.id) ends.info(head, 'end of the audit chain');
+      for (const head of await chain.heads()) if (head.chain === chain.id) endLog.info(head, 'end of the audit chain');
       return undefined;
     });
   }
@@ -190,7 +190,13 @@ async function addDevices(audit: Audit, { audit: config }: Config, log: ServiceP
         ? { uri: new URL(receiver.uri).origin }
         : { address: `${receiver.host}:${receiver.port}` };
     const carrier = carrierTo(receiver, undefined);
-    const shown = { description: 'lines sent elsewhere', local: false, options, showsAccessors: false, prefix: '' };
-    add(new ReceiverDevice(`${type}/`, type, { ...shown, carrier, timeoutMs, log }));
+    const deviceOptions = {
+      description: 'lines sent elsewhere',
+      local: false,
+      options,
+      showsAccessors: false,
+      prefix: '',
+    };
+    add(new ReceiverDevice(`${type}/`, type, { ...deviceOptions, carrier, timeoutMs, log }));
   }
 }

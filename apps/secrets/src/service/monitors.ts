@@ -12,7 +12,7 @@ const rank = (level: string): number => levels.indexOf(level);
 
 /** Those who follow the log of this node, each until it leaves, its token ends, or the node stops. */
 export class Monitors implements LogMonitors {
-  private readonly ends = new Set<() => void>();
+  private readonly closers = new Set<() => void>();
 
   constructor(
     private readonly log: { readonly level: string },
@@ -21,26 +21,27 @@ export class Monitors implements LogMonitors {
   ) {}
 
   get full(): boolean {
-    return this.ends.size >= most;
+    return this.closers.size >= most;
   }
 
-  follow(level: string, format: LogFormat, holds: () => Promise<boolean>, sink: StreamSink): () => void {
-    let left = 0;
+  follow(level: string, format: LogFormat, isAllowed: () => Promise<boolean>, sink: StreamSink): () => void {
+    let dropped = 0;
     const give = (line: string): void => {
       if (rank(line.slice(10, line.indexOf('"', 10))) < rank(level)) return;
       if (sink.unread > mostUnreadBytes) {
-        left++;
+        dropped++;
         return;
       }
-      if (left > 0) sink.write(shown(gap(left), format));
-      left = 0;
-      sink.write(shown(line, format));
+      if (dropped > 0) sink.write(formatted(gap(dropped), format));
+      dropped = 0;
+      sink.write(formatted(line, format));
     };
-    const written = this.log.level;
-    if (rank(written) < 0 || rank(level) < rank(written)) sink.write(shown(unwritten(written), format));
+    const previousLevel = this.log.level;
+    if (rank(previousLevel) < 0 || rank(level) < rank(previousLevel))
+      sink.write(formatted(unwritten(previousLevel), format));
     const unfollow = this.lines(give);
     const look = setInterval(() => {
-      holds().then(
+      isAllowed().then(
         (still) => still || end(),
         () => end(),
       );
@@ -48,19 +49,19 @@ export class Monitors implements LogMonitors {
     const leave = (): void => {
       unfollow();
       clearInterval(look);
-      this.ends.delete(end);
+      this.closers.delete(end);
     };
     const end = (): void => {
       leave();
       sink.end();
     };
-    this.ends.add(end);
+    this.closers.add(end);
     return leave;
   }
 
   /** Ends all: the node stops, or has no keys any more. */
   endAll(): void {
-    for (const end of [...this.ends]) end();
+    for (const end of [...this.closers]) end();
   }
 }
 
@@ -70,7 +71,7 @@ const gap = (lines: number): string => warning({ lines }, 'lines were left out, 
 const unwritten = (writes: string): string =>
   warning({ writes }, 'this node writes no lines of lower levels than this; change that at sys/loggers');
 
-function shown(line: string, format: LogFormat): string {
+function formatted(line: string, format: LogFormat): string {
   if (format === 'json') return line;
   const { level, time, name, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const rest = Object.entries(fields).map(([key, value]) => `${key}=${text(value)}`);

@@ -18,13 +18,13 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 const guessed = () => ({ kind: 'password', subject: `s${++subjects}` }) as const;
-const taken = async (...given: Parameters<Attempts['take']>): Promise<TakenAttempt> => {
-  const attempt = await attempts.take(...given);
+const takeAttempt = async (...args: Parameters<Attempts['take']>): Promise<TakenAttempt> => {
+  const attempt = await attempts.take(...args);
   if (!attempt.allowed) throw new Error('locked');
   return attempt;
 };
 const fail = async (who: ReturnType<typeof guessed>, times: number) => {
-  for (let i = 0; i < times; i += 1) await taken(who, rule);
+  for (let i = 0; i < times; i += 1) await takeAttempt(who, rule);
 };
 
 describe('guesses', () => {
@@ -56,7 +56,7 @@ describe('guesses', () => {
     const who = guessed();
     for (let round = 0; round < 3; round += 1) {
       await fail(who, 4);
-      const last = await taken(who, rule);
+      const last = await takeAttempt(who, rule);
       expect(last.locksUntilMs).toBeGreaterThan(clock.now());
       await attempts.succeed(last);
     }
@@ -64,7 +64,7 @@ describe('guesses', () => {
 
   it('keep a lock that another guess began, however earlier guesses end', async () => {
     const who = guessed();
-    const early = await taken(who, rule);
+    const early = await takeAttempt(who, rule);
     await fail(who, 4);
     await attempts.succeed(early);
     await attempts.giveBack(early);
@@ -73,9 +73,9 @@ describe('guesses', () => {
 
   it('that were neither right nor wrong were not made, nor was the lock that they began', async () => {
     const who = guessed();
-    for (let i = 0; i < 20; i += 1) await attempts.giveBack(await taken(who, rule));
+    for (let i = 0; i < 20; i += 1) await attempts.giveBack(await takeAttempt(who, rule));
     await fail(who, 4);
-    await attempts.giveBack(await taken(who, rule));
+    await attempts.giveBack(await takeAttempt(who, rule));
     await fail(who, 1);
     expect(await attempts.take(who, rule)).toEqual({ allowed: false, lockedUntilMs: clock.now() + 60_000 });
   });
@@ -96,7 +96,7 @@ describe('guesses', () => {
   it('can be one only, and an administrator ends every lock', async () => {
     const who = guessed();
     const strict = { ...rule, allowed: 1 };
-    expect((await taken(who, strict)).locksUntilMs).toBe(clock.now() + 60_000);
+    expect((await takeAttempt(who, strict)).locksUntilMs).toBe(clock.now() + 60_000);
     expect((await attempts.take(who, strict)).allowed).toBe(false);
     await attempts.forget(who);
     expect((await attempts.take(who, strict)).allowed).toBe(true);

@@ -2,9 +2,9 @@ import type { Statement } from '../storage/database';
 import { SerialQueue } from '../storage/serial-queue';
 import type { StorageKernel } from '../storage/storage';
 
-/** How often a secret may be guessed at. */
+/** How often guesses at a secret are allowed. */
 export interface GuessRule {
-  /** Wrong guesses in a row that begin a lock. */
+  /** Wrong guesses in a row that start a lock. */
   readonly allowed: number;
   readonly lockSeconds: number;
   /** Each lock is twice as long as the one before, up to this. */
@@ -13,42 +13,42 @@ export interface GuessRule {
   readonly forgetSeconds: number;
 }
 
-/** Whose secret is guessed at: the kind keeps names of different places apart. */
+/** Whose secret is guessed: the kind separates equal names of different places. */
 export interface Guessed {
   readonly kind: 'password' | 'one-time code';
   readonly subject: string;
-  /** Of passwords: the login method and the name there, under which a lock is listed. */
+  /** For passwords: the auth method and the user name, under which a lock is listed. */
   readonly who?: { readonly mountId: string; readonly name: string };
 }
 
-/** The names locked at one login method. */
+/** The locked names at one auth method. */
 export interface Locks {
   readonly count: number;
-  /** Those locked last, and no more than are worth reading. */
+  /** The most recently locked ones, up to a limit. */
   readonly names: readonly string[];
 }
 
-/** A guess that may be judged, because it has been counted. */
+/** A counted guess, which may now be checked. */
 export interface TakenAttempt {
   readonly allowed: true;
   readonly key: Buffer;
-  /** The end of the lock that this attempt began; 0 for none. */
+  /** The end of the lock that this attempt started; 0 for none. */
   readonly locksUntilMs: number;
 }
 
-/** A guess that may not be looked at. */
+/** A guess that must not be checked. */
 export interface RefusedAttempt {
   readonly allowed: false;
   readonly lockedUntilMs: number;
 }
 
 /**
- * The limit on guesses, one for the whole service. Each guess is counted in the database before it is judged, so that no
- * more are judged than are allowed, however many come at once on any number of nodes. A lock ends only when its time is
- * over: neither another failure nor a success that was under way when the lock began ends it sooner.
+ * The limit on guesses, for the whole service. Each guess is counted in the database before it is checked, so that no
+ * more are checked than are allowed, however many arrive at once on any number of nodes. A lock only ends when its time
+ * is over: neither another failure nor a success that was under way when it started ends it sooner.
  */
 export class Attempts {
-  /** Locks that began on this node, and those that an administrator ended there. */
+  /** Locks that started on this node, and those that an administrator ended there. */
   readonly counts = { locked: 0, unlocked: 0 };
   private readonly line = new SerialQueue();
 
@@ -57,14 +57,14 @@ export class Attempts {
   }
 
   /**
-   * Guesses at one secret follow one another on this node: of many right ones at once, as when an application starts
-   * everywhere, none finds the measure filled by the others.
+   * Guesses at one secret are checked one after another on this node: if many correct ones arrive at once, for example
+   * when an application starts everywhere, none finds the limit reached because of the others.
    */
   inTurn<T>({ kind, subject }: Guessed, guess: () => Promise<T>): Promise<T> {
     return this.line.stand(`${kind}/${subject}`, guess);
   }
 
-  /** Counts a guess. The one that fills the measure begins the lock, and is the last to be judged. */
+  /** Counts a guess. The one that reaches the limit starts the lock, and is the last to be checked. */
   async take(guessed: Guessed, rule: GuessRule): Promise<TakenAttempt | RefusedAttempt> {
     const { database, clock } = this.storage;
     const key = this.keyOf(guessed);
@@ -85,12 +85,12 @@ export class Attempts {
     return { allowed: false, lockedUntilMs: Number(locked.rows[0]?.locked_until_ms ?? nowMs) };
   }
 
-  /** The secret was right: earlier failures are forgotten, but not a lock that another guess began. */
+  /** The secret was right: earlier failures are forgotten, but not a lock that another guess started. */
   async succeed({ key, locksUntilMs }: TakenAttempt): Promise<void> {
     await this.storage.database.query(SUCCEED, [key, this.storage.clock.now(), locksUntilMs]);
   }
 
-  /** The secret was wrong: where that began a lock, it is counted and logged. */
+  /** The secret was wrong: if this started a lock, it is counted and logged. */
   wrong(guessed: Guessed, { locksUntilMs }: TakenAttempt): void {
     if (locksUntilMs === 0) return;
     this.counts.locked++;
@@ -101,12 +101,12 @@ export class Attempts {
     );
   }
 
-  /** The guess was neither right nor wrong, as one factor of an answer that failed by another: it was not made. */
+  /** Takes back a guess that was neither right nor wrong, for example a correct factor next to a wrong one. */
   async giveBack({ key, locksUntilMs }: TakenAttempt): Promise<void> {
     await this.storage.database.query(GIVE_BACK, [key, locksUntilMs]);
   }
 
-  /** An administrator ends a lock, and all is forgotten. */
+  /** Ends a lock for an administrator, and forgets all failures. */
   async forget(guessed: Guessed): Promise<void> {
     const { database, clock } = this.storage;
     const { rows } = await database.query<{ locked_until_ms: string }>(FORGET, [this.keyOf(guessed)]);
@@ -122,7 +122,7 @@ export class Attempts {
     this.storage.log?.warn({ mount, user, ...fields }, message);
   }
 
-  /** What is locked now at some login methods, by their ids; absent for those if nothing is. */
+  /** Current locks at some auth methods, by their ids; methods without locks are absent. */
   async locked(mountIds: readonly string[]): Promise<ReadonlyMap<string, Locks>> {
     const { database, barrier, clock } = this.storage;
     const { rows } = await database.query<{ key: Buffer; mount_id: string; sealed: Buffer; count: string }>(LOCKED, [
@@ -151,15 +151,15 @@ export class Attempts {
 }
 
 const TIDIED_AT_ONCE = 1000;
-/** Names that are listed: of one login method, and of all. */
+/** The most names that are listed: of one auth method, and of all. */
 const LISTED_OF_EACH = 1000;
 const LISTED = 10_000;
 
 const cell = (key: Buffer) => ({ table: 'attempt', row: key.toString('hex'), column: 'sealed' });
 
 /**
- * $2 now, $3 how many are allowed, $4 lock, $5 longest lock, $6 how long it is remembered; $7 the end of the lock that a
- * first guess begins; $8 and $9 say whose it is. No row while it is locked.
+ * $2 now, $3 how many are allowed, $4 lock, $5 longest lock, $6 how long it is remembered; $7 the end of the lock that
+ * a first guess begins; $8 and $9 identify the secret. No row while it is locked.
  */
 const TAKE: Statement = {
   name: 'attempt-take',

@@ -19,38 +19,38 @@ export interface AuditCaller {
   readonly tokenType: string;
 }
 
-/** A request on its way through the pipeline, as far as it is known. */
+/** What is known so far of a request in the pipeline. */
 export interface AuditedRequest {
   readonly id: string;
   /** The id that the caller gave it. */
   readonly sentId?: string;
   readonly operation: string;
-  /** As sent only where the request was refused before its path was read. */
+  /** As sent only if the request was refused before its path was parsed. */
   readonly path: string;
   readonly namespace: { readonly id: string; readonly path: string };
   readonly mount?: { readonly path: string; readonly type: string; readonly accessor: string };
   readonly fields: Readonly<Record<string, unknown>>;
   /** The fields that the operation declares; undefined if all of them are its data. */
   readonly declared?: ReadonlySet<string>;
-  /** What the fields were read from, and its length in bytes. Let go once the line's text is made. */
+  /** The source of the fields, and its length in bytes. Released once the line's text is built. */
   sent: { readonly bytes: number; readonly text: string | Uint8Array };
   readonly address: string;
   readonly wrapTtlSeconds: number;
   readonly caller?: AuditCaller;
   readonly clear?: ClearFields;
-  /** Names that the mount leaves in the clear, in its requests and in their answers. */
+  /** Names that stay in the clear in the mount's requests and answers. */
   readonly named?: { readonly request: ReadonlySet<string>; readonly response: ReadonlySet<string> };
-  /** The keys of the answer are what was sent. */
+  /** The keys of the answer are input of the caller. */
   readonly hidesKeys?: boolean;
   /** Headers that are audited, as sent. */
   readonly headers?: SentHeaders;
-  /** Its part of both lines, once it was made. */
+  /** Its part of both lines, once it is built. */
   text?: string;
-  /** The accessor of its caller as the lines have it, where some device shows accessors. */
+  /** The caller's accessor as in the lines, if some device shows accessors. */
   accessorHash?: string;
 }
 
-/** What was answered. Texts are JSON; the token and accessor of `auth` are hashed like everything else. */
+/** An answer. Texts are JSON; the token and accessor of `auth` are hashed like everything else. */
 export interface AuditedResponse {
   readonly status: number;
   readonly data?: unknown;
@@ -67,18 +67,18 @@ export interface AuditedError {
   readonly rule?: unknown;
 }
 
-/** Room for the fields of a request in each of its lines: as much as was sent, within these. */
+/** Room for the fields of a request in each of its lines: the size of the request, within these bounds. */
 const leastRoom = 2 * 1024;
 const mostRoom = 64 * 1024;
 /** Room for an answer's. */
 const answerRoom = 16 * 1024;
-/** Above it a body is hashed over several turns of the event loop, and an answer as a whole. */
+/** Above this size, a body is hashed over several turns of the event loop, and an answer as a whole. */
 const muchBytes = 256 * 1024;
 const longText = 64 * 1024;
 
 const nothingSent: AuditedRequest['sent'] = { bytes: 0, text: '' };
 
-/** Writes one line before a handler runs and one before its answer goes out, to every device. */
+/** Writes one line before a handler runs and one before its answer is sent, to every device. */
 export class Audit {
   /** The headers of requests that their lines include. */
   readonly headers = new AuditedHeaders((text) => this.hash(text));
@@ -98,18 +98,18 @@ export class Audit {
     this.devices = new DeviceSet(log);
   }
 
-  /** False when nothing is written at all: then nothing needs to be prepared either. */
+  /** False if nothing is written at all: then nothing needs to be prepared. */
   get active(): boolean {
     return !this.devices.empty;
   }
 
-  /** The keyed hash of a text as the lines have it; for finding a known value in a log. */
+  /** The keyed hash of a text as in the lines; to find a known value in a log. */
   readonly hash = (text: string): string => {
     this.key ??= this.derivedKey();
     return keyedHash(this.key, text);
   };
 
-  // For answers, which repeat. What is sent and what was just made hardly does, and would only fill the memory.
+  // For answers, which repeat. Input and new secrets hardly repeat, and would only fill the cache.
   private readonly rememberedHash = (text: string): string => {
     const cached = this.hashes.get(text);
     if (cached !== undefined) return cached;
@@ -125,7 +125,7 @@ export class Audit {
     this.answers.clear();
   }
 
-  /** Undefined when there is nothing to wait for. */
+  /** Undefined if there is nothing to wait for. */
   request(request: AuditedRequest, error?: AuditedError): Promise<void> | undefined {
     if (this.devices.empty) return undefined;
     const write = () => this.write(`{${this.head('request', request, error)}}\n`, request);
@@ -148,17 +148,17 @@ export class Audit {
 
   private head(type: 'request' | 'response', r: AuditedRequest, error: AuditedError | undefined): string {
     const problem = error
-      ? `,"error":${JSON.stringify(cut(error.message))}${error.rule === undefined ? '' : `,"rule":${JSON.stringify(error.rule)}`}`
+      ? `,"error":${JSON.stringify(truncate(error.message))}${error.rule === undefined ? '' : `,"rule":${JSON.stringify(error.rule)}`}`
       : '';
     return `"time":"${this.time()}","type":"${type}"${r.text}${problem}`;
   }
 
-  /** Makes a request's part of its lines, once: at once, or over several turns of the event loop where there is much. */
+  /** Builds a request's part of its lines, once: at once, or over several turns of the event loop if it is large. */
   prepare(r: AuditedRequest): Promise<void> | undefined {
     if (r.text !== undefined) return undefined;
     if (r.sent.bytes > muchBytes) return this.prepareMuch(r);
-    const shown = shownFields(r.fields, this.hash, this.rulesFor(r));
-    r.text = this.requestText(r, shown.text, shown.whole ? undefined : this.hashOf(r.sent.text));
+    const clearFields = shownFields(r.fields, this.hash, this.rulesFor(r));
+    r.text = this.requestText(r, clearFields.text, clearFields.whole ? undefined : this.hashOf(r.sent.text));
     return undefined;
   }
 
@@ -168,11 +168,15 @@ export class Audit {
     const hashes = new Map<string, string>();
     for (const text of longTexts(r.fields, longText)) hashes.set(text, await keyedHashInSlices(key, text));
     const hashText = (text: string): string => (text.length > longText && hashes.get(text)) || this.hash(text);
-    const shown = shownFields(r.fields, hashText, this.rulesFor(r));
-    r.text ??= this.requestText(r, shown.text, shown.whole ? undefined : await keyedHashInSlices(key, r.sent.text));
+    const clearFields = shownFields(r.fields, hashText, this.rulesFor(r));
+    r.text ??= this.requestText(
+      r,
+      clearFields.text,
+      clearFields.whole ? undefined : await keyedHashInSlices(key, r.sent.text),
+    );
   }
 
-  // Two lines have it, and the chained table a third time; what was sent was at least as long.
+  // Two lines contain it, and the chained table a third time; the request was at least as long.
   private rulesFor({ clear, declared, sent, named }: AuditedRequest) {
     return { clear, declared, named: named?.request, room: Math.min(Math.max(sent.bytes, leastRoom), mostRoom) };
   }
@@ -232,7 +236,7 @@ export class Audit {
     if (a.auth) text += `,"auth":{${shownFields(a.auth, hash, { clear: clearAuth, room: answerRoom }).text}}`;
     if (a.leaseId) text += `,"secret":{"lease_id":${JSON.stringify(a.leaseId)}}`;
     if (a.wrapToken) text += `,"wrap_info":{"token":"${hash(a.wrapToken)}"}`;
-    if (a.warnings && a.warnings.length > 0) text += `,"warnings":${JSON.stringify(a.warnings.map(cut))}`;
+    if (a.warnings && a.warnings.length > 0) text += `,"warnings":${JSON.stringify(a.warnings.map(truncate))}`;
     return `${text}}`;
   }
 
@@ -250,8 +254,8 @@ export class Audit {
 
   private shownAnswer(data: object, { clear, named, hidesKeys }: AuditedRequest, dataText?: string): string {
     const rules = { clear, named: named?.response, hidesKeys, room: answerRoom };
-    const shown = shownFields(data, this.rememberedHash, rules);
-    return `,"data":{${shown.text}}${shown.whole ? '' : this.wholeAnswer(dataText ?? JSON.stringify(data))}`;
+    const clearFields = shownFields(data, this.rememberedHash, rules);
+    return `,"data":{${clearFields.text}}${clearFields.whole ? '' : this.wholeAnswer(dataText ?? JSON.stringify(data))}`;
   }
 
   private wholeAnswer(text: string): string {
@@ -272,7 +276,7 @@ export class Audit {
     return devices.write(line, devices.showsAccessors ? this.withAccessors(line, request, response) : line);
   }
 
-  /** The line with the accessors of the tokens that it is about as they are. */
+  /** The line with the accessors of its tokens in the clear. */
   private withAccessors(line: string, { caller, accessorHash }: AuditedRequest, response?: AuditedResponse): string {
     let text = line;
     const show = (hash: string, accessor: string) => {
@@ -290,7 +294,7 @@ const clearAuth = [
   ...['lease_duration', 'num_uses'],
 ];
 
-/** A text that may repeat what was sent: names of fields, values that are not numbers. */
-function cut(text: string): string {
+/** A text that may contain input: names of fields, values that are not numbers. */
+function truncate(text: string): string {
   return text.length > 1000 ? `${text.slice(0, 1000)}…` : text;
 }

@@ -6,29 +6,32 @@ import { connect as connectTls } from 'node:tls';
 import { outsideCall, type Reach } from '@keystead/outside';
 import type { AuditReceiver, Endpoint } from './receiver';
 
-/** A receiver that answers refuses this one line. */
+/** The receiver is up but refuses this line. */
 export class LineRefused extends Error {
   override readonly name = 'LineRefused';
 }
 
-/** Brings lines to a receiver. One `send` at a time. */
+/** Sends lines to a receiver. One `send` at a time. */
 export interface Carrier {
-  /** Lines of one `send`. */
+  /** The lines of one `send`. */
   readonly most: number;
-  /** Sends lines with their line breaks, in order. Throws `LineRefused`, or what went wrong; then any of them may have arrived. */
+  /**
+   * Sends lines with their line breaks, in order. Throws `LineRefused` or another error; then any of them may have
+   * arrived.
+   */
   send(lines: readonly string[]): Promise<void>;
   /** Ends the connection; the next `send` makes another. */
   close(): void;
 }
 
-/** Lines that go out at once. */
+/** The most lines that are sent together. */
 const mostLines = 1000;
 /** A datagram over IPv4 has 65,507 bytes. */
 const datagramBytes = 65_507;
-/** Means that the body cannot be read or is too large: the next one may do. */
+/** The status means that the body cannot be read or is too large: the next one may be accepted. */
 const lineStatuses = new Set([400, 413, 415, 422]);
 
-/** `reach` says which addresses may be called; undefined if the receiver is one of the configuration. */
+/** `reach` says which addresses may be called; undefined for a receiver from the configuration. */
 export function carrierTo(receiver: AuditReceiver, reach: Reach | undefined): Carrier {
   if (receiver.type === 'http') return new HttpCarrier(receiver, reach);
   const frame = receiver.type === 'syslog' ? syslogFrame(receiver) : (line: string) => line;
@@ -42,7 +45,10 @@ interface CarrierParts {
   readonly timeoutMs: number;
 }
 
-/** A line as a message of RFC 5424: with its length before it in streams (RFC 6587, RFC 5425), on its own line in local ones. */
+/**
+ * A line as an RFC 5424 message: in streams with its length in front (RFC 6587, RFC 5425), in local ones on its own
+ * line.
+ */
 function syslogFrame(receiver: AuditReceiver & { type: 'syslog' }): (line: string) => string {
   const { facility, tag, network } = receiver;
   const informational = 6;
@@ -70,11 +76,11 @@ class StreamCarrier implements Carrier {
 
   async send(lines: readonly string[]): Promise<void> {
     const end = AbortSignal.timeout(this.parts.timeoutMs);
-    // An end of the connection that this machine has heard of is seen before anything is written to it.
+    // A connection that the receiver has closed is noticed before anything is written to it.
     await aTurn();
     const socket = this.socket ?? (await this.open(end));
     const text = lines.map(this.parts.frame).join('');
-    await within(end, socket, (done) => socket.write(text, done));
+    await within(end, socket, (callback) => socket.write(text, callback));
   }
 
   close(): void {
@@ -99,38 +105,40 @@ class StreamCarrier implements Carrier {
           ? connectTls(tls)
           : connect({ host, port, ...lookup });
     socket.on('error', () => {});
-    // What the receiver says is let go unread.
+    // Data from the receiver is discarded.
     socket.resume();
     socket.setNoDelay(true).setKeepAlive(true, 30_000).unref();
-    await within(end, socket, (done) => socket.once(network === 'tls' ? 'secureConnect' : 'connect', () => done()));
+    await within(end, socket, (callback) =>
+      socket.once(network === 'tls' ? 'secureConnect' : 'connect', () => callback()),
+    );
     this.socket = socket;
-    const gone = () => {
+    const fail = () => {
       if (this.socket === socket) this.socket = undefined;
       socket.destroy();
     };
-    socket.on('end', gone).on('close', gone);
+    socket.on('end', fail).on('close', fail);
     return socket;
   }
 }
 
-/** Waits for a step of a connection, which is destroyed where that fails or takes too long. */
-async function within(end: AbortSignal, socket: Socket, step: (done: (error?: Error | null) => void) => void) {
-  const heard = new AbortController();
+/** Waits for a step of a connection, which is destroyed if that fails or takes too long. */
+async function within(end: AbortSignal, socket: Socket, step: (callback: (error?: Error | null) => void) => void) {
+  const finished = new AbortController();
   try {
     await new Promise<void>((resolve, reject) => {
       const late = () => reject(new Error('no answer in time'));
       if (end.aborted) return late();
-      end.addEventListener('abort', late, { once: true, signal: heard.signal });
+      end.addEventListener('abort', late, { once: true, signal: finished.signal });
       const closed = () => reject(new Error('the receiver ended the connection'));
       socket.once('error', reject).once('close', closed);
-      heard.signal.addEventListener('abort', () => socket.off('error', reject).off('close', closed), { once: true });
+      finished.signal.addEventListener('abort', () => socket.off('error', reject).off('close', closed), { once: true });
       step((error) => (error ? reject(error) : resolve()));
     });
   } catch (error) {
     socket.destroy();
     throw error;
   } finally {
-    heard.abort();
+    finished.abort();
   }
 }
 
@@ -171,7 +179,7 @@ class DatagramCarrier implements Carrier {
     const { reach, timeoutMs } = this.parts;
     const family = isIP(host) === 6 ? 6 : 4;
     reach?.toward(host);
-    // It is asked for the address of this end, too.
+    // It is also asked for the local address.
     const lookup: SocketOptions['lookup'] = (name, _, found) =>
       isIP(name)
         ? found(null, name, family)

@@ -1,23 +1,23 @@
 import type { Database } from '../storage/database';
 
-/** Which lines are looked for; what is left out is any. */
+/** A search for lines; omitted criteria match any. */
 export interface ChainQuery {
-  /** Epoch milliseconds, both included. */
+  /** Epoch milliseconds, both inclusive. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
   /** Paths that begin with it, inside their namespace. */
   readonly path?: string;
-  /** The keyed hash, as the lines have it. */
+  /** The keyed hash, as in the lines. */
   readonly accessor?: string;
   readonly requestId?: string;
   readonly operation?: string;
   readonly entityId?: string;
   readonly limit: number;
-  /** Where to go on: the place of the last line that was answered or looked at. */
+  /** Where to continue: the position of the last line that was returned or examined. */
   readonly after?: ChainPlace;
 }
 
-/** The place of a line: lines of one row follow each other by `line`, from 0. */
+/** The position of a line: `line` counts the lines of a row from 0. */
 export interface ChainPlace {
   readonly atMs: number;
   readonly chain: string;
@@ -33,7 +33,7 @@ export interface ChainLine extends ChainPlace {
 /** Lines, newest first. */
 export interface ChainPage {
   readonly lines: readonly ChainLine[];
-  /** Absent where everything was looked at. */
+  /** Absent if everything was searched. */
   readonly next?: ChainPlace;
 }
 
@@ -41,7 +41,7 @@ interface ChainRow {
   chain: string;
   sequence: string;
   at_ms: string;
-  /** Null if no line of it can be meant. */
+  /** Null if none of its lines can match. */
   entries: string | null;
 }
 
@@ -51,10 +51,10 @@ interface Line {
 }
 
 const rowsAtOnce = 500;
-/** A table of years is searched in parts: each answers after so long, with what it has found. */
+/** A table of years is searched in parts: each returns after this time, with what it has found. */
 const searchMs = 2_000;
 
-/** Finds lines of the chained audit table, newest first. `searchMs`: how long it looks in one go. */
+/** Finds lines of the chained audit table, newest first. `searchMs`: how long one search may take. */
 export async function searchChain(database: Database, query: ChainQuery, patienceMs = searchMs): Promise<ChainPage> {
   const untilMs = performance.now() + patienceMs;
   const lines: ChainLine[] = [];
@@ -93,7 +93,7 @@ async function rowsBehind(database: Database, query: ChainQuery, after: ChainPla
   return rows;
 }
 
-/** Texts that a row must have for one of its lines to be meant; the lines themselves are read before one counts. */
+/** Texts that a row must contain for one of its lines to match; then the lines themselves are checked. */
 function needlesOf({ path, accessor, requestId, operation, entityId }: ChainQuery): string[] {
   const begin = (name: string, text: string) => `"${name}":${JSON.stringify(text).slice(0, -1)}`;
   return [

@@ -9,8 +9,8 @@ describe('a long audit table', () => {
   beforeAll(async () => {
     test = await freshStorage();
     const { database, barrier, clock, committer } = test.storage;
-    const made = () => new AuditChain({ database, barrier, clock, recording: true, verifyMs: 0 });
-    chains = [made(), made(), made()];
+    const newChain = () => new AuditChain({ database, barrier, clock, recording: true, verifyMs: 0 });
+    chains = [newChain(), newChain(), newChain()];
     for (let n = 0; n < 130; n++) {
       const set = newWriteSet();
       for (const chain of chains) set.run.push((tx) => chain.append(tx, [`{"n":${n}}`]));
@@ -19,16 +19,18 @@ describe('a long audit table', () => {
   });
   afterAll(() => test.close());
 
-  const parts = async (kept: readonly ChainHead[] = []): Promise<ChainReport[]> => {
-    const found = [await chains[0]!.verify(kept)];
-    for (let next = found[0]!.next; next; next = found.at(-1)!.next) found.push(await chains[0]!.verify(kept, next));
+  const parts = async (storedHeads: readonly ChainHead[] = []): Promise<ChainReport[]> => {
+    const found = [await chains[0]!.verify(storedHeads)];
+    for (let next = found[0]!.next; next; next = found.at(-1)!.next)
+      found.push(await chains[0]!.verify(storedHeads, next));
     return found;
   };
-  const problemsOf = async (kept?: readonly ChainHead[]) => (await parts(kept)).flatMap(({ problems }) => problems);
-  const broken = async (statement: string, kept: readonly ChainHead[] = []): Promise<string[]> => {
+  const problemsOf = async (storedHeads?: readonly ChainHead[]) =>
+    (await parts(storedHeads)).flatMap(({ problems }) => problems);
+  const broken = async (statement: string, storedHeads: readonly ChainHead[] = []): Promise<string[]> => {
     await test.byHand('CREATE TABLE kept_record AS SELECT * FROM audit_record');
     await test.byHand(statement);
-    const problems = await problemsOf(kept);
+    const problems = await problemsOf(storedHeads);
     await test.byHand('DELETE FROM audit_record');
     await test.byHand('INSERT INTO audit_record SELECT * FROM kept_record');
     await test.byHand('DROP TABLE kept_record');
@@ -38,9 +40,9 @@ describe('a long audit table', () => {
   it('is verified in parts, which add up', async () => {
     const found = await parts();
     expect(found.map(({ rows }) => rows)).toEqual([100, 100, 100, 90]);
-    const ends = new Map(found.flatMap(({ heads }) => heads).map((head) => [head.chain, head]));
-    expect([...ends.values()]).toEqual(await chains[0]!.heads());
-    expect(await problemsOf([...ends.values()])).toEqual([]);
+    const headsByChain = new Map(found.flatMap(({ heads }) => heads).map((head) => [head.chain, head]));
+    expect([...headsByChain.values()]).toEqual(await chains[0]!.heads());
+    expect(await problemsOf([...headsByChain.values()])).toEqual([]);
   });
 
   it('goes on from nowhere but a row that is there', async () => {
@@ -62,8 +64,8 @@ describe('a long audit table', () => {
         expect(await broken(`UPDATE audit_record SET entries = entries || 'x' ${row}`)).toEqual([
           `${name} was changed`,
         ]);
-        const gone = await broken(`DELETE FROM audit_record ${row}`, heads);
-        expect(gone).toEqual([
+        const problemsOfDeletion = await broken(`DELETE FROM audit_record ${row}`, heads);
+        expect(problemsOfDeletion).toEqual([
           sequence === 130
             ? `${name} was kept and is gone`
             : `row ${sequence + 1} of chain ${chain} does not follow the one before it`,

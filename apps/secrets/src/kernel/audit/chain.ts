@@ -3,7 +3,7 @@ import type { Database } from '../storage/database';
 import type { Barrier, Clock, Tx } from '../storage/types';
 import { type ChainPage, type ChainQuery, searchChain } from './chain-search';
 
-/** The last link of a chain. A copy kept elsewhere shows when the chain is cut behind it. */
+/** The last link of a chain. A copy stored elsewhere reveals a chain that was truncated. */
 export interface ChainHead {
   readonly chain: string;
   readonly sequence: number;
@@ -11,13 +11,13 @@ export interface ChainHead {
   readonly digest: string;
 }
 
-/** What verifying found. */
+/** The result of verifying. */
 export interface ChainReport {
   readonly rows: number;
   readonly heads: readonly ChainHead[];
-  /** One sentence per broken link, and if nothing is recorded; empty when everything holds. */
+  /** One sentence per broken link, and one if nothing is recorded; empty if the chain is intact. */
   readonly problems: readonly string[];
-  /** Where to go on; undefined once everything was gone through. */
+  /** Where to continue; undefined at the end. */
   readonly next: ChainHead | undefined;
 }
 
@@ -34,20 +34,20 @@ interface AuditChainDeps {
   readonly database: Database;
   readonly barrier: Barrier;
   readonly clock: Clock;
-  /** This node keeps its changes in the table. */
+  /** This node records its changes in the table. */
   readonly recording: boolean;
-  /** How long it is verified in one go; 10 s. */
+  /** How long one verification may take; 10 s. */
   readonly verifyMs?: number;
 }
 
 const beginning = Buffer.alloc(32);
-/** A row has the lines of a whole batch. */
+/** A row contains the lines of a whole batch. */
 const pageSize = 100;
 
 /**
  * Audit lines of changes in a table, one row per batch, written in the transaction that makes the changes. Every row
- * carries a keyed digest of itself and of the row before it, so that nothing can be changed, taken out or put in
- * between; each start of a process begins its own chain.
+ * has a keyed digest of itself and the row before it, so that nothing can be changed, removed or inserted; each process
+ * start begins a new chain.
  */
 export class AuditChain {
   /** The chain of this process. */
@@ -55,7 +55,7 @@ export class AuditChain {
 
   constructor(private readonly parts: AuditChainDeps) {}
 
-  /** Appends the lines of a batch. Held until the transaction ends, so that the chain has one end. */
+  /** Appends the lines of a batch. The end is locked until the transaction ends, so that the chain has only one. */
   readonly append = async (tx: Tx, lines: readonly string[]): Promise<void> => {
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [this.id]);
     const { rows } = await tx.query<Pick<ChainRow, 'sequence' | 'digest'>>(
@@ -97,18 +97,18 @@ export class AuditChain {
   }
 
   /**
-   * Goes through the rows behind `after`, for a while: a table of years is verified in parts. `kept` are heads that were
-   * written down earlier: what lies before them must still be there. `heads` are the ends of this part.
+   * Verifies the rows after `after`, for a limited time: a table of years is verified in parts. `storedHeads` were
+   * saved earlier: the rows before them must still exist. `heads` are the ends of this part.
    */
-  async verify(kept: readonly ChainHead[] = [], after?: ChainHead): Promise<ChainReport> {
+  async verify(storedHeads: readonly ChainHead[] = [], after?: ChainHead): Promise<ChainReport> {
     const { recording, verifyMs = 10_000 } = this.parts;
     const untilMs = performance.now() + verifyMs;
     const problems: string[] = [];
     const wanted = new Map(
-      kept.filter((head) => !after || comesAfter(head, after)).map((head) => [nameOf(head), head]),
+      storedHeads.filter((head) => !after || comesAfter(head, after)).map((head) => [nameOf(head), head]),
     );
     const heads = new Map<string, ChainHead>(after && [[after.chain, after]]);
-    if (after && !(await this.holds(after))) problems.push(`${nameOf(after)} is not the one to go on from`);
+    if (after && !(await this.matches(after))) problems.push(`${nameOf(after)} is not the one to go on from`);
     let rows = 0;
     let last = after;
     let more = true;
@@ -129,13 +129,13 @@ export class AuditChain {
     for (const [name, head] of wanted) {
       if (!more || !comesAfter(head, last!)) problems.push(`${name} was kept and is gone`);
     }
-    // What is not there cannot be broken: that must not look like a table that is whole.
+    // An empty table cannot be broken, but must not look like an intact one.
     if (!recording) problems.push('this node records nothing: SECRETS_AUDIT_TABLE is off');
     else if (rows === 0 && !after) problems.push('nothing is recorded');
     return { rows, heads: [...heads.values()], problems, next: more ? last : undefined };
   }
 
-  /** Adds what is wrong with a row, and answers the head that it makes. */
+  /** Adds the problems of a row, and returns its head. */
   private check(row: ChainRow, before: ChainHead | undefined, problems: string[]): ChainHead {
     const head = { chain: row.chain, sequence: Number(row.sequence), digest: row.digest.toString('hex') };
     if (head.sequence !== (before?.sequence ?? 0) + 1)
@@ -148,8 +148,8 @@ export class AuditChain {
     return head;
   }
 
-  /** Is there such a row? Whether it is as it was written the part that ended with it has said. */
-  private async holds({ chain, sequence, digest }: ChainHead): Promise<boolean> {
+  /** Whether there is such a row. The part that ended with it has verified it. */
+  private async matches({ chain, sequence, digest }: ChainHead): Promise<boolean> {
     const { rows } = await this.parts.database.query<Pick<ChainRow, 'digest'>>(
       'SELECT digest FROM audit_record WHERE chain = $1 AND sequence = $2',
       [chain, sequence],

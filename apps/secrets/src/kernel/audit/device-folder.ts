@@ -6,35 +6,35 @@ import { Refusal } from '@keystead/refusal';
 export const FOLDER_SETTING = 'SECRETS_AUDIT_BY_API_DIRECTORY';
 
 const fileName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
-/** Mean something else than a file to clients that know other servers. */
+/** Names with a special meaning on other servers. */
 const noFiles = new Set(['stdout', 'stderr', 'discard']);
 
 /**
- * The directory of this node that holds the files of devices enabled by API, none of them in a directory below: so the
- * last segment is all that could lead out of it, and links are not followed there.
+ * The directory of this node for files of devices that are enabled by API. There are no subdirectories, so only the
+ * last segment could lead out of it, and links are not followed there.
  */
 export class DeviceFolder {
   private constructor(
-    /** As it is configured. */
+    /** As configured. */
     readonly shown: string,
     private readonly real: string,
   ) {}
 
   /** Throws if there is no such directory. */
   static async open(directory: string): Promise<DeviceFolder> {
-    const shown = path.resolve(directory);
+    const folder = path.resolve(directory);
     try {
-      const real = await realpath(shown);
+      const real = await realpath(folder);
       if (!(await stat(real)).isDirectory()) throw new Error('no directory');
-      return new DeviceFolder(shown, real);
+      return new DeviceFolder(folder, real);
     } catch (cause) {
-      throw new Error(`${FOLDER_SETTING}: ${shown} is not a directory`, { cause });
+      throw new Error(`${FOLDER_SETTING}: ${folder} is not a directory`, { cause });
     }
   }
 
   /**
-   * The name of the file that a client means by its name or its whole path. Throws `invalid` for everything that lies
-   * elsewhere.
+   * The name of a file that a client gives by its name or its whole path. Throws `invalid` for anything outside the
+   * directory.
    */
   nameOf(text: string): string {
     const whole = path.isAbsolute(text);
@@ -47,12 +47,12 @@ export class DeviceFolder {
     );
   }
 
-  /** The path of a file of that name, below the directory as it is configured. */
+  /** The path of a file, below the directory as configured. */
   shownAt(name: string): string {
     return path.join(this.shown, name);
   }
 
-  /** Where that file is. */
+  /** The real path of a file. */
   at(name: string): string {
     return path.join(this.real, name);
   }

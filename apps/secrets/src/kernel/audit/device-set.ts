@@ -1,23 +1,23 @@
 import type { AuditDevice } from './device';
 
-/** No device took a line: the request must not go on. */
+/** No device wrote a line: the request must not continue. */
 export class AuditFailed extends Error {
   override readonly name = 'AuditFailed';
 }
 
-/** How often at most a device that takes nothing is tried without a request. */
+/** How often at most a failing device is tried without a request. */
 const triedEveryMs = 250;
 
 /**
- * The devices of this node. A line counts as written when one of them has it; one that fails is named in the log, and in
- * the error when no other was left. Receivers elsewhere are waited for only where no device of this machine took a line.
+ * The devices of this node. A line counts as written when one of them has it; a failing device is named in the log, and
+ * in the error if all fail. Remote receivers are only waited for if no local device wrote the line.
  */
 export class DeviceSet {
-  /** Lines that a device did not take, since the start. */
+  /** Lines that devices failed to write, since the start. */
   failures = 0;
-  /** Some of them show the accessors of tokens. */
+  /** Whether some device shows accessors of tokens. */
   showsAccessors = false;
-  /** Lines that no device took, since one took the last. */
+  /** Lines that no device wrote, since the last that one did. */
   private refused = 0;
   private refusedSinceMs = 0;
   private triedMs = 0;
@@ -27,7 +27,7 @@ export class DeviceSet {
 
   constructor(private readonly log: { warn(fields: object, message: string): void }) {}
 
-  /** True when nothing is written at all. */
+  /** True if nothing is written at all. */
   get empty(): boolean {
     return this.all.length === 0;
   }
@@ -38,7 +38,7 @@ export class DeviceSet {
     this.gather();
   }
 
-  /** Adds a device that was enabled by API, in the place of the one that had its path. */
+  /** Adds a device that was enabled by API, replacing one with the same path. */
   enable(device: AuditDevice): void {
     const before = this.enabled.get(device.path);
     this.enabled.set(device.path, device);
@@ -46,7 +46,7 @@ export class DeviceSet {
     if (before) void this.end(before);
   }
 
-  /** Ends a device that was enabled by API; lines that it was given are still written. */
+  /** Closes a device that was enabled by API; lines that it already has are still written. */
   async disable(path: string): Promise<void> {
     const device = this.enabled.get(path);
     this.enabled.delete(path);
@@ -54,10 +54,10 @@ export class DeviceSet {
     if (device) await this.end(device);
   }
 
-  /** By path; those of the configuration hide others of the same path. */
+  /** By path; configured devices hide others with the same path. */
   list(): AuditDevice[] {
-    const shown = new Map([...this.enabled, ...this.configured]);
-    return [...shown.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+    const devices = new Map([...this.enabled, ...this.configured]);
+    return [...devices.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
   find(path: string): AuditDevice | undefined {
@@ -65,7 +65,7 @@ export class DeviceSet {
     return this.configured.get(at) ?? this.enabled.get(at);
   }
 
-  /** Those of this node's configuration. */
+  /** The configured devices of this node. */
   listConfigured(): AuditDevice[] {
     return [...this.configured.values()];
   }
@@ -80,12 +80,12 @@ export class DeviceSet {
   }
 
   /**
-   * Whether lines are taken: what a balancer asks. After lines that no device took, it tries now and then with a line that
-   * says so, because no more requests may be coming.
+   * Whether lines can be written, for `/readyz`. After lines that no device wrote, it tries now and then with a test
+   * line, because no more requests may arrive.
    */
   async accepts(): Promise<boolean> {
     if (this.refused === 0 || this.empty) return true;
-    // They are tried without being asked.
+    // They retry by themselves.
     if (this.all.every(({ backlog }) => backlog?.away)) return false;
     const now = Date.now();
     if (now - this.triedMs < triedEveryMs) return false;
@@ -95,7 +95,7 @@ export class DeviceSet {
     return this.refused === 0;
   }
 
-  /** Opens all again. Throws the failure of the first that cannot be opened, once all were tried. */
+  /** Reopens all. Throws the failure of the first that cannot be opened, after all were tried. */
   async reopen(): Promise<void> {
     const results = await Promise.allSettled(this.all.map((device) => device.reopen()));
     const failed = results.find((result) => result.status === 'rejected');
@@ -106,7 +106,7 @@ export class DeviceSet {
     for (const device of this.all) await device.close();
   }
 
-  /** Nothing more is expected of the device: what its closing fails with is for the log. */
+  /** The device is no longer used: a failure to close it is only logged. */
   private async end(device: AuditDevice): Promise<void> {
     const failure = await failureOf(() => device.close());
     if (failure) this.log.warn({ err: failure, device: device.path }, 'an audit device could not be closed');
@@ -122,7 +122,7 @@ export class DeviceSet {
     const elsewhere = devices.filter(({ backlog }) => backlog).map(write);
     const results = await Promise.all(devices.filter(({ backlog }) => !backlog).map(write));
     const failures = results.filter((failure) => failure !== undefined);
-    // The last one may have been disabled while a long line was made.
+    // The last device may have been disabled while a long line was built.
     const none = failures.length === results.length && devices.length > 0;
     if (none) failures.push(...(await untilOneTook(elsewhere)));
     if (none && failures.length === devices.length) throw this.refuse(failures);
@@ -147,7 +147,7 @@ export class DeviceSet {
   }
 }
 
-/** What a device failed with. It never rejects: a receiver may fail while nothing waits for it. */
+/** The failure of a device. Never rejects: a receiver may fail while nothing waits for it. */
 async function failureOf(write: () => Promise<void>): Promise<Error | undefined> {
   try {
     await write();
@@ -157,14 +157,14 @@ async function failureOf(write: () => Promise<void>): Promise<Error | undefined>
   }
 }
 
-/** Waits until one device took the line; answers the failures where none did. */
+/** Waits until one device has written the line; returns the failures if none did. */
 async function untilOneTook(pending: readonly Promise<Error | undefined>[]): Promise<readonly Error[]> {
-  const taken = pending.map(async (outcome) => {
+  const outcomes = pending.map(async (outcome) => {
     const failure = await outcome;
     if (failure) throw failure;
   });
   try {
-    await Promise.any(taken);
+    await Promise.any(outcomes);
     return [];
   } catch (error) {
     return (error as AggregateError).errors;

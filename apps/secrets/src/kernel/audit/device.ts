@@ -1,10 +1,10 @@
-/** What a device that sends its lines elsewhere still has to send. */
+/** The backlog of a device that sends lines to a receiver. */
 export interface Backlog {
-  /** The receiver took nothing when it was last tried. */
+  /** The last attempt to send failed. */
   readonly away: boolean;
-  /** Lines that wait for it. */
+  /** Lines that wait to be sent. */
   readonly waiting: number;
-  /** Lines that were let go since the start: it will never have them. */
+  /** Lines dropped since the start, which the receiver will never get. */
   readonly dropped: number;
 }
 
@@ -15,11 +15,11 @@ export interface AuditDevice {
   readonly type: 'file' | 'stdout' | 'socket' | 'syslog' | 'http';
   readonly description: string;
   readonly options: Readonly<Record<string, string>>;
-  /** Said when it was enabled, and shown; every node writes to every device. */
+  /** Given when it was enabled, and only shown; every node writes to every device. */
   readonly local: boolean;
   /** Its lines show accessors of tokens in the clear. */
   readonly showsAccessors: boolean;
-  /** Of one whose receiver is elsewhere, and is not waited for where another device has a line. */
+  /** For a device with a remote receiver, which is not waited for if another device has the line. */
   readonly backlog?: Backlog;
   /** Resolves when the line (with its line break) has been written; rejects with a reason that names the device. */
   write(line: string): Promise<void>;
@@ -28,7 +28,7 @@ export interface AuditDevice {
   close(): Promise<void>;
 }
 
-/** A device that did not take a line. */
+/** A device failed to write a line. */
 export class DeviceFailed extends Error {
   override readonly name = 'DeviceFailed';
   constructor(path: string, reason: string, options?: { cause?: unknown }) {

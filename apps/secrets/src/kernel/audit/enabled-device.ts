@@ -6,13 +6,13 @@ import { FileDevice } from './file-device';
 import { type AuditReceiver, LOCAL_SYSLOG } from './receiver';
 import { ReceiverDevice } from './receiver-device';
 
-/** The setting that says where receivers may be, as errors name it. */
+/** The setting for allowed receivers, as errors name it. */
 export const RECEIVERS_SETTING = 'SECRETS_AUDIT_BY_API_RECEIVERS';
 
 /** Where receivers of devices enabled by API may be. */
 export interface Receivers {
   readonly reach: Reach;
-  /** Also the daemon of this machine that takes what programs log. */
+  /** Whether the syslog daemon of this machine is allowed. */
   readonly syslog: boolean;
 }
 
@@ -25,16 +25,16 @@ export interface NodeParts {
   readonly folder: DeviceFolder | undefined;
   /** Undefined: receivers are off. */
   readonly receivers: Receivers | undefined;
-  /** Wait until lines are on the disk. */
+  /** Flush lines to the disk. */
   readonly sync: boolean;
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** What is stored of every device. */
+/** The stored fields of every device. */
 interface StoredAny {
   readonly description: string;
   readonly local: boolean;
-  /** As they are shown: nothing secret. */
+  /** As shown: without secrets. */
   readonly options: Readonly<Record<string, string>>;
   readonly prefix: string;
   readonly showsAccessors: boolean;
@@ -49,13 +49,13 @@ export interface StoredReceiver extends StoredAny {
 export interface StoredFile extends StoredAny {
   /** The name of its file, in the directory of each node. */
   readonly file: string;
-  /** The whole path of it was sent, so a whole path is shown. */
+  /** Show the whole path, because the whole path was sent. */
   readonly whole: boolean;
-  /** 0 leaves the permissions that the file has. */
+  /** 0 leaves the file's permissions unchanged. */
   readonly mode: number;
 }
 
-/** A device enabled by API, on this node: one that fails where this node has not what it needs. */
+/** A device enabled by API, on this node; it fails if this node lacks what it needs. */
 export function openDevice(path: string, stored: StoredDevice, node: NodeParts): AuditDevice {
   if (!('receiver' in stored)) return new EnabledFile(path, stored, node);
   const { receiver } = stored;
@@ -63,7 +63,7 @@ export function openDevice(path: string, stored: StoredDevice, node: NodeParts):
   return new ReceiverDevice(path, receiver.type, { ...stored, carrier, timeoutMs: receiver.timeoutMs, log: node.log });
 }
 
-/** Undefined if the configuration of this node does not let it be used. */
+/** Undefined if this node's configuration does not allow it. */
 function usableCarrier(receiver: AuditReceiver, { receivers, folder }: NodeParts): Carrier | undefined {
   if (receiver.type === 'http' || receiver.network !== 'unix') return receivers && carrierTo(receiver, receivers.reach);
   if (receiver.type === 'syslog' && receiver.host === LOCAL_SYSLOG) {
@@ -79,7 +79,7 @@ function unusable(type: string): Carrier {
   return { most: 1, send: refuse, close() {} };
 }
 
-/** A file enabled by API, on this node: one that takes nothing if its directory is not set. */
+/** A file enabled by API, on this node; it fails if the directory is not set. */
 class EnabledFile implements AuditDevice {
   readonly type = 'file';
   readonly description: string;

@@ -78,12 +78,12 @@ describe('an audit file on a disk that is full now and then', () => {
   /** Takes this many more bytes, then nothing, until it is restored. */
   function fullAfter(bytes: number): void {
     const { writeSync } = fs;
-    let left = bytes;
+    let remaining = bytes;
     jest.spyOn(fs, 'writeSync').mockImplementation(((fd: number, buffer: Buffer, offset: number) => {
-      if (left === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
-      const written = writeSync(fd, buffer, offset, Math.min(left, buffer.length - offset));
-      left -= written;
-      return written;
+      if (remaining === 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      const count = writeSync(fd, buffer, offset, Math.min(remaining, buffer.length - offset));
+      remaining -= count;
+      return count;
     }) as typeof fs.writeSync);
   }
 

@@ -3,24 +3,24 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { type AuditDevice, DeviceFailed } from './device';
 import { LineWriter, type WriterLimits } from './line-writer';
 
-/** How often at most the file is looked for under its name. */
+/** How often at most the file's path is checked. */
 const lookEveryMs = 1000;
 const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY;
 
-/** What a file device is besides its file; every field has a default. */
+/** Options of a file device; all have defaults. */
 export interface FileSettings extends WriterLimits {
   readonly description?: string;
-  /** The file must be a regular one with no other name: no link, no pipe. */
+  /** Require a regular file with no other name: no link, no pipe. */
   readonly plain?: boolean;
-  /** Permissions that the file gets, whether it was there or not; 0 leaves those that it has. */
+  /** Permissions of the file, whether new or not; 0 leaves them unchanged. */
   readonly mode?: number;
   /** Begins every line. */
   readonly prefix?: string;
 }
 
 /**
- * Appends to a file (mode 0600). A file that was moved away or deleted is made again under its name, so rotation needs
- * no signal; where that is impossible the device fails until it is possible.
+ * Appends to a file (mode 0600). A file that was moved or deleted is created again, so rotation needs no signal; if
+ * that fails, the device fails until it succeeds.
  */
 export class FileDevice implements AuditDevice {
   readonly type = 'file';
@@ -35,7 +35,7 @@ export class FileDevice implements AuditDevice {
   private looking: Promise<void> | undefined;
   private readonly writer: LineWriter;
 
-  /** Opens nothing yet: until the file can be opened, lines are refused. */
+  /** Does not open the file yet: until it can be opened, lines are refused. */
   constructor(
     readonly path: string,
     private readonly file: string,
@@ -115,10 +115,10 @@ export class FileDevice implements AuditDevice {
   }
 }
 
-/** Whether a file ends with a whole line; a process that was killed, or a disk that was full, may have left a part of one. */
+/** Whether a file ends with a whole line; a killed process or a full disk may have left part of one. */
 async function endsLine(file: string, size: number): Promise<boolean> {
   if (size === 0) return true;
-  // What was made for others to read only, or not at all, is not a file of this process.
+  // A file that this process may not write was made by others.
   const handle = await open(file, 'r').catch(() => undefined);
   if (!handle) return true;
   try {

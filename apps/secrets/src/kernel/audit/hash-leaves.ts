@@ -6,7 +6,7 @@ export type HashText = (text: string) => string;
 /** Names of fields that stay in the clear; `all` for everything. */
 export type ClearFields = readonly string[] | 'all' | undefined;
 
-/** How values and keys are written. */
+/** How values and keys are written to a line. */
 interface LeafRules {
   readonly hash: HashText;
   /** Names whose texts and numbers stay in the clear, at any depth. */
@@ -18,19 +18,19 @@ interface LeafRules {
 /** Length of a hash in a line, with its quotes. */
 const hashLength = 78;
 
-/** What of some fields goes into a line. */
+/** The text of some fields for a line. */
 export interface ShownFields {
   /** The members of a JSON object, without its braces: every text and number in them replaced by its keyed hash. */
   readonly text: string;
-  /** False when something was left out: undeclared fields, and those for which there was no room. */
+  /** False if something was left out: undeclared fields, or fields for which there was no room. */
   readonly whole: boolean;
 }
 
 /**
- * Fields for a line: every text and number in them, at any depth, is replaced by its keyed hash. Booleans and null stay,
- * and so do fields in `clear`, names in `named`, and keys, unless they look like a token or name what a list holds. Fields
- * outside `declared`, and those that would make the text longer than `room` characters, are left out before they cost
- * anything.
+ * Fields for a line: every text and number in them, at any depth, is replaced by its keyed hash. Booleans and null
+ * stay, and so do fields in `clear`, names in `named`, and keys, unless they look like a token or are names in a list.
+ * Fields outside `declared`, and those that would make the text longer than `room` characters, are left out before they
+ * cost time.
  */
 export function shownFields(
   fields: object,
@@ -72,7 +72,7 @@ export function longTexts(value: unknown, length: number, into: Set<string> = ne
   return into;
 }
 
-/** About the length of what a value becomes; stops counting above `most`. */
+/** The approximate length of a value in the line; stops counting above `most`. */
 function lengthOf(value: unknown, isClear: boolean, most: number): number {
   if (typeof value === 'string') return isClear ? value.length + 2 : hashLength;
   if (typeof value === 'number' || value instanceof ExactNumber) return isClear ? 20 : hashLength;
@@ -94,10 +94,10 @@ const likeToken = /^(?:hv)?[sbr]\.[\w-]{20,}/;
 
 function hashedMember(key: string, value: unknown, rules: LeafRules): string {
   if (rules.named?.has(key) && isPlain(value)) return `${JSON.stringify(key)}:${plainText(value)}`;
-  // What a detailed list says of each name: the names themselves are hashed in `keys`.
+  // The details of a list; the names themselves are hashed in `keys`.
   const below = key === 'key_info' ? { ...rules, hidesKeys: true } : rules;
   const isHidden = rules.hidesKeys || likeToken.test(key);
-  // Below what was hidden stand fields again.
+  // Below the hidden keys there are fields again.
   const inside = rules.hidesKeys ? { ...rules, hidesKeys: false } : below;
   return `${isHidden ? `"${rules.hash(key)}"` : JSON.stringify(key)}:${hashedText(value, inside)}`;
 }

@@ -32,7 +32,7 @@ export class AuditedHeaders {
     this.rules = rules;
   }
 
-  /** Those of a request; undefined if it has none of them. */
+  /** The audited headers of a request; undefined if it has none. */
   of(sent: (name: string) => readonly string[] | undefined): SentHeaders | undefined {
     let found: Record<string, readonly string[]> | undefined;
     for (const name of this.rules.keys()) {
@@ -44,7 +44,7 @@ export class AuditedHeaders {
     return found;
   }
 
-  /** A member of the JSON object that a request is in its lines, with the comma before it. */
+  /** The headers as a member of the line's request object, with a comma in front. */
   text(sent: SentHeaders): string {
     const members = Object.entries(sent).map(([name, values]) => {
       const isClear = this.rules.get(name)?.hmac === false && !holdsCredential(name);

@@ -1,9 +1,9 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 
-/** So much is hashed in one turn of the event loop: about a millisecond. */
+/** Characters that are hashed in one turn of the event loop: about a millisecond. */
 const sliceLength = 512 * 1024;
 
-/** The keyed hash of a text or of bytes, as the lines have it. */
+/** The keyed hash of a text or bytes, as in the lines. */
 export function keyedHash(key: KeyObject, text: string | Uint8Array): string {
   return `hmac-sha256:${createHmac('sha256', key).update(text).digest('hex')}`;
 }
@@ -20,7 +20,7 @@ export async function keyedHashInSlices(key: KeyObject, text: string | Uint8Arra
   return `hmac-sha256:${hmac.digest('hex')}`;
 }
 
-// The two halves of a character outside the basic plane must not be encoded apart.
+// A surrogate pair must not be split.
 function endOfSlice(text: string, at: number): number {
   const before = text.charCodeAt(at - 1);
   return before >= 0xd800 && before <= 0xdbff ? at + 1 : at;

@@ -1,49 +1,48 @@
 import { fsync, write, writeSync } from 'node:fs';
 import { DeviceFailed } from './device';
 
-/** Lines that go out together, and those who wait for them. */
+/** Lines that are written together, and their waiters. */
 class LineBatch {
   text = '';
   /** Settles the promise of all lines. */
-  done!: () => void;
+  finish!: () => void;
   failed!: (error: Error) => void;
-  readonly written = new Promise<void>((resolve, reject) => {
-    this.done = resolve;
+  readonly finished = new Promise<void>((resolve, reject) => {
+    this.finish = resolve;
     this.failed = reject;
   });
 }
 
-/** Limits of a writer; every one has a default. */
+/** Limits of a writer; all have defaults. */
 export interface WriterLimits {
   /** A write that takes longer counts as failed; 5 s. */
   readonly patienceMs?: number;
-  /** Characters that may wait; above it lines are refused at once, long ones above the half of it; 32 MiB. */
+  /** Characters that may wait; above this, lines are refused at once, long ones above half of it; 32 MiB. */
   readonly waitingBytes?: number;
-  /** Also wait until the lines are on the disk. */
+  /** Flush lines to the disk. */
   readonly sync?: boolean;
 }
 
 const lineEnd = 10;
-/** Longer lines leave the last room of a slow sink to the others. */
+/** Lines longer than this leave the last room of a slow sink to others. */
 const longLine = 8 * 1024;
 
 /**
- * Appends lines to an open file descriptor. Lines that arrive during a write go out together with the next one. Lines wait
- * for a stuck sink only for a bounded time, and a bounded number of them; the rest are refused, and new lines are refused
- * at once until the stuck write has come back.
- *
- * A write that failed may have left the beginning of a line: the next one starts on a new line, so that it can be read.
+ * Appends lines to an open file descriptor. Lines that arrive during a write are written together with the next one.
+ * Only so many lines wait for a stuck sink, and only for a limited time; others are refused, and new lines are refused
+ * at once until the stuck write returns. A failed write may have left part of a line: the next one starts on a new
+ * line, so that it can be parsed.
  */
 export class LineWriter {
   private next: LineBatch | undefined;
   private writing = false;
   private stuck = false;
   private planned = false;
-  /** What was written last does not end a line. */
+  /** The last write did not end a line. */
   torn = false;
   /**
    * The sink is a regular file: a write only fills the page cache, and one system call for all lines of a turn of the
-   * event loop costs a fraction of the way through the thread pool.
+   * event loop costs a fraction of a trip through the thread pool.
    */
   direct = false;
 
@@ -62,13 +61,13 @@ export class LineWriter {
       return Promise.reject(new DeviceFailed(this.path, 'the sink is too slow'));
     }
     next.text += line;
-    if (this.writing) return next.written;
+    if (this.writing) return next.finished;
     if (!this.direct || this.limits.sync) this.flush();
     else if (!this.planned) {
       this.planned = true;
       setImmediate(() => this.flushDirectly());
     }
-    return next.written;
+    return next.finished;
   }
 
   /** Resolves when nothing is being written. */
@@ -88,7 +87,7 @@ export class LineWriter {
       this.writing = false;
       this.stuck = false;
       if (error) batch.failed(new DeviceFailed(this.path, reason(error), { cause: error }));
-      else batch.done();
+      else batch.finish();
       this.flush();
     });
   }
@@ -108,7 +107,7 @@ export class LineWriter {
         at += writeSync(this.descriptor(), bytes, at);
         this.torn = bytes[at - 1] !== lineEnd;
       }
-      batch.done();
+      batch.finish();
     } catch (error) {
       batch.failed(new DeviceFailed(this.path, reason(error as Error), { cause: error }));
     }
@@ -124,19 +123,19 @@ export class LineWriter {
     this.next = undefined;
   }
 
-  private writeAll(bytes: Buffer, from: number, startedMs: number, done: (error: Error | null) => void): void {
-    write(this.descriptor(), bytes, from, bytes.length - from, null, (error, written) => {
+  private writeAll(bytes: Buffer, from: number, startedMs: number, callback: (error: Error | null) => void): void {
+    write(this.descriptor(), bytes, from, bytes.length - from, null, (error, count) => {
       if (error) {
         // A pipe that is full and must not block: try again until patience ends.
         if (error.code === 'EAGAIN' && performance.now() - startedMs < (this.limits.patienceMs ?? 5000)) {
-          setTimeout(() => this.writeAll(bytes, from, startedMs, done), 5);
-        } else done(error);
+          setTimeout(() => this.writeAll(bytes, from, startedMs, callback), 5);
+        } else callback(error);
         return;
       }
-      if (written > 0) this.torn = bytes[from + written - 1] !== lineEnd;
-      if (from + written < bytes.length) this.writeAll(bytes, from + written, startedMs, done);
-      else if (this.limits.sync) fsync(this.descriptor(), done);
-      else done(null);
+      if (count > 0) this.torn = bytes[from + count - 1] !== lineEnd;
+      if (from + count < bytes.length) this.writeAll(bytes, from + count, startedMs, callback);
+      else if (this.limits.sync) fsync(this.descriptor(), callback);
+      else callback(null);
     });
   }
 }

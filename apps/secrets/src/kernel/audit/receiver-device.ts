@@ -6,18 +6,18 @@ import type { AuditReceiver } from './receiver';
 interface WaitingLine {
   readonly text: string;
   readonly sinceMs: number;
-  /** The request that waits for it, unless the receiver was away or is late. */
-  asked?: { done(): void; failed(error: Error): void };
+  /** The waiting request, unless the receiver was unavailable or is late. */
+  waiter?: { done(): void; failed(error: Error): void };
 }
 
-/** Characters of lines that wait for a receiver; above it the newest is let go. */
+/** Characters that may wait for a receiver; above this, new lines are dropped. */
 const waitingChars = 8 * 1024 * 1024;
-/** Characters that are sent at once, unless a single line has more. */
+/** Characters that are sent together, unless a single line has more. */
 const batchChars = 256 * 1024;
 const shortestRestMs = 250;
 const longestRestMs = 2_000;
 
-/** The parts of such a device besides its receiver. */
+/** Options of a receiver device. */
 export interface ReceiverDeviceParts {
   readonly carrier: Carrier;
   readonly timeoutMs: number;
@@ -33,10 +33,10 @@ export interface ReceiverDeviceParts {
 }
 
 /**
- * Sends lines to a receiver, in order, those that come meanwhile together with the next ones. A line is taken once the
- * receiver has it (http), or this machine has it on its way (socket, syslog). Lines that a receiver did not take wait, up
- * to a bound, and are sent again once it is well; what the bound lets go is counted, and told to the receiver by a line of
- * type `gap`. A caller waits for twice the timeout of the receiver at most, and for one that is known to be away not at all.
+ * Sends lines to a receiver, in order and in batches. A line counts as written once the receiver has confirmed it
+ * (http), or this machine has sent it (socket, syslog). Unsent lines wait, up to a limit, and are sent again once the
+ * receiver recovers; dropped lines are counted and reported to the receiver by a line of type `gap`. A caller waits for
+ * at most twice the timeout of the receiver, and not at all if the receiver is known to be unavailable.
  */
 export class ReceiverDevice implements AuditDevice {
   readonly type: AuditReceiver['type'];
@@ -79,18 +79,18 @@ export class ReceiverDevice implements AuditDevice {
       this.push({ text, sinceMs: performance.now() });
       return Promise.reject(new DeviceFailed(this.path, this.reason));
     }
-    return new Promise((done, failed) => {
-      this.push({ text, sinceMs: performance.now(), asked: { done, failed } });
+    return new Promise((resolve, failed) => {
+      this.push({ text, sinceMs: performance.now(), waiter: { done: resolve, failed } });
       this.start();
     });
   }
 
-  /** Makes a new connection with the next line. */
+  /** Opens a new connection with the next line. */
   async reopen(): Promise<void> {
     this.parts.carrier.close();
   }
 
-  /** Brings what waits, as far as that goes within the timeout of the receiver. */
+  /** Sends the waiting lines, as many as the timeout of the receiver allows. */
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
@@ -98,15 +98,15 @@ export class ReceiverDevice implements AuditDevice {
     const endMs = performance.now() + this.parts.timeoutMs;
     await this.sending;
     while (this.queue.length > 0 && !this.backlog.away && performance.now() < endMs) await this.sendSome();
-    const left = this.remove(this.queue.length);
-    if (left.length > 0) {
+    const remaining = this.remove(this.queue.length);
+    if (remaining.length > 0) {
       this.parts.log.warn(
-        { device: this.path, lines: left.length },
+        { device: this.path, lines: remaining.length },
         `audit device ${this.path}: lines were left behind`,
       );
     }
-    for (const { asked } of left) asked?.failed(new DeviceFailed(this.path, 'is closed'));
-    this.backlog.dropped += left.length;
+    for (const { waiter } of remaining) waiter?.failed(new DeviceFailed(this.path, 'is closed'));
+    this.backlog.dropped += remaining.length;
     this.parts.carrier.close();
   }
 
@@ -116,7 +116,7 @@ export class ReceiverDevice implements AuditDevice {
     this.backlog.waiting = this.queue.length;
   }
 
-  /** Takes lines from the beginning of the queue. */
+  /** Removes lines from the start of the queue. */
   private remove(lines: number): WaitingLine[] {
     const removed = this.queue.splice(0, lines);
     for (const { text } of removed) this.chars -= text.length;
@@ -143,26 +143,26 @@ export class ReceiverDevice implements AuditDevice {
   }
 
   private async sendSome(): Promise<void> {
-    const told = this.missing;
-    const batch = told > 0 ? [] : this.take();
+    const missing = this.missing;
+    const batch = missing > 0 ? [] : this.take();
     try {
-      await this.parts.carrier.send(told > 0 ? [this.gapLine()] : batch.map(({ text }) => text));
+      await this.parts.carrier.send(missing > 0 ? [this.gapLine()] : batch.map(({ text }) => text));
     } catch (error) {
       if (error instanceof LineRefused) this.refused(batch, error);
       else this.failed(error as Error);
       return;
     }
-    this.missing -= told;
+    this.missing -= missing;
     this.remove(batch.length);
     if (this.oneByOne > 0) this.oneByOne -= batch.length;
-    for (const { asked } of batch) asked?.done();
+    for (const { waiter } of batch) waiter?.done();
     if (this.backlog.away) this.parts.log.warn({ device: this.path }, `audit device ${this.path} takes lines again`);
     this.backlog.away = false;
     this.restMs = 0;
     this.letGoOfLate();
   }
 
-  /** The lines that go next; they stay in the queue until they were taken. */
+  /** The next lines to send; they stay in the queue until they are sent. */
   private take(): readonly WaitingLine[] {
     const most = this.oneByOne > 0 ? 1 : this.parts.carrier.most;
     let chars = 0;
@@ -191,7 +191,7 @@ export class ReceiverDevice implements AuditDevice {
     }, this.restMs).unref();
   }
 
-  /** A line that the receiver will never take would keep all others from it: it is found, and let go. */
+  /** A line that the receiver always refuses would block all others: it is found and dropped. */
   private refused(batch: readonly WaitingLine[], error: LineRefused): void {
     if (batch.length > 1) {
       this.oneByOne = batch.length;
@@ -208,11 +208,11 @@ export class ReceiverDevice implements AuditDevice {
   }
 
   private letGo(line: WaitingLine, reason: string): void {
-    line.asked?.failed(new DeviceFailed(this.path, reason));
-    line.asked = undefined;
+    line.waiter?.failed(new DeviceFailed(this.path, reason));
+    line.waiter = undefined;
   }
 
-  /** Those who have waited too long go on without; their lines stay. */
+  /** Callers that have waited too long continue; their lines stay in the queue. */
   private letGoOfLate(): void {
     const since = performance.now() - this.parts.timeoutMs;
     for (const line of this.queue) {
@@ -228,6 +228,6 @@ export class ReceiverDevice implements AuditDevice {
 }
 
 function reasonOf(error: Error & { code?: string }): string {
-  const said = error.message.replace(/^the receiver is unreachable: /, '');
-  return `the receiver accepts nothing (${error.name === 'ClosedAddress' || !error.code ? said : error.code})`;
+  const reason = error.message.replace(/^the receiver is unreachable: /, '');
+  return `the receiver accepts nothing (${error.name === 'ClosedAddress' || !error.code ? reason : error.code})`;
 }

@@ -1,4 +1,4 @@
-/** How lines travel. `unix` is a stream socket of this machine; `host` is its path then, and `port` 0. */
+/** The transport of lines. `unix` is a stream socket of this machine; then `host` is its path, and `port` 0. */
 export type Network = 'tcp' | 'udp' | 'tls' | 'unix';
 
 /** An end of a connection. */
@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly caCert?: string;
 }
 
-/** What takes audit lines over a network, or over a socket of this machine. */
+/** A receiver of audit lines over a network or a local socket. */
 export type AuditReceiver = { readonly timeoutMs: number } & (
   | ({ readonly type: 'socket' } & Endpoint)
   /** RFC 5424; `facility` is its number. */
@@ -30,7 +30,7 @@ const facilities = [
   ...['', '', '', '', 'LOCAL0', 'LOCAL1', 'LOCAL2', 'LOCAL3', 'LOCAL4', 'LOCAL5', 'LOCAL6', 'LOCAL7'],
 ];
 
-/** Where programs of this machine send what they log. */
+/** The syslog socket of this machine. */
 export const LOCAL_SYSLOG = '/dev/log';
 
 /** The number of a facility such as `AUTH`; undefined if there is none of that name. */
@@ -63,13 +63,13 @@ export function parseEndpoint(text: string): Endpoint | undefined {
 
 const timeoutMs = 2_000;
 
-/** Reads a receiver of the configuration: `udp://`, `tcp://`, `tls://host:port` or `unix:///path`. */
+/** Reads a receiver from the configuration: `udp://`, `tcp://`, `tls://host:port` or `unix:///path`. */
 export function socketAt(text: string): AuditReceiver | undefined {
   const endpoint = parseEndpoint(text);
   return endpoint && { type: 'socket', ...endpoint, timeoutMs };
 }
 
-/** The same, of a syslog daemon: `?facility=LOCAL0&tag=name` may follow. */
+/** The same for a syslog daemon: `?facility=LOCAL0&tag=name` may follow. */
 export function syslogAt(text: string): AuditReceiver | undefined {
   const [at = '', query] = text.split('?', 2);
   const endpoint = parseEndpoint(at);

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
 
 /**
- * What the last few thousand short texts were turned into, the least used ones forgotten first. The texts themselves are
- * not kept: they are secrets, and would outlive their owner.
- *
- * Two generations of plain maps, which is cheaper than keeping an order: a text that is asked for moves to the young
- * one; when that is full it becomes the old one, and the old one is dropped. Texts longer than `longest` are not kept.
+ * A cache of the hashes of a few thousand short texts, by recent use. The texts themselves are not stored: they are
+ * secrets, and would outlive their owner. Two generations of plain maps are cheaper than an LRU order: a used text
+ * moves to the young map; when that is full, it becomes the old one, and the old one is dropped. Texts longer than
+ * `longest` are not cached.
  */
 export class Remembered {
   private young = new Map<string, string>();

@@ -9,24 +9,24 @@ import { type NodeParts, openDevice, RECEIVERS_SETTING, type StoredDevice } from
 import type { HeaderRule } from './headers';
 
 const filePrefix = 'audit-device/';
-/** Apart from files: versions before there were receivers read those as files. */
+/** Separate from files: versions without receivers would read them as files. */
 const receiverPrefix = 'audit-receiver/';
 const headerPrefix = 'audit-header/';
 const cellOf = (row: string) => ({ table: 'setting', row, column: 'sealed' });
 
-/** Every line goes to every device, and holds every header. */
+/** Limits, because every line goes to every device and contains every header. */
 const mostDevices = 16;
 const mostHeaders = 64;
 
-/** What devices need of this node. */
+/** What devices need from this node. */
 export interface StoredAuditParts extends NodeParts {
   readonly storage: StorageKernel;
   readonly audit: Audit;
 }
 
 /**
- * Devices and audited headers that were set by API. One row for each, for all nodes. A node that cannot write to a device
- * (its file cannot be opened, or auditing by API is off there) still has it, as one that fails.
+ * Devices and audited headers that were set by API. One row for each, for all nodes. On a node that cannot write to a
+ * device (its file cannot be opened, or auditing by API is off), the device exists but fails.
  */
 export class StoredAudit {
   private readonly table: WholeTable;
@@ -37,12 +37,12 @@ export class StoredAudit {
     this.table = new WholeTable(parts.storage.changes, 'audit', () => this.read());
   }
 
-  /** Reads it again where it may have changed; call once per request before its lines are written. */
+  /** Reads everything again if it may have changed; call once per request before its lines are written. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }
 
-  /** What devices by API may use on this node. */
+  /** What devices enabled by API may use on this node. */
   get node(): NodeParts {
     return this.parts;
   }
@@ -57,7 +57,7 @@ export class StoredAudit {
     return this.rules;
   }
 
-  /** Whether there is such a device; never absent only because another node has made it a moment ago. */
+  /** Whether there is such a device, even if another node has only just enabled it. */
   async has(path: string): Promise<boolean> {
     if (this.devices.has(path)) return true;
     await this.parts.storage.changes.catchUp();
@@ -66,8 +66,8 @@ export class StoredAudit {
   }
 
   /**
-   * Enables a device on every node, once its file or receiver has taken a line. All nodes write to it when this resolves.
-   * Throws `invalid` if the path or the file is in use, or nothing is taken.
+   * Enables a device on every node, once its file or receiver has taken a line. All nodes write to it when this
+   * resolves. Throws `invalid` if the path or the file is in use, or the line cannot be written.
    */
   async enable(path: string, device: StoredDevice): Promise<void> {
     const { audit } = this.parts;
@@ -87,7 +87,7 @@ export class StoredAudit {
     });
   }
 
-  /** Ends a device on every node, if there is one of that path. */
+  /** Disables a device on every node, if there is one with this path. */
   async disable(path: string): Promise<void> {
     await this.change(async ({ prisma }) => {
       for (const prefix of [filePrefix, receiverPrefix]) await deleteSetting(prisma, prefix + path);
@@ -149,7 +149,7 @@ export class StoredAudit {
   }
 }
 
-/** The refusal of API calls where devices come from configuration. */
+/** The refusal of API calls if devices come only from configuration. */
 export function offHere(): Refusal {
   return new Refusal(
     'invalid',
@@ -157,7 +157,7 @@ export function offHere(): Refusal {
   );
 }
 
-/** Throws where a path lies at, above or below another, or another device writes to the file. */
+/** Throws if a path is at, above or below another, or another device writes to the file. */
 function requireFree(path: string, device: StoredDevice, devices: ReadonlyMap<string, StoredDevice | undefined>): void {
   for (const [other, stored] of devices) {
     if (path.startsWith(other) || other.startsWith(path)) throw new Refusal('invalid', 'path already in use');

@@ -8,7 +8,7 @@ import type { Tx, WriteSet } from '../storage/types';
 import type { TokenRecord, Tokens } from '../tokens/types';
 import type { ConsoleRules, ConsoleSession, SignedInBy } from './types';
 
-/** What sessions need of the rest of the kernel. */
+/** What sessions need from the rest of the kernel. */
 interface Parts {
   readonly storage: StorageKernel;
   readonly tokens: Tokens;
@@ -18,7 +18,7 @@ interface Parts {
   readonly rules: ConsoleRules;
 }
 
-/** A token that a session shall be made with. */
+/** The token for a new session. */
 interface Held {
   readonly token: string;
   readonly record: TokenRecord;
@@ -29,12 +29,12 @@ interface Sealed {
   readonly by: SignedInBy;
 }
 
-/** 256 bits, which only the browser has. */
+/** 256 bits that only the browser has. */
 const idBytes = 32;
 const idPattern = /^[A-Za-z0-9_-]{43}$/;
-/** Uses are noted no more often than this. */
+/** The least time between two recorded uses. */
 const noteMs = 15_000;
-/** A token that ends sooner is prolonged, to this. */
+/** A token that ends sooner is renewed to this. */
 const renewBelowMs = 30 * 60_000;
 const renewSeconds = 3600;
 /** How long a step-up lasts. */
@@ -43,8 +43,8 @@ const tidiedAtOnce = 200;
 
 /**
  * Sessions of the console: the browser has a random id, the database its keyed hash and the token, sealed. Nothing is
- * remembered in memory, so that what one node ends is over on all of them. A session ends with its token, and the token
- * with its session.
+ * cached, so that a session that one node ends is over on all nodes. A session ends with its token, and the token with
+ * its session.
  */
 export class ConsoleSessions {
   constructor(private readonly parts: Parts) {
@@ -94,8 +94,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * The living session of an id; undefined if there is none, also because its token has ended. With `use` it counts as
-   * used: it does not end for idleness so soon, and a token that would is prolonged.
+   * The live session of an id; undefined if there is none or its token has ended. With `use` it counts as used: its
+   * idle time starts again, and a token that would end soon is renewed.
    */
   async find(id: string, { use }: { readonly use: boolean }): Promise<ConsoleSession | undefined> {
     if (!idPattern.test(id)) return undefined;
@@ -122,14 +122,14 @@ export class ConsoleSessions {
   }
 
   /**
-   * Ends a session and its token; one that is over is not an error. A batch token cannot be ended, and is forgotten.
+   * Ends a session and its token; an ended session is not an error. A batch token cannot be revoked, and is forgotten.
    */
   async end({ hash, record }: Pick<ConsoleSession, 'hash' | 'record'>): Promise<void> {
     await this.parts.storage.database.prisma.consoleSession.deleteMany({ where: { hash: Buffer.from(hash) } });
     if (record.type === 'service') await this.parts.leases.endToken(record);
   }
 
-  /** The holder has proven again who they are. */
+  /** Records that the holder has confirmed their identity. */
   async stepUp(session: ConsoleSession): Promise<ConsoleSession> {
     const { storage } = this.parts;
     const stepUpUntilMs = storage.clock.now() + stepUpMs;
@@ -138,7 +138,7 @@ export class ConsoleSessions {
     return { ...session, stepUpUntilMs };
   }
 
-  /** Ends the tokens of unused sessions, and the sessions of tokens that are gone. */
+  /** Ends the tokens of unused sessions, and the sessions of ended tokens. */
   private async tidy(): Promise<boolean> {
     const { storage, tokens, leases } = this.parts;
     const { prisma } = storage.database;
@@ -174,13 +174,13 @@ export class ConsoleSessions {
       await this.parts.identity.rejoinRenewed(renewed);
       return renewed.record;
     } catch (error) {
-      // What may not be prolonged ends when it ends.
+      // A token that cannot be renewed ends at its time.
       if (!isRefusal(error)) throw error;
       return record;
     }
   }
 
-  /** What a disabled entity or a locked namespace may not do now does not last longer for being tried. */
+  /** Attempts by a disabled entity or in a locked namespace do not renew the token. */
   private async mayGoOn({ entityId, namespaceId }: TokenRecord): Promise<boolean> {
     if (this.parts.namespaces.find(namespaceId)?.lockedBy !== undefined) return false;
     return entityId === undefined || (await this.parts.identity.find(entityId))?.disabled === false;

@@ -7,7 +7,7 @@ const maxKeyLength = 128;
 const maxValueLength = 512;
 const maxNameLength = 512;
 
-/** Ids that are not UUIDs exist nowhere; asking the database for them would be an error. */
+/** Ids that are not UUIDs cannot exist; the database would refuse to look them up. */
 export function isId(text: string): boolean {
   return uuid.test(text);
 }
@@ -19,7 +19,7 @@ export function checkPolicies(policies: readonly string[]): string[] {
   return names;
 }
 
-/** Throws `malformed` for metadata that is too much of a good thing. */
+/** Throws `malformed` for metadata beyond the limits. */
 export function checkMetadata(field: string, metadata: Metadata): Metadata {
   const pairs = Object.entries(metadata);
   if (pairs.length > maxMetadataPairs)

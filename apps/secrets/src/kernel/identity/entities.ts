@@ -6,7 +6,7 @@ import { mapInSlices } from '../storage/slices';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
 import { touchGroupsOf } from './memberships';
-import { idOfName, idsAfter, named, numbered, readInPages } from './pages';
+import { byName, idOfName, idsAfter, numbered, readInPages } from './pages';
 import { cellOf, type EntityAliasRow, type SealedPrincipal, toEntity, toEntityAlias } from './rows';
 import { GROUPS_OF_ENTITY } from './statements';
 import type { Entity, EntityAlias, EntityDetails, IdentityNeeds, IdentityPage, Metadata } from './types';
@@ -27,17 +27,17 @@ export interface EntityRef {
 
 const nameIndex = 'entity_namespace_id_lower_name_key';
 
-/** Aliases in the order they were made in. */
+/** Aliases in the order of their creation. */
 const IN_ORDER = { orderBy: [{ createdAtMs: 'asc' }, { id: 'asc' }] } satisfies Prisma.EntityAliasFindManyArgs;
 
 /** The notice that an entity, or what it may do, has changed. */
 export const entityNotice = (id: string): Notice => ({ topic: 'entity', key: id });
 
-/** Entities: made, changed, looked up, removed. Unique names are the database's affair. */
+/** Creates, changes, finds and removes entities. The database keeps names unique. */
 export class Entities {
   constructor(private readonly needs: IdentityNeeds) {}
 
-  /** Creates or changes an entity; `created` tells which. */
+  /** Creates or changes an entity; `created` says which. */
   async write(namespaceId: string, ref: EntityRef, write: EntityWrite): Promise<{ entity: Entity; created: boolean }> {
     const fields = {
       ...write,
@@ -47,9 +47,9 @@ export class Entities {
     if (fields.name !== undefined) checkName('entity', fields.name);
     const run = async (tx: Tx): Promise<{ entity: Entity; created: boolean }> => {
       const existing = await this.lock(tx, namespaceId, ref);
-      // Only who is named by id can get another name: a spelling that was looked up is not a rename.
-      const kept = ref.id === undefined ? { ...fields, name: undefined } : fields;
-      if (existing) return { entity: await this.update(tx, existing, kept), created: false };
+      // Only an entity that is named by id can be renamed: another spelling of its name is not a rename.
+      const changes = ref.id === undefined ? { ...fields, name: undefined } : fields;
+      if (existing) return { entity: await this.update(tx, existing, changes), created: false };
       if (ref.id !== undefined) throw new Refusal('malformed', 'entity not found from id');
       return {
         entity: await this.insert(tx, namespaceId, { ...fields, name: fields.name || ref.name }),
@@ -63,7 +63,7 @@ export class Entities {
       return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
-      // A rename met a taken name; or another entity was given this name meanwhile, and is the one to change.
+      // The new name is taken; or another entity got this name in between, and is the one to change.
       if (ref.id !== undefined) throw new Refusal('conflict', 'entity name is already in use');
       return inTurn();
     }
@@ -120,7 +120,7 @@ export class Entities {
     return this.needs.database.prisma.entity.count();
   }
 
-  /** Removes entities with their aliases, memberships and MFA secrets; ids that are not there are no error. */
+  /** Removes entities with their aliases, memberships and MFA secrets; unknown ids are not an error. */
   async delete(namespaceId: string, ids: readonly string[]): Promise<void> {
     const real = ids.filter(isId);
     if (real.length === 0) return;
@@ -136,7 +136,7 @@ export class Entities {
   async deleteByName(namespaceId: string, name: string): Promise<void> {
     await this.needs.committer.transaction(
       async (tx) => {
-        const ids = await lockRows(tx, 'entity', named(namespaceId, name));
+        const ids = await lockRows(tx, 'entity', byName(namespaceId, name));
         await this.remove(tx, ids);
         return ids;
       },
@@ -201,10 +201,10 @@ export class Entities {
 
   private async lock(tx: Tx, namespaceId: string, { id, name }: EntityRef): Promise<Entity | undefined> {
     if (id !== undefined ? !isId(id) : !name) return undefined;
-    const where = id !== undefined ? numbered(namespaceId, id) : named(namespaceId, name!);
-    const [held] = await lockRows(tx, 'entity', where);
-    if (held === undefined) return undefined;
-    return toEntity(this.needs.barrier, await tx.prisma.entity.findUniqueOrThrow({ where: { id: held } }));
+    const where = id !== undefined ? numbered(namespaceId, id) : byName(namespaceId, name!);
+    const [lockedRow] = await lockRows(tx, 'entity', where);
+    if (lockedRow === undefined) return undefined;
+    return toEntity(this.needs.barrier, await tx.prisma.entity.findUniqueOrThrow({ where: { id: lockedRow } }));
   }
 
   private async update(tx: Tx, before: Entity, write: EntityWrite): Promise<Entity> {

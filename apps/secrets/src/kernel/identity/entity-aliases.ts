@@ -35,8 +35,8 @@ export class EntityAliases {
   ) {}
 
   /**
-   * Creates an alias, or changes the one with the id or with the same mount and name. `unchanged` when there was
-   * nothing to do. Without an entity, a new one is made.
+   * Creates an alias, or changes the one with the id or with the same mount and name. `unchanged` if there was nothing
+   * to do. Without an entity, a new one is created.
    */
   async write(
     namespaceId: string,
@@ -74,7 +74,7 @@ export class EntityAliases {
     }
   }
 
-  /** What those who make an alias take turns by. */
+  /** The lock key for creating an alias. */
   turnOf(alias: Pick<EntityAlias, 'mountId' | 'name'>): string {
     return `entity-alias/${this.hash(alias).toString('hex')}`;
   }
@@ -141,12 +141,12 @@ export class EntityAliases {
     return { ...alias, updatedAtMs };
   }
 
-  /** An alias inside an open transaction, kept from others until its end. */
+  /** An alias inside an open transaction, locked until its end. */
   async lockById(tx: Tx, namespaceId: string, id: string): Promise<EntityAlias | undefined> {
-    return this.held(tx, numbered(namespaceId, id));
+    return this.lockAlias(tx, numbered(namespaceId, id));
   }
 
-  private async held(tx: Tx, where: Prisma.Sql): Promise<EntityAlias | undefined> {
+  private async lockAlias(tx: Tx, where: Prisma.Sql): Promise<EntityAlias | undefined> {
     const [id] = await lockRows(tx, 'entity_alias', where);
     if (id === undefined) return undefined;
     return toEntityAlias(this.needs.barrier, await tx.prisma.entityAlias.findUniqueOrThrow({ where: { id } }));
@@ -161,7 +161,7 @@ export class EntityAliases {
     if (id !== undefined) return isId(id) ? this.lockById(tx, namespaceId, id) : undefined;
     if (!mount || !name) return undefined;
     const hash = this.hash({ mountId: mount.uuid, name });
-    return this.held(tx, Prisma.sql`mount_id = ${mount.uuid}::uuid AND name_hash = ${hash}`);
+    return this.lockAlias(tx, Prisma.sql`mount_id = ${mount.uuid}::uuid AND name_hash = ${hash}`);
   }
 
   private async create(tx: Tx, namespaceId: string, { name, mount, entityId, customMetadata }: AliasWrite) {
@@ -200,7 +200,7 @@ export class EntityAliases {
       equalMetadata(after.customMetadata, before.customMetadata);
     if (same) return { alias: before, outcome: 'unchanged' as const };
     if (after.entityId !== before.entityId) await this.requireEntity(tx, before.namespaceId, after.entityId);
-    // What a method said of a login holds for no other name and no other mount.
+    // What an auth method said of a login is not valid for another name or mount.
     const saved = await this.save(tx, login ? after : { ...after, groupNames: undefined });
     return { alias: saved, outcome: 'changed' as const };
   }
@@ -210,7 +210,7 @@ export class EntityAliases {
     if (!found) throw new Refusal('malformed', 'invalid canonical ID');
   }
 
-  /** What an alias may change of its row. */
+  /** The columns that an alias update may change. */
   private columns(id: string, alias: Omit<EntityAlias, 'id' | 'createdAtMs' | 'updatedAtMs'>) {
     const { entityId, mountId, mountAccessor } = alias;
     return { entityId, mountId, mountAccessor, nameHash: this.hash(alias), sealed: this.sealed(id, alias) };
@@ -229,7 +229,7 @@ export class EntityAliases {
   }
 }
 
-/** Whether two sets of pairs say the same; null and empty do. */
+/** Whether two sets of pairs are equal; null equals empty. */
 export function equalMetadata(one: Metadata | null, other: Metadata | null): boolean {
   const [a, b] = [Object.entries(one ?? {}), other ?? {}];
   return a.length === Object.keys(b).length && a.every(([key, value]) => Object.hasOwn(b, key) && b[key] === value);

@@ -10,7 +10,7 @@ import { idsAfter, numbered, readInPages } from './pages';
 import { aliasNameHash, cellOf, type GroupAliasRow, toGroupAlias } from './rows';
 import type { GroupAlias, IdentityNeeds, IdentityPage } from './types';
 
-/** Fields of a group alias to write. An absent mount means that no login can match. */
+/** Fields of a group alias to write. Without a mount, no login can match. */
 export interface GroupAliasWrite {
   readonly name?: string;
   readonly mount?: AliasMount;
@@ -29,7 +29,7 @@ export class GroupAliases {
     private readonly groups: Groups,
   ) {}
 
-  /** Creates an alias; without a group, an external one is made for it. */
+  /** Creates an alias; without a group, an external one is created. */
   async create(namespaceId: string, write: GroupAliasWrite): Promise<GroupAlias> {
     const id = randomUUID();
     const name = write.name || `entity-${randomUUID()}`;
@@ -57,9 +57,9 @@ export class GroupAliases {
   async update(namespaceId: string, id: string, write: GroupAliasWrite): Promise<GroupAlias> {
     if (write.name) checkName('alias', write.name);
     return this.commit(write.groupId, async (tx) => {
-      const [held] = isId(id) ? await lockRows(tx, 'group_alias', numbered(namespaceId, id)) : [];
-      if (held === undefined) throw new Refusal('malformed', 'invalid group alias ID');
-      const row = await tx.prisma.groupAlias.findUniqueOrThrow({ where: { id: held } });
+      const [lockedRow] = isId(id) ? await lockRows(tx, 'group_alias', numbered(namespaceId, id)) : [];
+      if (lockedRow === undefined) throw new Refusal('malformed', 'invalid group alias ID');
+      const row = await tx.prisma.groupAlias.findUniqueOrThrow({ where: { id: lockedRow } });
       const before = toGroupAlias(this.needs.barrier, row);
       if (write.groupId && write.groupId !== before.groupId) await this.requireGroup(tx, namespaceId, write.groupId);
       const after: GroupAlias = {
@@ -70,8 +70,8 @@ export class GroupAliases {
         updatedAtMs: this.needs.clock.now(),
       };
       const data = { ...this.columns(after), updatedAtMs: after.updatedAtMs };
-      await tx.prisma.groupAlias.update({ where: { id: held }, data, select: { id: true } });
-      // Membership came from logins under the old name and mount; it would outlive what it was founded on.
+      await tx.prisma.groupAlias.update({ where: { id: lockedRow }, data, select: { id: true } });
+      // Memberships came from logins under the old name and mount, and must end with it.
       const moved =
         after.groupId !== before.groupId || after.mountId !== before.mountId || !sameName(after.name, before.name);
       if (moved) await dropMembers(tx, before.groupId);
@@ -104,9 +104,9 @@ export class GroupAliases {
     if (!isId(id)) return;
     await this.needs.committer.transaction(
       async (tx) => {
-        const [held] = await lockRows(tx, 'group_alias', numbered(namespaceId, id));
-        if (held === undefined) return;
-        const { groupId } = await tx.prisma.groupAlias.delete({ where: { id: held } });
+        const [lockedRow] = await lockRows(tx, 'group_alias', numbered(namespaceId, id));
+        if (lockedRow === undefined) return;
+        const { groupId } = await tx.prisma.groupAlias.delete({ where: { id: lockedRow } });
         await dropMembers(tx, groupId);
       },
       [groupNotice],
@@ -130,13 +130,13 @@ export class GroupAliases {
   }
 
   private async requireGroup(tx: Tx, namespaceId: string, id: string): Promise<void> {
-    const [held] = isId(id) ? await lockRows(tx, 'group', numbered(namespaceId, id), 'SHARE') : [];
-    if (held === undefined) throw new Refusal('malformed', "invalid group ID given in 'canonical_id'");
-    const { type } = await tx.prisma.group.findUniqueOrThrow({ where: { id: held }, select: { type: true } });
+    const [lockedGroup] = isId(id) ? await lockRows(tx, 'group', numbered(namespaceId, id), 'SHARE') : [];
+    if (lockedGroup === undefined) throw new Refusal('malformed', "invalid group ID given in 'canonical_id'");
+    const { type } = await tx.prisma.group.findUniqueOrThrow({ where: { id: lockedGroup }, select: { type: true } });
     if (type !== 'external') throw new Refusal('malformed', "alias can't be set on an internal group");
   }
 
-  /** What an alias may change of its row. */
+  /** The columns that an alias update may change. */
   private columns(alias: Pick<GroupAlias, 'id' | 'groupId' | 'mountId' | 'mountAccessor' | 'name'>) {
     const { groupId, mountId = null, mountAccessor } = alias;
     return { groupId, mountId, mountAccessor, nameHash: this.hash(alias), sealed: this.sealed(alias) };
@@ -151,7 +151,7 @@ export class GroupAliases {
   }
 }
 
-/** Ends what logins made of a group. */
+/** Ends the memberships that logins created. */
 async function dropMembers(tx: Tx, groupId: string): Promise<void> {
   await tx.prisma.groupMember.deleteMany({ where: { groupId, entityId: { not: null } } });
 }

@@ -5,7 +5,7 @@ import { lockRows } from '../storage/lock-rows';
 import type { Notice, Tx } from '../storage/types';
 import { checkMetadata, checkName, checkPolicies, isId, isTaken } from './checks';
 import { touchGroupsOf } from './memberships';
-import { idOfName, idsAfter, named, numbered, readInPages } from './pages';
+import { byName, idOfName, idsAfter, numbered, readInPages } from './pages';
 import { cellOf, type SealedPrincipal, toGroup, toGroupAlias } from './rows';
 import type { Group, GroupDetails, GroupType, IdentityNeeds, IdentityPage, Metadata } from './types';
 
@@ -24,7 +24,7 @@ const nameIndex = 'group_namespace_id_lower_name_key';
 /** Changed groups may change what any entity may do. */
 export const groupNotice: Notice = { topic: 'group', key: '*' };
 
-/** What listings count: entities in a group, and groups it is in. */
+/** The counts in listings: entities in a group, and groups it is in. */
 const COUNTS = { select: { members: { where: { entityId: { not: null } } }, parents: true } } as const;
 
 interface ListedGroup {
@@ -33,7 +33,7 @@ interface ListedGroup {
   readonly _count: { readonly members: number; readonly parents: number };
 }
 
-/** Groups and their members. Names, single membership and the absence of cycles are the database's affair. */
+/** Groups and their members. The database keeps names unique and memberships single and free of cycles. */
 export class Groups {
   constructor(private readonly needs: IdentityNeeds) {}
 
@@ -53,7 +53,7 @@ export class Groups {
       throw new Refusal('malformed', `invalid group type ${JSON.stringify(fields.type)}`);
     }
     const run = async (tx: Tx) => {
-      // Two writes that each look free of cycles could make one together, so they take turns.
+      // Two writes without cycles could create one together, so they take turns.
       if (fields.memberGroupIds) await lockMembers(tx, namespaceId);
       const before = await this.lock(tx, namespaceId, ref);
       if (!before && ref.id !== undefined) throw new Refusal('malformed', 'invalid group ID');
@@ -70,7 +70,7 @@ export class Groups {
       return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
-      // A rename met a taken name; or another group was given this name meanwhile, and is the one to change.
+      // The new name is taken; or another group got this name in between, and is the one to change.
       if (ref.id !== undefined) throw new Refusal('conflict', 'group name is already in use');
       return inTurn();
     }
@@ -136,7 +136,7 @@ export class Groups {
     if ('id' in by && !isId(by.id)) return;
     await this.needs.committer.transaction(
       async (tx) => {
-        const ids = 'id' in by ? [by.id] : await lockRows(tx, 'group', named(namespaceId, by.name));
+        const ids = 'id' in by ? [by.id] : await lockRows(tx, 'group', byName(namespaceId, by.name));
         await touchGroupsOf(tx, { groupIds: ids }, this.needs.clock.now());
         await tx.prisma.group.deleteMany({ where: { namespaceId, id: { in: ids } } });
       },
@@ -173,10 +173,10 @@ export class Groups {
     { id, name }: { id?: string; name?: string },
   ): Promise<Group | undefined> {
     if (id !== undefined ? !isId(id) : !name) return undefined;
-    const where = id !== undefined ? numbered(namespaceId, id) : named(namespaceId, name!);
-    const [held] = await lockRows(tx, 'group', where);
-    if (held === undefined) return undefined;
-    return toGroup(this.needs.barrier, await tx.prisma.group.findUniqueOrThrow({ where: { id: held } }));
+    const where = id !== undefined ? numbered(namespaceId, id) : byName(namespaceId, name!);
+    const [lockedRow] = await lockRows(tx, 'group', where);
+    if (lockedRow === undefined) return undefined;
+    return toGroup(this.needs.barrier, await tx.prisma.group.findUniqueOrThrow({ where: { id: lockedRow } }));
   }
 
   private async update(tx: Tx, before: Group, write: GroupWrite): Promise<Group> {
@@ -218,18 +218,18 @@ export class Groups {
     await this.requireMembers(tx, group, kind, ids);
     const column = kind === 'entity' ? 'entityId' : 'memberGroupId';
     const rows = await tx.prisma.groupMember.findMany({ where: { groupId: group.id, [column]: { not: null } } });
-    const wanted = new Set(ids.map((id) => id.toLowerCase()));
-    const known = new Map(rows.map((row) => [row[column], row.id]));
-    const gone = rows.filter((row) => !wanted.has(row[column]!)).map(({ id }) => id);
-    if (gone.length > 0) await tx.prisma.groupMember.deleteMany({ where: { id: { in: gone } } });
-    const added = [...wanted].filter((id) => !known.has(id)).map((id) => ({ groupId: group.id, [column]: id }));
+    const wantedIds = new Set(ids.map((id) => id.toLowerCase()));
+    const existing = new Map(rows.map((row) => [row[column], row.id]));
+    const removedIds = rows.filter((row) => !wantedIds.has(row[column]!)).map(({ id }) => id);
+    if (removedIds.length > 0) await tx.prisma.groupMember.deleteMany({ where: { id: { in: removedIds } } });
+    const added = [...wantedIds].filter((id) => !existing.has(id)).map((id) => ({ groupId: group.id, [column]: id }));
     if (added.length > 0) await tx.prisma.groupMember.createMany({ data: added });
   }
 
   /** Members live in the group's namespace or in one above it. */
   private async requireMembers(tx: Tx, group: Group, kind: 'entity' | 'group', ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    // One array: there may be more of them than a statement may have values.
+    // One array, because there may be more of them than a statement may have parameters.
     const rows = await tx.prisma.$queryRaw<{ id: string; namespace_id: string }[]>`
       SELECT id, namespace_id FROM ${Prisma.raw(`"${kind}"`)} WHERE id = ANY(${ids.filter(isId)}::uuid[]) ORDER BY id FOR KEY SHARE`;
     const found = new Map(rows.map((row) => [row.id, row.namespace_id]));

@@ -49,17 +49,17 @@ describe('entities', () => {
     const { entity, created } = await here.identity.entities.write(ns, {}, {});
     expect(created).toBe(true);
     expect(entity.name).toMatch(/^entity_[0-9a-f]{8}$/);
-    const named = await here.identity.entities.write(
+    const entityId = await here.identity.entities.write(
       ns,
       { name: 'Bob' },
       { policies: ['Dev', 'dev', 'a'], metadata: { team: 'web' } },
     );
-    expect(named.entity.policies).toEqual(['a', 'dev']);
-    expect((await here.identity.entities.findByName(ns, 'bOB'))?.id).toBe(named.entity.id);
+    expect(entityId.entity.policies).toEqual(['a', 'dev']);
+    expect((await here.identity.entities.findByName(ns, 'bOB'))?.id).toBe(entityId.entity.id);
     const again = await here.identity.entities.write(ns, { name: 'BOB' }, { disabled: true });
     expect(again).toMatchObject({
       created: false,
-      entity: { id: named.entity.id, disabled: true, metadata: { team: 'web' } },
+      entity: { id: entityId.entity.id, disabled: true, metadata: { team: 'web' } },
     });
   });
 
@@ -81,11 +81,11 @@ describe('entities', () => {
   });
 
   it('keep names unique by the database: of fifty creations at once, one is made', async () => {
-    const written = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 50 }, () => here.identity.entities.write(ns, { name: 'once' }, {})),
     );
-    expect(written.filter(({ created }) => created)).toHaveLength(1);
-    expect(new Set(written.map(({ entity }) => entity.id)).size).toBe(1);
+    expect(results.filter(({ created }) => created)).toHaveLength(1);
+    expect(new Set(results.map(({ entity }) => entity.id)).size).toBe(1);
     const other = await here.identity.entities.write(ns, { name: 'other' }, {});
     expect(await code(here.identity.entities.write(ns, { id: other.entity.id }, { name: 'ONCE' }))).toBe(
       'entity name is already in use',
@@ -149,8 +149,8 @@ describe('logins', () => {
     const groups = await Promise.all(
       colours.map((name) => here.identity.groupAliases.create(ns, { name, mount: where })),
     );
-    const named = (n: number) => colours.filter((_, at) => (n >> at) % 2 === 1);
-    const login = (n: number, mask: number, at = where) => logIn(ns, at, { name: `person-${n}` }, named(mask));
+    const entityId = (n: number) => colours.filter((_, at) => (n >> at) % 2 === 1);
+    const login = (n: number, mask: number, at = where) => logIn(ns, at, { name: `person-${n}` }, entityId(mask));
     const people = Array.from({ length: 8 }, (_, n) => n);
     const ids = await Promise.all(people.map((n) => login(n, n)));
     const elsewhere = await Promise.all(people.map((n) => login(n, 7, other)));

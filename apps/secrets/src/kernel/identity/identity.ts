@@ -27,14 +27,14 @@ export class Identity {
     this.views = new IdentityViews(needs);
   }
 
-  /** The view of an entity, or of the one it was merged into; undefined when it is gone. */
+  /** The view of an entity, or of the one it was merged into; undefined if it no longer exists. */
   find(entityId: string): Promise<IdentityView | undefined> {
     return this.views.of(entityId);
   }
 
   /**
-   * The entity of a login: found by its alias or made, and put into the external groups of the mount that have one of
-   * the names. Throws `denied` for a disabled entity.
+   * The entity of a login: found by its alias or created, and added to the external groups of the mount that have one
+   * of the names. Throws `denied` for a disabled entity.
    */
   async login(
     namespaceId: string,
@@ -49,7 +49,7 @@ export class Identity {
     return { entityId: view.entityId, aliasId: found.id };
   }
 
-  /** Lets the entity of a token that was prolonged be in the groups that its auth method named then. */
+  /** Updates the external groups of a renewed token's entity to those that its auth method named. */
   async rejoinRenewed({
     record,
     groupAliases,
@@ -63,7 +63,7 @@ export class Identity {
     if (entity) await this.logins.rejoin(entity.entityId, { entityId, aliasId, mountId }, groupAliases);
   }
 
-  /** Removes the groups and entities of a namespace. The caller tells that all of both may have changed. */
+  /** Removes the groups and entities of a namespace. The caller sends the notices. */
   async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
     await prisma.groupAlias.deleteMany({ where: { namespaceId } });
     await prisma.group.deleteMany({ where: { namespaceId } });

@@ -3,20 +3,20 @@ import { aliasNameHash, type EntityAliasRow, toEntityAlias } from './rows';
 import { KNOWN_LOGINS } from './statements';
 import type { EntityAlias, IdentityNeeds } from './types';
 
-/** Whom a login is looked up for; `groupNames` is absent where the auth method knows nothing of groups. */
+/** What a login is looked up by; `groupNames` is absent if the auth method has no groups. */
 export interface LoginQuestion {
   readonly mountId: string;
   readonly aliasName: string;
   readonly groupNames?: readonly string[];
 }
 
-/** External groups of a mount that an entity is still to be put into, and to be taken out of. */
+/** External groups of a mount that an entity must join, and must leave. */
 export interface GroupMoves {
   readonly join: readonly string[];
   readonly leave: readonly string[];
 }
 
-/** What the database has about a login. */
+/** The database's state for a login. */
 export interface KnownLogin extends GroupMoves {
   readonly alias: EntityAlias;
 }
@@ -27,7 +27,7 @@ interface LoginRow extends EntityAliasRow {
   leave: string[];
 }
 
-/** Looks up who logs in. Logins that arrive together share a statement. */
+/** Looks up logins. Logins that arrive together share a statement. */
 export class LoginReads {
   private readonly row = gather<LoginQuestion, LoginRow>((questions) => this.rows(questions), { inFlight: 2 });
 

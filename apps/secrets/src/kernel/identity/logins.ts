@@ -7,17 +7,17 @@ import { aliasNameHash } from './rows';
 import { GROUP_MOVES, JOIN_GROUPS, LEAVE_GROUPS } from './statements';
 import type { EntityAlias, IdentityNeeds, Metadata } from './types';
 
-/** Who an auth method says has logged in. */
+/** The identity that an auth method has verified. */
 export interface LoginIdentity {
   readonly namespaceId: string;
   readonly mount: AliasMount;
   readonly aliasName: string;
   readonly metadata: Metadata;
-  /** Names of the groups the auth method found; absent when it knows nothing of groups. */
+  /** Names of the groups that the auth method found; absent if it has no groups. */
   readonly groupAliases?: readonly string[];
 }
 
-/** Entities of logins: found by alias, made at the first login, moved between external groups at each. */
+/** Entities of logins: found by alias, created at the first login, moved between external groups at each login. */
 export class Logins {
   private readonly reads: LoginReads;
 
@@ -29,7 +29,7 @@ export class Logins {
     this.reads = new LoginReads(needs);
   }
 
-  /** The alias of a login, which says the entity. Everything is written before it returns. */
+  /** The alias of a login, which names the entity. Everything is written before it returns. */
   async aliasOf(login: LoginIdentity): Promise<{ readonly id: string; readonly entityId: string }> {
     const { mount, aliasName, groupAliases } = login;
     const existing = await this.reads.read({ mountId: mount.uuid, aliasName, groupNames: groupAliases });
@@ -41,9 +41,9 @@ export class Logins {
   }
 
   /**
-   * Puts an entity into the external groups of a mount again, when a token of its login is renewed: by the names that
-   * the auth method says now, or else said at the last login, whichever token that login was for. Where the alias of the login
-   * is gone, such as in a merge, no provider says who is in its groups. Tokens of an earlier version do not know their alias.
+   * Updates the external groups of an entity when a token of its login is renewed: by the names that the auth method
+   * gives now, or gave at the last login, for any token. If the login's alias is gone, for example after a merge, no
+   * provider decides its groups. Tokens of an earlier version do not know their alias.
    */
   async rejoin(
     entityId: string,
@@ -56,13 +56,13 @@ export class Logins {
       ? alias?.id === login.aliasId
       : login.entityId === entityId || alias?.mergedFromIds.includes(login.entityId);
     if (!isOfLogin) return;
-    // What is said now counts for every other token of the same login as well.
+    // The current names also count for every other token of the same login.
     if (alias && names) await this.refresh(alias, { ...alias, groupAliases: names });
-    const known = names ?? alias?.groupNames;
-    if (known) await this.joinGroups(entityId, mountId, known);
+    const groupNames = names ?? alias?.groupNames;
+    if (groupNames) await this.joinGroups(entityId, mountId, groupNames);
   }
 
-  /** The entity an alias name would log in as; undefined before its first login. */
+  /** The entity that an alias name would log in as; undefined before its first login. */
   async findEntity(mountId: string, aliasName: string): Promise<string | undefined> {
     return (await this.aliases.findByName(mountId, aliasName))?.entityId;
   }
@@ -116,7 +116,7 @@ export class Logins {
     const { namespaceId, mount, aliasName, metadata } = login;
     checkName('alias', aliasName);
     const run = async (tx: Tx) => {
-      // Two first logins at the same moment: the other one made it.
+      // Two first logins at the same moment: the other one created it.
       const newAlias = await this.aliases.findByName(mount.uuid, aliasName, tx.prisma);
       if (newAlias) return newAlias;
       const entity = await this.entities.insert(tx, namespaceId, {});
@@ -128,7 +128,7 @@ export class Logins {
         name: aliasName,
         metadata,
         customMetadata: null,
-        groupNames: kept(login.groupAliases),
+        groupNames: nonEmpty(login.groupAliases),
         local: mount.local,
         mergedFromIds: [],
       });
@@ -140,7 +140,7 @@ export class Logins {
     try {
       return await inTurn();
     } catch (error) {
-      // Another alias was given this name meanwhile.
+      // Another alias got this name in between.
       if (!isTaken(error)) throw error;
       return inTurn();
     }
@@ -156,8 +156,8 @@ export class Logins {
       metadata: Metadata | null;
     },
   ): Promise<void> {
-    // A method that knows no groups never wrote any: an empty list is kept only to replace another.
-    const groupNames = kept(groupAliases);
+    // A method without groups never wrote any: an empty list is only stored to replace another.
+    const groupNames = nonEmpty(groupAliases);
     if (equalMetadata(before.metadata, metadata) && equalNames(before.groupNames, groupNames)) return;
     await this.needs.committer.transaction(
       async (tx) => {
@@ -172,7 +172,7 @@ export class Logins {
   }
 }
 
-const kept = (names: readonly string[] | undefined) => (names && names.length > 0 ? names : undefined);
+const nonEmpty = (names: readonly string[] | undefined) => (names && names.length > 0 ? names : undefined);
 
 function equalNames(one: readonly string[] = [], other: readonly string[] = []): boolean {
   return one.length === other.length && one.every((name, at) => other[at] === name);

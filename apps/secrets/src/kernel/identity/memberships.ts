@@ -2,10 +2,10 @@ import { Prisma } from '../../generated/prisma/client';
 import { lockRows } from '../storage/lock-rows';
 import type { Tx } from '../storage/types';
 
-/** Members that are about to go, or to change: entities or groups, by id. */
+/** Members that are about to be removed or changed: entities or groups, by id. */
 type Members = { readonly entityIds: readonly string[] } | { readonly groupIds: readonly string[] };
 
-/** Notes in the groups with these members that they change: their time of last change, and how often they were changed. */
+/** Updates the groups of these members: their time and number of changes. */
 export async function touchGroupsOf(tx: Tx, members: Members, nowMs: number): Promise<string[]> {
   const isMember =
     'entityIds' in members
@@ -17,10 +17,7 @@ export async function touchGroupsOf(tx: Tx, members: Members, nowMs: number): Pr
   return ids;
 }
 
-/**
- * Makes an entity a member of the groups that another is in: of internal ones, and of those that come from the mounts its
- * aliases move on.
- */
+/** Adds an entity to the groups of another: internal ones, and those of the mounts whose aliases move to it. */
 export async function joinGroupsOf(
   tx: Tx,
   { fromId, toId, mountIds }: { readonly fromId: string; readonly toId: string; readonly mountIds: readonly string[] },
@@ -35,7 +32,7 @@ export async function joinGroupsOf(
   if (data.length > 0) await tx.prisma.groupMember.createMany({ data });
 }
 
-/** Takes an entity out of the groups of mounts that it has no alias on any more. */
+/** Removes an entity from groups of mounts where it no longer has an alias. */
 export async function leaveGroupsWithoutAlias(tx: Tx, entityId: string): Promise<void> {
   const aliases = await tx.prisma.entityAlias.findMany({ where: { entityId }, select: { mountId: true } });
   const mountId = { notIn: aliases.map((alias) => alias.mountId) };

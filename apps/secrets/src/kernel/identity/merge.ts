@@ -13,14 +13,14 @@ import type { EntityAlias, IdentityNeeds } from './types';
 export interface Merge {
   readonly toId: string;
   readonly fromIds: readonly string[];
-  /** Where both have an MFA secret of one method, the target's stays; without this, that is refused. */
+  /** If both have a secret of one MFA method, keep the target's; without this, the merge is refused. */
   readonly force: boolean;
-  /** Where both have an alias on one mount, the aliases to keep. */
+  /** The aliases to keep if both have one on the same mount. */
   readonly aliasIdsToKeep: readonly string[];
 }
 
 /**
- * Merges entities: aliases, MFA secrets and group memberships move, and the tokens of the others go on as tokens of the
+ * Merges entities: aliases, MFA secrets and group memberships move, and tokens of the others become tokens of the
  * target.
  */
 export async function mergeEntities(
@@ -70,14 +70,14 @@ async function dropClashes(
   byEntity: ReadonlyMap<string, EntityAlias[]>,
   { toId, fromIds, aliasIdsToKeep }: Merge,
 ): Promise<void> {
-  const kept = new Map<string, EntityAlias>();
+  const keptAliases = new Map<string, EntityAlias>();
   const dropped: string[] = [];
   const clashes: string[] = [];
   for (const alias of [toId, ...fromIds].flatMap((id) => byEntity.get(id) ?? [])) {
-    const rival = kept.get(alias.mountId);
-    if (!rival) kept.set(alias.mountId, alias);
+    const rival = keptAliases.get(alias.mountId);
+    if (!rival) keptAliases.set(alias.mountId, alias);
     else if (aliasIdsToKeep.includes(alias.id) && !aliasIdsToKeep.includes(rival.id)) {
-      kept.set(alias.mountId, alias);
+      keptAliases.set(alias.mountId, alias);
       dropped.push(rival.id);
     } else if (aliasIdsToKeep.includes(rival.id)) dropped.push(alias.id);
     else clashes.push(`${rival.id} and ${alias.id} (mount accessor ${alias.mountAccessor})`);
@@ -108,9 +108,9 @@ async function moveSecrets(
       `both entities have a secret for MFA method ${ids}; set 'force' to keep the target's`,
     );
   }
-  const kept = rows.map((row) => row.methodId);
+  const methodIds = rows.map((row) => row.methodId);
   const moving = await tx.prisma.mfaSecret.findMany({
-    where: { entityId: fromId, methodId: { notIn: kept } },
+    where: { entityId: fromId, methodId: { notIn: methodIds } },
     select: { methodId: true, sealed: true },
   });
   for (const { methodId, sealed } of moving) {

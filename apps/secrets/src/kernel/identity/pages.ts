@@ -1,7 +1,7 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Tx } from '../storage/types';
 
-/** Long listings are read this many rows at a time: others get their turn between two pages. */
+/** Long listings are read this many rows at a time, so that others get their turn between two pages. */
 const AT_ONCE = 1000;
 
 /** Reads rows page by page, each after the last row of the previous one, until the end or the requested number. */
@@ -22,22 +22,22 @@ export async function readInPages<Row>(
 const SHAPE = '00000000-0000-0000-0000-000000000000';
 const DIGITS = '0123456789abcdef';
 
-/** The ids after any text, bytewise: a listing may continue after a text that was never an id. */
+/** The ids after a text, bytewise: a listing may continue after a text that is not an id. */
 export function idsAfter(text: string): { gt: string } | { gte: string } {
   for (let at = 0; at < SHAPE.length; at++) {
     const start = text.slice(0, at);
     const allowed = SHAPE[at] === '-' ? '-' : DIGITS;
-    const given = text[at];
-    if (given === undefined) return { gte: start + SHAPE.slice(at) };
-    if (allowed.includes(given)) continue;
-    const next = [...allowed].find((one) => one > given);
+    const character = text[at];
+    if (character === undefined) return { gte: start + SHAPE.slice(at) };
+    if (allowed.includes(character)) continue;
+    const next = [...allowed].find((one) => one > character);
     if (next !== undefined) return { gte: start + next + SHAPE.slice(at + 1) };
     return { gt: start + SHAPE.slice(at).replaceAll('0', 'f') };
   }
   return { gt: text.slice(0, SHAPE.length) };
 }
 
-/** The id of an entity or a group by any spelling of its name, which an index keeps in lower case. */
+/** The id of an entity or group by its name in any case; an index holds it in lower case. */
 export async function idOfName(
   prisma: Pick<Tx['prisma'], '$queryRaw'>,
   table: 'entity' | 'group',
@@ -45,14 +45,14 @@ export async function idOfName(
   name: string,
 ): Promise<string | undefined> {
   const rows = await prisma.$queryRaw<{ id: string }[]>`
-    SELECT id FROM ${Prisma.raw(`"${table}"`)} WHERE ${named(namespaceId, name)}`;
+    SELECT id FROM ${Prisma.raw(`"${table}"`)} WHERE ${byName(namespaceId, name)}`;
   return rows[0]?.id;
 }
 
-/** The condition that finds one by any spelling of its name. */
-export const named = (namespaceId: string, name: string): Prisma.Sql =>
+/** The condition for a name in any case. */
+export const byName = (namespaceId: string, name: string): Prisma.Sql =>
   Prisma.sql`namespace_id = ${namespaceId}::uuid AND lower(name) = lower(${name}::text COLLATE "C")`;
 
-/** The condition that finds one by its id, in its namespace. */
+/** The condition for an id in a namespace. */
 export const numbered = (namespaceId: string, id: string): Prisma.Sql =>
   Prisma.sql`namespace_id = ${namespaceId}::uuid AND id = ${id}::uuid`;

@@ -1,7 +1,7 @@
 import type { Barrier } from '../storage/types';
 import type { Entity, EntityAlias, Group, GroupAlias, GroupType, Metadata } from './types';
 
-/** What rows of all four tables have. Numbers are text where no Prisma asked for them. */
+/** The common columns of all four tables. Numbers are strings if they were not read by Prisma. */
 interface IdentityRow {
   id: string;
   namespaceId: string;
@@ -52,14 +52,14 @@ export interface SealedGroupAlias {
   readonly name: string;
 }
 
-/** Where the sealed column of a row lies. */
+/** The cell of a row's sealed column. */
 export const cellOf = (table: 'entity' | 'entity_alias' | 'group' | 'group_alias', row: string) => ({
   table,
   row,
   column: 'sealed',
 });
 
-/** Where the sealed secret of an entity at an MFA method lies. */
+/** The cell of an entity's secret of an MFA method. */
 export const mfaSecretCell = (methodId: string, entityId: string) => ({
   table: 'mfa_secret',
   row: `${methodId}/${entityId}`,
@@ -112,7 +112,10 @@ export function toGroupAlias(barrier: Opener, row: GroupAliasRow): GroupAlias {
   };
 }
 
-/** What an alias is found by: its name in lower case, keyed, so that the database does not reveal who logs in. */
+/**
+ * The lookup hash of an alias: a keyed hash of its name in lower case, so that the database does not reveal who logs
+ * in.
+ */
 export function aliasNameHash(
   barrier: Pick<Barrier, 'mac'>,
   kind: 'entity' | 'group',

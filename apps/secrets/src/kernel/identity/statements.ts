@@ -1,8 +1,8 @@
 import type { Statement } from '../storage/database';
 
-// What Prisma does everywhere else in this folder, these do for logins and for the views that requests are judged by: a view
-// is read with every request of a node that does not hear the others, and all of them after a group has changed. One such
-// read by Prisma costs the processor several times as much; decision 0005 has the figures.
+// Everything else in this folder uses Prisma. These statements serve logins and the views for access checks: a node
+// that is cut off from notices reads a view with every request, and every node reads all of them after a group has
+// changed. Through Prisma such a read costs several times as much CPU time; decision 0005 has the figures.
 
 const ROW = `id, namespace_id AS "namespaceId", created_at_ms AS "createdAtMs", updated_at_ms AS "updatedAtMs", sealed`;
 const GROUPS = `
@@ -13,7 +13,7 @@ const GROUPS = `
   )
   SELECT id, bool_or(direct) AS direct FROM reached GROUP BY id ORDER BY id`;
 
-/** Groups an entity is in, directly or through other groups. */
+/** The groups of an entity, directly or through other groups. */
 export const GROUPS_OF_ENTITY: Statement = { name: 'entity-groups', text: GROUPS };
 
 /** The row of an entity. */
@@ -28,7 +28,7 @@ export const VIEW_MERGE: Statement = {
   text: 'SELECT entity_id FROM entity_merge WHERE merged_id = $1',
 };
 
-/** Aliases of an entity, in the order they were made in. */
+/** Aliases of an entity, in the order of their creation. */
 export const VIEW_ALIASES: Statement = {
   name: 'entity-view-aliases',
   text: `SELECT ${ROW}, entity_id AS "entityId", mount_id AS "mountId", mount_accessor AS "mountAccessor"
@@ -68,13 +68,13 @@ export const GROUP_MOVES: Statement = {
     WHERE a.mount_id = $1 AND (a.name_hash = ANY($2)) <> (m.id IS NOT NULL)`,
 };
 
-/** Takes an entity ($1) out of groups ($2). */
+/** Removes an entity ($1) from groups ($2). */
 export const LEAVE_GROUPS: Statement = {
   name: 'group-leave',
   text: 'DELETE FROM group_member WHERE entity_id = $1 AND group_id = ANY($2)',
 };
 
-/** Puts an entity ($1) into those of the groups ($2) that are still there. */
+/** Adds an entity ($1) to those of the groups ($2) that still exist. */
 export const JOIN_GROUPS: Statement = {
   name: 'group-join',
   text: `INSERT INTO group_member (group_id, entity_id) SELECT g.id, $1 FROM "group" g WHERE g.id = ANY($2)

@@ -17,7 +17,7 @@ export interface Entity {
   readonly updatedAtMs: number;
 }
 
-/** What an auth mount calls an entity. */
+/** The name of an entity at an auth mount. */
 export interface EntityAlias {
   readonly id: string;
   readonly namespaceId: string;
@@ -25,10 +25,10 @@ export interface EntityAlias {
   readonly mountId: string;
   readonly mountAccessor: string;
   readonly name: string;
-  /** As the auth method said at the last login. */
+  /** From the auth method, at the last login. */
   readonly metadata: Metadata | null;
   readonly customMetadata: Metadata | null;
-  /** Names of groups, as the auth method said at the last login; absent where it said none. */
+  /** Group names from the auth method, at the last login; absent if it gave none. */
   readonly groupNames?: readonly string[];
   readonly local: boolean;
   /** Entities this alias belonged to before they were merged. */
@@ -37,7 +37,7 @@ export interface EntityAlias {
   readonly updatedAtMs: number;
 }
 
-/** Who decides about members: operators, or logins. */
+/** Who decides on members: operators or logins. */
 export type GroupType = 'internal' | 'external';
 
 /** Entities and groups that share policies. Members of an external group come from logins only. */
@@ -54,7 +54,7 @@ export interface Group {
   readonly updatedAtMs: number;
 }
 
-/** What an auth mount calls an external group. Without a mount no login can match it. */
+/** The name of an external group at an auth mount. Without a mount, no login can match it. */
 export interface GroupAlias {
   readonly id: string;
   readonly namespaceId: string;
@@ -66,7 +66,7 @@ export interface GroupAlias {
   readonly updatedAtMs: number;
 }
 
-/** A group with what hangs on it. */
+/** A group with its members and alias. */
 export interface GroupDetails extends Group {
   readonly memberEntityIds: readonly string[];
   readonly memberGroupIds: readonly string[];
@@ -74,7 +74,7 @@ export interface GroupDetails extends Group {
   readonly alias?: GroupAlias;
 }
 
-/** An entity with what hangs on it. */
+/** An entity with its aliases and groups. */
 export interface EntityDetails extends Entity {
   readonly aliases: readonly EntityAlias[];
   readonly mergedEntityIds: readonly string[];
@@ -87,7 +87,7 @@ export interface EntityDetails extends Entity {
   }[];
 }
 
-/** An entity as requests and logins need it: cached, and a new object after every change. */
+/** The cached view of an entity for requests and logins; a new object after every change. */
 export interface IdentityView extends Identified {
   readonly namespaceId: string;
   readonly name: string;
@@ -97,14 +97,14 @@ export interface IdentityView extends Identified {
   readonly groupIds: ReadonlySet<string>;
 }
 
-/** What identity is built from. */
+/** The dependencies of identity. */
 export interface IdentityNeeds {
   readonly database: Pick<Tx, 'query' | 'prisma'>;
   readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
   readonly barrier: Pick<Barrier, 'sealJson' | 'openJson' | 'mac'>;
   readonly notices: ChangeNotices;
   readonly clock: Clock;
-  /** True when the second namespace is the first or lies below it. */
+  /** True if the second namespace is the first or below it. */
   isWithin(outer: string, inner: string): boolean;
 }
 

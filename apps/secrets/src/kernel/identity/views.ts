@@ -10,13 +10,12 @@ interface Loaded {
 }
 
 /**
- * What requests need to know of entities, cached: policies of the entity and of every group it is in, directly or not.
- *
- * A view is a new object whenever anything in it changed, on this node or another, so it may key what is derived of it.
+ * A cache of what requests need to know about entities: policies of the entity and of all its groups, direct or not. A
+ * view is a new object whenever anything in it has changed, on any node, so it can key derived data.
  */
 export class IdentityViews {
   private readonly cache: CoherentCache<Loaded>;
-  /** Entities that are no more, and which one took their place. */
+  /** Merged entities, and the one that each was merged into. */
   private readonly merges: CoherentCache<{ into: string }>;
 
   constructor(private readonly needs: IdentityNeeds) {
@@ -31,7 +30,7 @@ export class IdentityViews {
     needs.notices.listen('group', () => this.cache.clear());
   }
 
-  /** The view of an entity, or of the one it was merged into; undefined when it is gone. */
+  /** The view of an entity, or of the one it was merged into; undefined if it no longer exists. */
   async of(entityId: string): Promise<IdentityView | undefined> {
     if (!isId(entityId)) return undefined;
     const loaded = await this.cache.get(entityId, () => this.load(entityId));

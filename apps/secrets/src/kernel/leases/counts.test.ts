@@ -4,29 +4,29 @@ import { RowCounts } from './counts';
 
 describe('counting rows', () => {
   let timeMs = 0;
-  let asked = 0;
+  let calls = 0;
   /** A database in which there are as many leases as it was asked, and counting takes so long. */
-  const taking = (tookMs: number, fails = false) => {
+  const countsTaking = (tookMs: number, fails = false) => {
     timeMs = 0;
-    asked = 0;
+    calls = 0;
     const query = async () => {
-      asked++;
+      calls++;
       timeMs += tookMs;
       if (fails) throw new Error('away');
-      return { rows: [{ leases: asked, irrevocable: 1, not_live: 3, due: 0, tokens: 0, tokens_due: 0, intents: 0 }] };
+      return { rows: [{ leases: calls, irrevocable: 1, not_live: 3, due: 0, tokens: 0, tokens_due: 0, intents: 0 }] };
     };
     const storage = { database: { query }, clock: { now: () => 0 } } as unknown as StorageKernel;
     return new RowCounts(storage, () => timeMs);
   };
 
   it('is done each time while it is quick', async () => {
-    const counts = taking(5);
+    const counts = countsTaking(5);
     expect((await counts.now()).leases).toBe(1);
     expect(await counts.now()).toMatchObject({ leases: 2, irrevocable: 1, ending: 2 });
   });
 
   it('is not repeated for twenty times as long as it took', async () => {
-    const counts = taking(400);
+    const counts = countsTaking(400);
     expect((await counts.now()).leases).toBe(1);
     timeMs += 7900;
     expect((await counts.now()).leases).toBe(1);
@@ -35,15 +35,15 @@ describe('counting rows', () => {
   });
 
   it('is done once for those who ask at the same time', async () => {
-    const counts = taking(5);
+    const counts = countsTaking(5);
     const both = await Promise.all([counts.now(), counts.now()]);
     expect(both.map(({ leases }) => leases)).toEqual([1, 1]);
   });
 
   it('is tried again after a failure', async () => {
-    const counts = taking(400, true);
+    const counts = countsTaking(400, true);
     await expect(counts.now()).rejects.toThrow('away');
     await expect(counts.now()).rejects.toThrow('away');
-    expect(asked).toBe(2);
+    expect(calls).toBe(2);
   });
 });

@@ -1,18 +1,18 @@
 import type { StorageKernel } from '../storage/storage';
 import { COUNTS } from './statements';
 
-/** How many there are of everything that lives and ends. */
+/** Counts of everything with a lifetime. */
 export type LeaseCounts = Record<
   'leases' | 'irrevocable' | 'due' | 'ending' | 'tokens' | 'tokensDue' | 'intents',
   number
 >;
 
-/** Counting that takes longer is not repeated at every question. */
+/** If counting takes longer, it is not repeated for every scrape. */
 const QUICK_MS = 250;
-/** Counting takes at most one part in this many of the time. */
+/** Counting takes at most 1/n of the time. */
 const SHARE = 20;
 
-/** Row counts for charts. Counting millions takes a while: the answer then serves for twenty times as long. */
+/** Row counts for charts. Counting millions takes a while: then the result is used for twenty times as long. */
 export class RowCounts {
   private last: Promise<LeaseCounts> | undefined;
   private goodUntilMs = Number.NEGATIVE_INFINITY;
@@ -28,15 +28,15 @@ export class RowCounts {
     this.goodUntilMs = Number.POSITIVE_INFINITY;
     const last = this.count();
     this.last = last;
-    const over = (goodForMs: number) => {
+    const isOlderThan = (goodForMs: number) => {
       this.goodUntilMs = this.nowMs() + goodForMs;
     };
     last.then(
       () => {
         const tookMs = this.nowMs() - beganMs;
-        over(tookMs > QUICK_MS ? tookMs * SHARE : 0);
+        isOlderThan(tookMs > QUICK_MS ? tookMs * SHARE : 0);
       },
-      () => over(0),
+      () => isOlderThan(0),
     );
     return last;
   }

@@ -3,13 +3,13 @@ import { DELETE } from './statements';
 
 interface QueuedDeletion {
   readonly hash: Buffer;
-  done(): void;
+  resolve(): void;
   fail(error: unknown): void;
 }
 
 const MOST = 500;
 
-/** Removes ended leases, all that are waiting with one statement. */
+/** Deletes ended leases, all waiting ones in one statement. */
 export class LeaseDeletions {
   private waiting: QueuedDeletion[] = [];
   private running = false;
@@ -17,8 +17,8 @@ export class LeaseDeletions {
   constructor(private readonly database: Database) {}
 
   delete(hash: Buffer): Promise<void> {
-    return new Promise((done, fail) => {
-      this.waiting.push({ hash, done, fail });
+    return new Promise((resolve, fail) => {
+      this.waiting.push({ hash, resolve, fail });
       if (!this.running) void this.run();
     });
   }
@@ -29,7 +29,7 @@ export class LeaseDeletions {
       const batch = this.waiting.splice(0, MOST);
       try {
         await this.database.query(DELETE, [batch.map(({ hash }) => hash)]);
-        for (const { done } of batch) done();
+        for (const { resolve } of batch) resolve();
       } catch (error) {
         for (const { fail } of batch) fail(error);
       }

@@ -15,11 +15,11 @@ interface IntentRow {
 
 const CLAIM_MS = 5 * 60_000;
 const CLAIMED_AT_ONCE = 20;
-/** Undone at a time for one mount on one node, so that a system that hangs holds up only its own. */
+/** How many are undone at a time for one mount on one node, so that a hanging system blocks only its own. */
 const AT_ONCE = 10;
 const MAX_PAUSE_MS = 5 * 60_000;
 
-// While its owner lives an intent waits for it: a call that is still running must not be undone under its hands.
+// An intent waits while its owner lives: a running call must not be undone.
 const CLAIM: Statement = {
   name: 'intent-claim',
   text: `UPDATE intent SET due_at_ms = $1::bigint + ${CLAIM_MS}, attempts = attempts + 1, owner = $2 WHERE id IN (
@@ -38,8 +38,8 @@ const ABANDON_INTENTS: Statement = {
 };
 
 /**
- * Undoes what calls began in other systems and never accounted for: at once when the call failed or its node is gone,
- * and again when no outside system can still be working on it. An intent that is being undone cannot be settled any more.
+ * Undoes what calls started in other systems but never finished: at once if the call failed or its node is gone, and
+ * again when no outside system can still be working on it. An intent that is being undone can no longer be settled.
  */
 export class IntentSweep {
   private readonly running = new Map<string, number>();
@@ -49,7 +49,7 @@ export class IntentSweep {
     private readonly hosts: LeaseHosts,
   ) {}
 
-  /** Begins to undo what is due; true when more is waiting. */
+  /** Starts to undo due intents; true if more are waiting. */
   async run(): Promise<boolean> {
     const { database, clock, changes } = this.storage;
     const busy = [...this.running].filter(([, count]) => count >= AT_ONCE).map(([mountId]) => mountId);
@@ -60,7 +60,7 @@ export class IntentSweep {
     return rows.length === CLAIMED_AT_ONCE;
   }
 
-  /** Gives up intents whose call is over: they are due now. */
+  /** Makes the intents of an ended call due now. */
   async abandon(ids: readonly string[]): Promise<void> {
     await this.storage.database.query(ABANDON_INTENTS, [ids, this.storage.clock.now()]);
   }
@@ -68,7 +68,7 @@ export class IntentSweep {
   private async oneOfMount(row: IntentRow): Promise<void> {
     const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
     count(1);
-    // What cannot even be put off belongs to this node until its claim runs out.
+    // An intent that cannot even be postponed belongs to this node until its claim ends.
     await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be put off'));
     count(-1);
     if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);

@@ -25,7 +25,7 @@ export const LEASE_COLUMNS =
 const STATES: readonly LeaseState[] = ['live', 'ending', 'irrevocable'];
 const MAX_FAILURE = 240;
 
-/** What of a lease lies sealed; the end is repeated in it, so that a life prolonged by hand is noticed. */
+/** The sealed part of a lease; it repeats the end, so that a manual change of the lifetime is noticed. */
 interface SealedLease {
   id: string;
   type: string;
@@ -36,12 +36,12 @@ interface SealedLease {
   cap?: number;
 }
 
-/** The database tells something else about a lease than was sealed with it. */
+/** The database row of a lease does not match its sealed part. */
 class TamperedLease extends Error {
   override readonly name = 'TamperedLease';
 }
 
-/** The keyed hash a lease is found by: of the random tail of its id. */
+/** The lookup hash of a lease: a keyed hash of the random tail of its id. */
 export function leaseHash(barrier: Barrier, id: string): Buffer {
   return barrier.mac('lease', id.slice(id.lastIndexOf('/') + 1));
 }
@@ -62,7 +62,7 @@ export function sealLease(barrier: Barrier, lease: LeaseRecord): Buffer {
   return barrier.sealJson(sealed, cell(lease.hash));
 }
 
-/** An error text, cut and sealed: outside systems put names and worse into theirs. */
+/** An error text, truncated and sealed: those of outside systems may contain names or secrets. */
 export function sealFailure(barrier: Barrier, hash: Buffer, text: string): Buffer {
   return barrier.seal(Buffer.from(text.slice(0, MAX_FAILURE)), failureCell(hash));
 }

@@ -16,7 +16,7 @@ import type { LeaseHosts } from './types';
 /** A system outside: what it was asked to end, and whether it refuses. */
 class Outside {
   readonly ended: string[] = [];
-  readonly asked: string[] = [];
+  readonly calls: string[] = [];
   refuses: Error | undefined;
   readonly undone: unknown[] = [];
 }
@@ -48,7 +48,7 @@ function mountOf(into: Outside): LiveMount {
       secrets: {
         thing: {
           revoke: async ({ name }: { name: string }) => {
-            into.asked.push(name);
+            into.calls.push(name);
             if (into.refuses) throw into.refuses;
             into.ended.push(name);
           },
@@ -207,9 +207,9 @@ describe('a revocation that fails', () => {
       expect(pauses[n]).toBeGreaterThanOrEqual(5000 * 2 ** n);
       expect(pauses[n]).toBeLessThanOrEqual(15_000 * 2 ** n);
     }
-    const kept = (await find(id))!;
-    expect(kept.state).toBe('irrevocable');
-    expect(kept.failure).toHaveLength(240);
+    const current = (await find(id))!;
+    expect(current.state).toBe('irrevocable');
+    expect(current.failure).toHaveLength(240);
     expect((await leases.irrevocable([ROOT_NAMESPACE_ID], 10)).map((one) => one.id)).toEqual([id]);
     expect(await leases.countIrrevocable([ROOT_NAMESPACE_ID])).toEqual(new Map([[mount.uuid, 1]]));
     outside.refuses = undefined;
@@ -247,16 +247,16 @@ describe('an outside system that asks for a rest', () => {
     // Those that were under way together; the others are due, and nothing asks for them.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
     expect(await resting()).toBeLessThanOrEqual(16);
-    const asked = outside.asked.length;
+    const callsBefore = outside.calls.length;
     await leaseOf(hanging, 'quick');
     time += 2000;
     await until(() => other.ended.length === 1);
-    expect(outside.asked.slice(asked)).toEqual([]);
+    expect(outside.calls.slice(callsBefore)).toEqual([]);
     time += 8000;
     // Half as many as before. Leases of earlier tests may be due as well, and a node that was not heard of for seconds loses
     // its claims and asks twice.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
-    const again = outside.asked.slice(asked).filter((name) => name.startsWith('slow-'));
+    const again = outside.calls.slice(callsBefore).filter((name) => name.startsWith('slow-'));
     expect(new Set(again).size).toBeLessThanOrEqual(8);
     expect((await find(slow[0]!))!.attempts).toBe(0);
     outside.refuses = undefined;
@@ -347,17 +347,18 @@ describe('ending a token', () => {
       );
       await new Promise((resolve) => setTimeout(resolve, 2));
       await leases.endToken(parent.record);
-      for (const made of await children) {
-        if (made.status === 'rejected') expect(made.reason).toMatchObject({ kind: 'denied' });
+      for (const childToken of await children) {
+        if (childToken.status === 'rejected') expect(childToken.reason).toMatchObject({ kind: 'denied' });
       }
-      const [left] = await test.byHand('SELECT count(*)::int AS n FROM token WHERE parent_hash = $1', [
+      const [tokenCount] = await test.byHand('SELECT count(*)::int AS n FROM token WHERE parent_hash = $1', [
         parent.record.hash,
       ]);
-      expect(left!.n).toBe(0);
-      const [kept] = await test.byHand('SELECT count(*)::int AS n FROM lease WHERE token_hash = $1 AND state = 0', [
-        parent.record.hash,
-      ]);
-      expect(kept!.n).toBe(0);
+      expect(tokenCount!.n).toBe(0);
+      const [leaseCount] = await test.byHand(
+        'SELECT count(*)::int AS n FROM lease WHERE token_hash = $1 AND state = 0',
+        [parent.record.hash],
+      );
+      expect(leaseCount!.n).toBe(0);
     }
   });
 
@@ -419,12 +420,14 @@ describe('ending a token', () => {
 describe('listing leases', () => {
   it('shows folders, then tails; tokens as hashes', async () => {
     const { record } = await mint(undefined, { path: 'auth/list/login/x' });
-    const made = await Promise.all(['a', 'a-b', 'a/c'].map((name) => lease(record, name, 0, `engine/list/${name}`)));
+    const childToken = await Promise.all(
+      ['a', 'a-b', 'a/c'].map((name) => lease(record, name, 0, `engine/list/${name}`)),
+    );
     const list = (prefix: string, page = {}) => leases.list(ROOT_NAMESPACE_ID, prefix, page);
     expect(await list('engine/list/')).toEqual(['a-b/', 'a/']);
     expect(await list('engine/list/', { limit: 1 })).toEqual(['a-b/']);
     expect(await list('engine/list/', { after: 'a-b/' })).toEqual(['a/']);
-    expect(await list('engine/list/a/')).toEqual([made[0]!.id.slice('engine/list/a/'.length), 'c/'].sort());
+    expect(await list('engine/list/a/')).toEqual([childToken[0]!.id.slice('engine/list/a/'.length), 'c/'].sort());
     const [tail] = await list('auth/list/login/x/');
     expect(tail).toBe(`h${record.key}`);
     await leases.revoke(ROOT_NAMESPACE_ID, `auth/list/login/x/${tail}`);

@@ -24,31 +24,31 @@ import { TokenEndings } from './token-endings';
 import { TokenRenewal } from './token-renewal';
 import type { LeaseHosts, LeaseRecord } from './types';
 
-/** A lease that joined a write set. */
+/** A lease that was added to a write set. */
 export interface Registered {
   readonly id: string;
   readonly ttlSeconds: number;
   readonly warnings: readonly string[];
 }
 
-/** A lease prolonged. */
+/** A renewed lease. */
 export interface Renewed {
   readonly lease: LeaseRecord;
   readonly ttlSeconds: number;
   readonly warnings: readonly string[];
-  /** What the backend says about the renewal; usually nothing. */
+  /** Data from the backend about the renewal; usually none. */
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
 const LIST_PAGE = 1000;
 
-/** What became of a bulk revocation when the caller stopped waiting. */
+/** The state of a bulk revocation when the caller stopped waiting. */
 export interface BulkOutcome {
   readonly jobId: string;
   /** Leases still to be ended; none means done. */
   readonly left: number;
   readonly failed: number;
-  /** One that failed, and why. */
+  /** A failed lease, and why. */
   readonly failure?: { readonly id: string; readonly reason: string };
 }
 
@@ -67,7 +67,7 @@ const INTENTS = 'intents';
 const RESTS = 'lease-rests';
 const TOKEN_TAIL = /^h[0-9a-f]{64}$/;
 
-/** Every lifetime: secrets and tokens, from their registration to their end. They live only in the database. */
+/** All lifetimes: secrets and tokens, from registration to end. They are only in the database. */
 export class Leases {
   readonly tokens: TokenEndings;
   readonly renewal: TokenRenewal;
@@ -87,7 +87,7 @@ export class Leases {
     this.rowCounts = new RowCounts(storage);
     this.prolong = prolongLeases(storage);
     this.rests = new Rests(storage);
-    this.revocation = new Revocation(storage, hosts, (mountId, askedMs) => this.answered(mountId, askedMs));
+    this.revocation = new Revocation(storage, hosts, (mountId, askedMs) => this.noteAnswer(mountId, askedMs));
     this.sweep = new LeaseSweep(storage, hosts, this.revocation);
     this.tokens = new TokenEndings(storage, hosts, () => background.wake(SWEEP));
     this.renewal = new TokenRenewal(storage, hosts);
@@ -104,12 +104,12 @@ export class Leases {
     jobs.define<{ after: string }>(ORPHANS, (state) => this.tidySome(state));
   }
 
-  /** Revocations claimed by this node and not done yet. */
+  /** Revocations that this node has claimed and not finished. */
   get queued(): number {
     return this.sweep.queued;
   }
 
-  /** No new revocations begin; those under way end by themselves. */
+  /** No new revocations start; those under way finish. */
   stop(): void {
     this.sweep.stop();
   }
@@ -156,8 +156,8 @@ export class Leases {
       maxTtlSeconds: secret.maxTtlSeconds ?? 0,
       capMs,
     };
-    // The system has answered by making a secret.
-    if (mount.backend.secrets[secret.type]?.revoke) this.answered(mount.uuid, now);
+    // By creating a secret the system has answered.
+    if (mount.backend.secrets[secret.type]?.revoke) this.noteAnswer(mount.uuid, now);
     const role = path.slice(path.lastIndexOf('/') + 1);
     const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
     set.leases.push({
@@ -172,14 +172,14 @@ export class Leases {
     return { id, ttlSeconds: Math.floor((expiresAtMs - now) / 1000), warnings };
   }
 
-  /** Ends a secret at once that could not be registered or returned; what fails is left to its intent. */
+  /** Revokes at once a secret that could not be registered or returned; if that fails, its intent does it later. */
   async abandonSecret(mount: LiveMount, secret: SecretReply): Promise<void> {
     await this.revocation
       .outside({ mountId: mount.uuid, type: secret.type, internal: secret.internal })
       .catch((error) => this.storage.log?.warn({ err: error }, 'a secret that was not returned could not be revoked'));
   }
 
-  /** Leaves what a call began outside and did not account for to the sweep, which undoes it now. */
+  /** Lets the sweep undo what a call started in an outside system and did not finish. */
   async abandonIntents(intents: readonly string[]): Promise<void> {
     if (intents.length === 0) return;
     try {
@@ -190,7 +190,7 @@ export class Leases {
     }
   }
 
-  /** How the system behind a mount is reached was written: what rested because of it is tried again. */
+  /** The configuration of a mount's outside system was written: leases that rest because of it are tried again. */
   reconfigured(mountId: string): void {
     this.sweep.endRest(mountId);
     this.rests.wroteConfig(mountId);
@@ -202,23 +202,23 @@ export class Leases {
     return this.tokens.end(record.hash);
   }
 
-  /** The lease of an id, in one namespace; ids of tokens are not found here. */
+  /** The lease of an id in one namespace; ids of tokens are not found. */
   async find(namespaceId: string, id: string): Promise<LeaseRecord | undefined> {
     const { database, barrier } = this.storage;
     const { rows } = await database.query<StoredLease>(sql.FIND, [leaseHash(barrier, id)]);
     if (!rows[0] || rows[0].namespace_id !== namespaceId) return undefined;
     const lease = await this.open(rows[0]);
-    // The tail is enough to find the row; the rest of the id must be right as well.
+    // The tail is enough to find the row, but the rest of the id must match, too.
     return lease.id === id ? lease : undefined;
   }
 
-  /** The hash of the token that an id in a listing belongs to; undefined for ids of secrets. */
+  /** The token hash for an id from a listing; undefined for ids of secrets. */
   tokenOf(id: string): Buffer | undefined {
     const tail = id.slice(id.lastIndexOf('/') + 1);
     return TOKEN_TAIL.test(tail) ? Buffer.from(tail.slice(1), 'hex') : undefined;
   }
 
-  /** Prolongs (or shortens) a lease. Throws `invalid` for one that is unknown, over or not renewable. */
+  /** Renews (or shortens) a lease. Throws `invalid` if it is unknown, ended or not renewable. */
   async renew(namespaceId: string, id: string, incrementSeconds: number): Promise<Renewed> {
     if (this.tokenOf(id)) throw new Refusal('invalid', 'tokens cannot be renewed through this endpoint');
     const lease = await this.find(namespaceId, id);
@@ -253,12 +253,12 @@ export class Leases {
   }
 
   /**
-   * Ends one lease, or the token of an id from a listing; an unknown one is not an error. With `queued` the revocation is
-   * left to the sweep, else a failure is thrown as `invalid` and the lease stays.
+   * Ends one lease, or the token of an id from a listing; an unknown one is not an error. With `queued` the sweep
+   * revokes it; otherwise a failure is thrown as `invalid` and the lease stays.
    */
   async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
     const token = this.tokenOf(id);
-    // The tail is enough to find the row; the rest of the id, and the namespace, must be right as well.
+    // The tail is enough to find the row, but the rest of the id and the namespace must match, too.
     if (token) return this.tokens.endAt(namespaceId, id.slice(0, id.lastIndexOf('/') + 1), token);
     const lease = await this.find(namespaceId, id);
     if (!lease) return;
@@ -268,7 +268,7 @@ export class Leases {
       return;
     }
     const { database, changes, clock } = this.storage;
-    // Marked first: if this node dies in between, another one ends the lease instead of showing it as live.
+    // Marked first: if this node dies in between, another one revokes the lease instead of showing it as live.
     await database.query(sql.TAKE, [lease.hash, clock.now() + 2 * REVOCATION_MS, changes.id]);
     try {
       await this.revocation.end(lease);
@@ -279,8 +279,9 @@ export class Leases {
   }
 
   /**
-   * Ends every lease and token under a prefix of whole segments: `db` means what lies below `db/`, never `db2/`. The work is a job, so it goes on after a crash, on any node; the caller
-   * waits for it at most `waitMs`. `forced` drops leases even where the outside system refuses.
+   * Ends every lease and token under a prefix of whole segments: `db` means everything below `db/`, never `db2/`. The
+   * work is a job, so it goes on after a crash, on any node; the caller waits for it at most `waitMs`. `forced` drops
+   * leases even if the outside system refuses.
    */
   async revokePrefix(
     namespaceId: string,
@@ -309,7 +310,7 @@ export class Leases {
     }
   }
 
-  /** How a bulk revocation of a namespace is getting on. */
+  /** The progress of a bulk revocation in a namespace. */
   async bulkJob(namespaceId: string, jobId: string): Promise<JobFacts | undefined> {
     const job = await this.storage.jobs.find(jobId);
     return job?.kind === BULK && job.key.startsWith(`${namespaceId}/`) ? job : undefined;
@@ -332,7 +333,7 @@ export class Leases {
     return [...names].sort().slice(0, limit);
   }
 
-  /** Leases of some mounts in the order in which they are due. */
+  /** Leases of some mounts in the order of their due times. */
   timeline(query: TimelineQuery): ReturnType<typeof readTimeline> {
     return readTimeline(this.storage, query);
   }
@@ -361,20 +362,20 @@ export class Leases {
     return rowCount ?? 0;
   }
 
-  /** Looks for leases whose token is gone, in the background. */
+  /** Looks for leases of ended tokens, in the background. */
   async tidy(): Promise<string> {
     const running = await this.storage.jobs.newest(ORPHANS, '');
     if (running?.running) return running.id;
     return this.storage.jobs.start(ORPHANS, '', { after: '' });
   }
 
-  /** What the gauges show. */
+  /** The counts for the gauges. */
   counts(): Promise<LeaseCounts> {
     return this.rowCounts.now();
   }
 
-  private answered(mountId: string, askedMs: number): void {
-    if (this.sweep.answered(mountId, askedMs)) this.rests.answered(mountId, askedMs);
+  private noteAnswer(mountId: string, askedMs: number): void {
+    if (this.sweep.noteAnswer(mountId, askedMs)) this.rests.noteAnswer(mountId, askedMs);
   }
 
   private async tailsAt(namespaceId: string, prefix: string, page: ListPage): Promise<string[]> {
@@ -392,7 +393,7 @@ export class Leases {
     return [...leases, ...tokens];
   }
 
-  /** Rows in the order of their hashes, a page at a time, so that no listing holds all of them in memory. */
+  /** Rows in the order of their hashes, a page at a time, so that no listing loads all of them. */
   private async inPages<R extends { hash: Buffer }>(
     statement: Statement,
     values: readonly unknown[],
@@ -412,7 +413,7 @@ export class Leases {
     return names;
   }
 
-  /** A lease that could not be ended is again what it was. */
+  /** A lease that could not be revoked gets its old state back. */
   private async giveBack({ hash, state, expiresAtMs }: LeaseRecord): Promise<void> {
     const { database, clock } = this.storage;
     const now = clock.now();
@@ -435,15 +436,15 @@ export class Leases {
 
   private async tidySome({ after }: { after: string }) {
     const values = [this.storage.clock.now(), MARKED_AT_ONCE, Buffer.from(after, 'hex')];
-    const { rows } = await this.storage.database.query<{ last: Buffer | null; seen: number; ended: number }>(
+    const { rows } = await this.storage.database.query<{ last: Buffer | null; scanned: number; ended: number }>(
       sql.ORPHANS,
       values,
     );
-    const { last, seen, ended } = rows[0]!;
+    const { last, scanned, ended } = rows[0]!;
     return {
       state: { after: last?.toString('hex') ?? after },
       advanced: ended,
-      finished: seen < MARKED_AT_ONCE,
+      finished: scanned < MARKED_AT_ONCE,
     };
   }
 
@@ -474,7 +475,7 @@ export class Leases {
   }
 }
 
-/** How clients know the failure of a revocation. */
+/** The wording of a failed revocation that clients know. */
 function revocationFailed(error: unknown): unknown {
   if (error instanceof Refusal && error.kind === 'unavailable') return error;
   const text = error instanceof Error ? error.message : String(error);

@@ -11,7 +11,7 @@ const KIND = 'token-tidy';
 const FOLDERS_AT_ONCE = 500;
 const LIVING = { name: 'token-living', text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[])' };
 
-/** Removes what ended tokens may have left in per-token storage: a write that came too late, a restored backup. */
+/** Removes what ended tokens may have left in per-token storage, by a late write or a restored backup. */
 export class PrivateTidy {
   constructor(
     private readonly storage: StorageKernel,
@@ -20,7 +20,7 @@ export class PrivateTidy {
     storage.jobs.define<TidyState>(KIND, (state) => this.step(state));
   }
 
-  /** Begins, unless it is under way; returns the id of the job. */
+  /** Starts, unless it is under way; returns the id of the job. */
   async start(): Promise<string> {
     const running = await this.storage.jobs.newest(KIND, '');
     if (running?.running) return running.id;
@@ -36,12 +36,12 @@ export class PrivateTidy {
     const hashes = folders.map((name) => Buffer.from(name.slice(0, -1), 'hex'));
     const { rows } = await database.query<{ hash: Buffer }>(LIVING, [hashes]);
     const living = new Set(rows.map((row) => `${row.hash.toString('hex')}/`));
-    const left = folders.filter((name) => !living.has(name));
+    const orphans = folders.filter((name) => !living.has(name));
     const set = newWriteSet();
-    for (const prefix of left) set.prefixes.push({ mountId, prefix });
+    for (const prefix of orphans) set.prefixes.push({ mountId, prefix });
     await committer.commit(set);
     const more = names.length === FOLDERS_AT_ONCE;
     const state: TidyState = more ? { mounts, after: names.at(-1) } : { mounts: rest };
-    return { state, advanced: left.length, finished: !more && rest.length === 0 };
+    return { state, advanced: orphans.length, finished: !more && rest.length === 0 };
   }
 }

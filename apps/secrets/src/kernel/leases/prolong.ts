@@ -3,15 +3,15 @@ import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 import type { Notice } from '../storage/types';
 
-/** A new end for a token or a lease, which repeats it in what lies sealed. */
+/** A new end for a token or a lease, which its sealed part repeats. */
 export interface Prolonged {
   readonly hash: Buffer;
   readonly expiresAtMs: number;
   readonly sealed: Buffer;
 }
 
-// Every renewal counts from its own moment and changes nothing else in the sealed value, so several at once are all right
-// and the last one stays: the row only has to live, not to be as it was read.
+// Every renewal counts from its own time and changes nothing else in the sealed value, so several at once are all valid
+// and the last one stays: the row only has to exist, not to be unchanged.
 const RENEW_TOKENS: Statement = {
   name: 'token-renew',
   text: `WITH held AS (
@@ -31,10 +31,10 @@ const RENEW_LEASES: Statement = {
      WHERE lease.hash = held.hash RETURNING lease.hash`,
 };
 
-/** Two keep the database busy while one's answer travels. */
+/** Two keep the database busy while the answer to one is on its way. */
 const IN_FLIGHT = 2;
 
-/** Writes a new end; false if the row lives no more. Those that arrive together share a statement and a commit. */
+/** Writes a new end; false if the row no longer exists. Simultaneous renewals share a statement and a commit. */
 export type Prolong = (renewed: Prolonged) => Promise<boolean>;
 
 export const prolongTokens = (storage: StorageKernel): Prolong =>
@@ -45,7 +45,7 @@ export const prolongLeases = (storage: StorageKernel): Prolong => prolong(storag
 function prolong(storage: StorageKernel, statement: Statement, noticesOf: (hash: Buffer) => Notice[]): Prolong {
   const write = gather<Prolonged, true>(
     async (all) => {
-      // A statement takes each row once; the last that came is the one that stays.
+      // A statement takes each row once; the last renewal of a row stays.
       const rows = [...new Map(all.map((one) => [one.hash.toString('latin1'), one])).values()];
       const values = [
         rows.map(({ hash }) => hash),

@@ -1,32 +1,32 @@
 import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 
-/** A call that began before a configuration was written may fail so much later, and puts its lease off then. */
+/** How much later a call may fail that started before a configuration was written; then it postpones its lease. */
 const OLD_CALLS_MS = 35_000;
 
 /**
- * Ends the rests of leases whose ending failed: those of a system that did not answer once it answers any call of any
- * node, and all of a mount whose configuration was written. They are due then, wherever they lie.
+ * Ends the rests of leases whose revocation failed: those of an unreachable system once it answers any call of any
+ * node, and all of a mount whose configuration was written. They are due then.
  */
 export class Rests {
-  /** When the systems that answered had been asked. */
+  /** The start times of the calls that systems answered. */
   private readonly answering = new Map<string, number>();
   private readonly reconfigured = new Set<string>();
 
   constructor(private readonly storage: StorageKernel) {}
 
-  /** The system behind a mount did something it was asked for at that time; rests that began later go on. */
-  answered(mountId: string, askedMs: number): void {
+  /** The system behind a mount answered a call that started at that time; rests that began later continue. */
+  noteAnswer(mountId: string, askedMs: number): void {
     this.answering.set(mountId, Math.max(askedMs, this.answering.get(mountId) ?? 0));
   }
 
-  /** How the system behind a mount is reached was written. */
+  /** The configuration of a mount's outside system was written. */
   wroteConfig(mountId: string): void {
     this.reconfigured.add(mountId);
     setTimeout(() => this.reconfigured.add(mountId), OLD_CALLS_MS).unref();
   }
 
-  /** Makes due what rests for a mount that was spoken of since the last time; answers how many. */
+  /** Makes resting leases due for the mounts noted since the last time; returns how many. */
   async run(): Promise<number> {
     const answering = [...this.answering];
     const reconfigured = [...this.reconfigured];
@@ -40,13 +40,13 @@ export class Rests {
       const { rowCount } = await database.query(END_RESTS, [ids, reconfigured, clock.now(), askedMs]);
       return rowCount ?? 0;
     } catch (error) {
-      for (const [mountId, at] of answering) this.answered(mountId, at);
+      for (const [mountId, at] of answering) this.noteAnswer(mountId, at);
       for (const mountId of reconfigured) this.reconfigured.add(mountId);
       throw error;
     }
   }
 
-  /** Makes due what rests under a prefix. */
+  /** Makes resting leases under a prefix due. */
   async endUnder(namespaceId: string, prefix: string, end: string | null): Promise<void> {
     const { clock, database } = this.storage;
     await database.query(END_RESTS_UNDER_PREFIX, [namespaceId, prefix, end, clock.now()]);
@@ -55,7 +55,10 @@ export class Rests {
 
 const AWAKE = 'state = 1, attempts = 0, away_since_ms = NULL, due_at_ms';
 
-/** $1 mounts whose system answers, $2 mounts configured again, $3 now, $4 when those of $1 had been asked. Leases being ended now are skipped. */
+/**
+ * $1 mounts whose system answers, $2 mounts with a new configuration, $3 now, $4 start times of the calls for $1.
+ * Leases being ended now are skipped.
+ */
 const END_RESTS: Statement = {
   name: 'lease-end-rests',
   text: `UPDATE lease SET ${AWAKE} = $3 WHERE hash IN (

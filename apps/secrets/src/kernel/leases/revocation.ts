@@ -11,40 +11,40 @@ import type { LeaseHosts, LeaseRecord } from './types';
 export const REVOCATION_MS = 90_000;
 const MAX_ATTEMPTS = 6;
 const BASE_PAUSE_MS = 10_000;
-/** So long an outside system may be away before that counts as failures of the leases that wait for it. */
+/** How long an outside system may be unavailable before its waiting leases count failures. */
 const AWAY_UNCOUNTED_MS = 15 * 60_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** How often irrevocable leases are tried. */
+/** How often irrevocable leases are retried. */
 export const DAY_MS = 24 * 3600_000;
 
 /** Refusals that another attempt cannot change. */
 const HOPELESS = new Set(['unsupported-operation', 'unsupported-path', 'invalid', 'malformed']);
 
-/** A secret as it is known before or without a lease. */
+/** A secret before or without its lease. */
 export interface Revocable {
   readonly mountId: string;
   readonly type: string;
   readonly internal: Readonly<Record<string, unknown>>;
 }
 
-/** Ends secrets in the systems they were made in, and keeps account of what failed. */
+/** Revokes secrets in the systems that created them, and records failures. */
 export class Revocation {
   private readonly deletions: LeaseDeletions;
 
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: LeaseHosts,
-    /** A system did what it was asked for at that time. */
-    private readonly answered: (mountId: string, askedMs: number) => void,
+    /** A system answered a call that started at that time. */
+    private readonly noteAnswer: (mountId: string, askedMs: number) => void,
   ) {
     this.deletions = new LeaseDeletions(storage.database);
   }
 
-  /** Ends a secret outside. Throws the failure of the backend, or `timeout`. */
+  /** Revokes a secret in its outside system. Throws the failure of the backend, or `timeout`. */
   async outside({ mountId, type, internal }: Revocable): Promise<void> {
     await this.hosts.refreshMounts();
     const mount = this.hosts.findMount(mountId);
-    // Leases end before their mount does; a secret of a mount that is gone cannot be reached.
+    // Leases end before their mount; a secret of a removed mount cannot be revoked.
     if (!mount) return;
     const kind = mount.backend.secrets[type];
     if (!kind) throw new Refusal('unsupported-operation', `no way to revoke a secret of type "${type}"`);
@@ -55,10 +55,10 @@ export class Revocation {
       REVOCATION_MS,
       this.hosts.inBackground(mount, (call) => revoke(internal, call)),
     );
-    this.answered(mountId, askedMs);
+    this.noteAnswer(mountId, askedMs);
   }
 
-  /** Ends the secret of a lease and removes the lease. A failure is thrown and leaves the lease as it is. */
+  /** Revokes the secret of a lease and deletes the lease. A failure is thrown and leaves the lease unchanged. */
   async end(lease: LeaseRecord): Promise<void> {
     await this.outside(lease);
     await this.storage.fault('lease:revoked');
@@ -67,8 +67,8 @@ export class Revocation {
   }
 
   /**
-   * The same for a lease this node has claimed: a failure is put down, to be tried again later or not. Where the outside
-   * system does not answer, the lease rests without counting a failure. Throws only when nothing can be put down.
+   * The same for a lease that this node has claimed: a failure is recorded, and may be retried later. If the outside
+   * system does not answer, the lease rests without counting a failure. Throws only if nothing can be recorded.
    */
   async endClaimed(lease: LeaseRecord, pace: RevocationPace): Promise<void> {
     try {
@@ -89,7 +89,7 @@ export class Revocation {
     }
   }
 
-  /** Leaves claimed leases to a later sweep of any node, as they are. */
+  /** Returns claimed leases, unchanged, to a later sweep of any node. */
   async putBack(leases: readonly LeaseRecord[]): Promise<void> {
     if (leases.length === 0) return;
     const { database, clock, changes } = this.storage;
@@ -118,17 +118,17 @@ export class Revocation {
   }
 }
 
-/** How long an outside system wants to rest, where that is why a call failed. */
+/** The rest that an outside system asks for, if that is why a call failed. */
 export function restOf(error: unknown): number | undefined {
   const { restMs } = error as Partial<NotNow>;
   return isRefusal(error) && typeof restMs === 'number' ? restMs : undefined;
 }
 
-/** True when the outside system did not answer: another attempt may go well. */
+/** True if the outside system did not answer: another attempt may succeed. */
 const isUnreachable = (error: unknown): boolean =>
   isRefusal(error) && (error as Partial<Unreachable>).unreachable === true;
 
-/** True when storage, and not the outside system, is to blame. */
+/** True if storage failed, not the outside system. */
 const isAway = (error: unknown): boolean => isRefusal(error) && error.kind === 'unavailable';
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import { LEASE_COLUMNS } from './lease-row';
 
 export const FIND: Statement = { name: 'lease-find', text: `SELECT ${LEASE_COLUMNS} FROM lease WHERE hash = $1` };
 
-/** Removes ended leases and gives their places in quotas back. */
+/** Deletes ended leases and frees their places in quotas. */
 export const DELETE: Statement = {
   name: 'lease-delete',
   text: `WITH gone AS (DELETE FROM lease WHERE hash = ANY($1::bytea[]) RETURNING quota_ids),
@@ -11,7 +11,7 @@ export const DELETE: Statement = {
   UPDATE quota SET leases = greatest(0, leases - freed.count) FROM freed WHERE quota.id = freed.id`,
 };
 
-/** Takes one lease for this node to end it. $2 until when it may take, $3 node. */
+/** Claims one lease for this node to revoke. $2 end of the claim, $3 node. */
 export const TAKE: Statement = {
   name: 'lease-take',
   text: `UPDATE lease SET state = CASE WHEN state = 2 THEN 2 ELSE 1 END, due_at_ms = $2, claimed_by = $3 WHERE hash = $1`,
@@ -36,8 +36,8 @@ export const HASTEN_OF_TOKENS: Statement = {
 };
 
 /**
- * Makes leases under a prefix due at once, some at a time. $1 namespace, $2 prefix, $3 its end or null, $4 now,
- * $5 forced, $6 how many. Those marked already are taken again only to be forced.
+ * Makes leases under a prefix due at once, some at a time. $1 namespace, $2 prefix, $3 its end or null, $4 now, $5
+ * forced, $6 how many. Already marked leases are only included to be forced.
  */
 export const HASTEN_PREFIX: Statement = {
   name: 'lease-hasten-prefix',
@@ -48,9 +48,9 @@ export const HASTEN_PREFIX: Statement = {
     RETURNING 1) SELECT count(*)::int AS count FROM marked`,
 };
 
-/** Failed, and not being tried at this moment. */
+/** Failed, and not being tried now. */
 const FAILED = 'claimed_by IS NULL AND (attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)';
-/** What is still to be done under a prefix, and what has failed. */
+/** What remains to be done under a prefix, and what has failed. */
 export const ENDING_UNDER_PREFIX: Statement = {
   name: 'lease-ending-prefix',
   text: `SELECT count(*)::int AS count, (count(*) FILTER (WHERE ${FAILED}))::int AS failed FROM (
@@ -80,7 +80,7 @@ export const DUE_MOUNTS: Statement = {
        AND (SELECT true FROM lease l WHERE l.mount_id = m.mount_id AND l.due_at_ms <= $1 LIMIT 1)`,
 };
 
-/** Takes due leases of one mount for this node. $1 mount, $2 now, $3 how many, $4 node, $5 until when. */
+/** Claims due leases of one mount for this node. $1 mount, $2 now, $3 how many, $4 node, $5 until when. */
 export const CLAIM: Statement = {
   name: 'lease-claim',
   text: `UPDATE lease SET state = CASE WHEN state = 2 THEN 2 ELSE 1 END, due_at_ms = $5, claimed_by = $4 WHERE hash IN (
@@ -88,7 +88,7 @@ export const CLAIM: Statement = {
   RETURNING ${LEASE_COLUMNS}`,
 };
 
-/** Leases in the hands of nodes that are gone become due again. */
+/** Leases claimed by dead nodes become due again. */
 export const FREE_CLAIMS: Statement = {
   name: 'lease-free-claims',
   text: `UPDATE lease SET due_at_ms = $1, claimed_by = NULL WHERE claimed_by IS NOT NULL AND claimed_by NOT IN (
@@ -101,13 +101,13 @@ export const RETRY: Statement = {
           WHERE hash = $1`,
 };
 
-/** Puts one lease off whose outside system did not answer. */
+/** Postpones a lease whose outside system did not answer. */
 export const REST: Statement = {
   name: 'lease-rest',
   text: `UPDATE lease SET due_at_ms = $2, away_since_ms = $3, sealed_failure = $4, claimed_by = NULL WHERE hash = $1`,
 };
 
-/** Puts leases back that were claimed. */
+/** Returns claimed leases. */
 export const PUT_BACK: Statement = {
   name: 'lease-put-back',
   text: 'UPDATE lease SET due_at_ms = $2, claimed_by = NULL WHERE hash = ANY($1::bytea[]) AND claimed_by = $3',
@@ -128,7 +128,7 @@ export const REPLAY: Statement = {
           WHERE namespace_id = $1 AND state = 2 AND ($3::bytea IS NULL OR hash = $3)`,
 };
 
-/** Leases whose token is gone without having ended them. $1 now, $2 how many, $3 after. */
+/** Leases whose token is gone but did not end them. $1 now, $2 how many, $3 after. */
 export const ORPHANS: Statement = {
   name: 'lease-orphans',
   text: `WITH page AS (
@@ -166,7 +166,7 @@ export const TOKENS_AT_PATH: Statement = {
   text: `SELECT hash FROM token WHERE namespace_id = $1 AND path = $2 AND hash > $3 ORDER BY hash LIMIT $4`,
 };
 
-/** What the gauges show, from indexes only. $1 now. */
+/** The counts for the gauges, from indexes only. $1 now. */
 export const COUNTS: Statement = {
   name: 'lease-counts',
   text: `WITH RECURSIVE ${MOUNTS}

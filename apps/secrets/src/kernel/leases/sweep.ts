@@ -7,7 +7,7 @@ import type { LeaseHosts, LeaseRecord } from './types';
 
 /** Claimed ahead, so that no revocation waits for the database. */
 const AHEAD = 64;
-/** All of what was claimed may take its full time and still be ours. */
+/** Long enough for all claimed leases to take their full time. */
 const CLAIM_MS = (AHEAD / WIDEST + 1) * REVOCATION_MS;
 const FREE_CLAIMS_MS = 5000;
 const AWAY_PAUSE_MS = 1000;
@@ -17,14 +17,14 @@ interface Lane {
   running: number;
   readonly pace: RevocationPace;
   claiming: boolean;
-  /** The last claim brought less than asked for. */
+  /** The last claim returned fewer than asked for. */
   drained: boolean;
 }
 
-/** Ends due leases on every node: claimed in bites, mount by mount, skipping what another node has. */
+/** Revokes due leases on every node: claimed in batches, mount by mount, skipping those of other nodes. */
 export class LeaseSweep {
   private readonly lanes = new Map<string, Lane>();
-  /** Of every mount whose system ever was in trouble. */
+  /** For every mount whose system ever had trouble. */
   private readonly paces = new Map<string, RevocationPace>();
   private freedMs = Number.NEGATIVE_INFINITY;
   private stopped = false;
@@ -35,7 +35,7 @@ export class LeaseSweep {
     private readonly revocation: Revocation,
   ) {}
 
-  /** Revocations claimed and not yet done on this node. */
+  /** Claimed and unfinished revocations on this node. */
   get queued(): number {
     let count = 0;
     for (const lane of this.lanes.values()) count += lane.queue.length + lane.running;
@@ -47,22 +47,22 @@ export class LeaseSweep {
     for (const lane of this.lanes.values()) lane.queue.length = 0;
   }
 
-  /** A call begun at `askedMs` succeeded; false if the system has asked for a rest since. */
-  answered(mountId: string, askedMs: number): boolean {
+  /** A call that started at `askedMs` succeeded; false if the system has asked for a rest since. */
+  noteAnswer(mountId: string, askedMs: number): boolean {
     return this.paces.get(mountId)?.succeeded(askedMs) ?? true;
   }
 
-  /** The system of a mount may be another one by now. */
+  /** A mount may have another system by now. */
   endRest(mountId: string): void {
     this.paces.delete(mountId);
   }
 
-  /** For a caller who asks for another attempt now. */
+  /** For callers that ask for an attempt now. */
   endRests(): void {
     this.paces.clear();
   }
 
-  /** Looks for mounts with due leases and begins on them. */
+  /** Looks for mounts with due leases and starts on them. */
   async run(): Promise<undefined> {
     await this.freeClaims();
     const { rows } = await this.storage.database.query<{ mount_id: string }>(DUE_MOUNTS, [this.storage.clock.now()]);
@@ -92,7 +92,7 @@ export class LeaseSweep {
     try {
       lane.queue.push(...(await this.claim(mountId, lane)));
     } catch {
-      // Sealed or without a database: the next sweep asks again.
+      // Sealed or without a database: the next sweep tries again.
       lane.drained = true;
     } finally {
       lane.claiming = false;
@@ -110,7 +110,7 @@ export class LeaseSweep {
     return (await Promise.all(rows.map((row) => this.open(row)))).filter((lease) => lease !== undefined);
   }
 
-  /** A lease that cannot be read stays claimed and is tried again: better late than lost. */
+  /** An unreadable lease stays claimed and is tried again: better late than lost. */
   private async open(row: StoredLease): Promise<LeaseRecord | undefined> {
     const { barrier } = this.storage;
     try {
@@ -124,7 +124,7 @@ export class LeaseSweep {
     }
   }
 
-  /** While storage is away a claimed lease is kept and tried again, because no other node will look at it soon. */
+  /** While storage is unavailable, a claimed lease is kept and retried, because no other node will take it soon. */
   private async end(lease: LeaseRecord, pace: RevocationPace): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {
@@ -156,14 +156,14 @@ export class LeaseSweep {
     return this.paces.get(mountId)?.restsUntil(this.storage.clock.now()) ?? 0;
   }
 
-  /** What was claimed ahead is put back: another node may have better luck, and this one goes on after the rest. */
+  /** Leases claimed ahead are returned: another node may succeed, and this one continues after the rest. */
   private rest(mountId: string, lane: Lane): void {
     this.paces.set(mountId, lane.pace);
     lane.drained = true;
     void this.putBack(lane.queue.splice(0));
   }
 
-  /** What stays claimed because this node ends is due again when another finds it gone. */
+  /** Leases that stay claimed when this node ends are due again when another node notices that it is gone. */
   private async putBack(leases: readonly LeaseRecord[]): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {

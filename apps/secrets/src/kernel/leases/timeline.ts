@@ -5,43 +5,43 @@ import type { StorageKernel } from '../storage/storage';
 import { LEASE_COLUMNS, openLease, type StoredLease } from './lease-row';
 import type { LeaseRecord } from './types';
 
-/** Which leases are looked at. */
+/** Which leases to list. */
 export interface TimelineQuery {
   readonly namespaceId: string;
-  /** Mounts of the namespace whose leases are meant. */
+  /** The mounts whose leases to list. */
   readonly mountIds: readonly string[];
-  /** Lease ids that begin so; `''` for all. */
+  /** The prefix of lease ids; `''` for all. */
   readonly prefix: string;
-  /** Only those that the token with this hash asked for. */
+  /** Only leases of the token with this hash. */
   readonly tokenHash?: Buffer | undefined;
-  /** Only those whose ending has failed. */
+  /** Only leases whose revocation has failed. */
   readonly failing: boolean;
   readonly limit: number;
   readonly after?: TimelinePlace;
 }
 
-/** The match of a lease in the order in which they are due. */
+/** The position of a lease in the order of due times. */
 export interface TimelinePlace {
   readonly dueAtMs: number;
   /** Hex. */
   readonly hash: string;
 }
 
-/** A lease and when something happens to it next: its end, or the next attempt to end it. */
+/** A lease and when it is next due: its end, or the next attempt to revoke it. */
 export interface DueLease {
   readonly lease: LeaseRecord;
   readonly dueAtMs: number;
 }
 
 /**
- * Leases in the order in which they are due: those that end next first. Each mount is read by its index and gives as many
- * as are asked for, however many leases it has.
+ * Leases in the order of their due times. Each mount is read by its index and returns as many as requested, however
+ * many leases it has.
  */
 export async function readTimeline(
   { database, barrier }: StorageKernel,
   { namespaceId, mountIds, prefix, tokenHash, failing, limit, after }: TimelineQuery,
 ): Promise<{ readonly leases: readonly DueLease[]; readonly next?: TimelinePlace }> {
-  const asked = [
+  const queries = [
     mountIds,
     namespaceId,
     prefix,
@@ -52,8 +52,8 @@ export async function readTimeline(
     limit + 1,
   ];
   const { rows } = await (tokenHash === undefined
-    ? database.query<TimelineRow>(TIMELINE, asked)
-    : database.query<TimelineRow>(TIMELINE_OF_TOKEN, [...asked, tokenHash]));
+    ? database.query<TimelineRow>(TIMELINE, queries)
+    : database.query<TimelineRow>(TIMELINE_OF_TOKEN, [...queries, tokenHash]));
   const page = rows.slice(0, limit);
   const leases = await mapInSlices(page, async (row) => ({
     lease: openLease(barrier, row),
@@ -66,7 +66,7 @@ export async function readTimeline(
 
 type TimelineRow = StoredLease & { due_at_ms: string };
 
-/** What a page of the timeline asks of a lease besides its mount. */
+/** The conditions of a timeline page, apart from the mount. */
 const MEANT = `namespace_id = $2 AND due_at_ms >= $6::bigint AND (due_at_ms, hash) > ($6::bigint, $7::bytea)
          AND path >= $3 AND ($4::text IS NULL OR path < $4)
          AND (NOT $5::boolean OR attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)`;

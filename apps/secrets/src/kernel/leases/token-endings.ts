@@ -7,16 +7,14 @@ import { HASTEN_OF_TOKENS } from './statements';
 import type { LeaseHosts } from './types';
 
 /**
- * Ends tokens: first everything that a token has made, its row last, so that any node can continue after a crash at any
- * point.
- *
- * A marked token takes no new children and no new leases, because both lock their token while they are written.
+ * Ends tokens: first everything that a token has created, its row last, so that any node can continue after a crash at
+ * any point. A marked token gets no new children or leases, because writing them locks their token.
  */
 export class TokenEndings {
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: Pick<LeaseHosts, 'privateMountIds'>,
-    /** Leases have become due. */
+    /** Called when leases have become due. */
     private readonly leasesDue: () => void,
   ) {}
 
@@ -25,7 +23,7 @@ export class TokenEndings {
     if ((await this.mark([hash])).length > 0) await this.endMarked([hash]);
   }
 
-  /** Ends a token if it was made in this namespace at this path, which ends in `/`. */
+  /** Ends a token if it was created in this namespace at this path, which ends in `/`. */
   async endAt(namespaceId: string, path: string, hash: Buffer): Promise<void> {
     const { rows } = await this.storage.database.query(FIND_AT, [hash, namespaceId, path]);
     if (rows.length > 0) await this.end(hash);
@@ -43,7 +41,7 @@ export class TokenEndings {
     return true;
   }
 
-  /** Ends tokens whose time has come; true when more are waiting. */
+  /** Ends expired tokens; true if more are waiting. */
   async sweep(): Promise<boolean> {
     const now = this.storage.clock.now();
     const due = await this.storage.committer.transaction(
@@ -56,7 +54,7 @@ export class TokenEndings {
     return due.length === CHUNK;
   }
 
-  /** Marks tokens made under a path prefix, some at a time; they are swept like expired ones. */
+  /** Marks tokens created under a path prefix, some at a time; they are swept like expired ones. */
   async hastenPrefix(namespaceId: string, prefix: string, end: string | null): Promise<number> {
     const marked = await this.storage.committer.transaction(
       async (tx) =>
@@ -68,7 +66,7 @@ export class TokenEndings {
     return marked.length;
   }
 
-  /** From here on the tokens are refused everywhere; returns those that exist. */
+  /** From now on the tokens are refused everywhere; returns those that exist. */
   private mark(hashes: readonly Buffer[]): Promise<Buffer[]> {
     return this.storage.committer.transaction(async (tx) => {
       const due = this.storage.clock.now() + CLAIM_MS;
@@ -109,12 +107,12 @@ export class TokenEndings {
   }
 }
 
-// Ending is quick; a node that died in the middle is followed soon.
+// Ending is quick; another node soon takes over from one that died.
 const CLAIM_MS = 15_000;
 const CHUNK = 500;
 const LEASES_AT_ONCE = 5000;
 
-// FOR UPDATE waits for children and leases being written under the token, and keeps new ones out.
+// FOR UPDATE waits for children and leases that are being written under the token, and blocks new ones.
 const MARK: Statement = {
   name: 'token-mark',
   text: `UPDATE token SET state = 1, due_at_ms = $2 WHERE hash IN (
@@ -166,11 +164,12 @@ interface PrivateEntry {
   readonly path: string;
 }
 
-/** A few are named one by one; of many, everything is forgotten. */
+/** A few are named individually; for many, the whole cache is dropped. */
 const NAMED = 300;
-function privateNotices(gone: readonly PrivateEntry[]): Notice[] {
-  if (gone.length > NAMED) return [...new Set(gone.map(({ mount_id: mountId }) => mountId))].map(mountEntriesNotice);
-  return entryNotices(gone.map(({ mount_id: mountId, path }) => cacheKey({ mountId, path })));
+function privateNotices(entries: readonly PrivateEntry[]): Notice[] {
+  if (entries.length > NAMED)
+    return [...new Set(entries.map(({ mount_id: mountId }) => mountId))].map(mountEntriesNotice);
+  return entryNotices(entries.map(({ mount_id: mountId, path }) => cacheKey({ mountId, path })));
 }
 
 function tokenNotices(hashes: readonly Buffer[]): Notice[] {

@@ -8,18 +8,18 @@ import type { TokenRecord } from '../tokens/types';
 import { type Prolong, prolongTokens } from './prolong';
 import type { LeaseHosts } from './types';
 
-/** A token prolonged. */
+/** A renewed token. */
 export interface RenewedToken {
   readonly record: TokenRecord;
   readonly ttlSeconds: number;
   readonly warnings: readonly string[];
-  /** Names of groups, where the auth method says them now. */
+  /** Group names, if the auth method gives them now. */
   readonly groupAliases?: readonly string[];
 }
 
 type WaitingLogin = Omit<StoredLogin, 'internal'> & Pick<Partial<StoredLogin>, 'internal'>;
 
-/** Prolongs tokens by the rules they were made under, and by those of their auth method as it is configured now. */
+/** Renews tokens by the rules they were issued under, and by the current configuration of their auth method. */
 export class TokenRenewal {
   private readonly prolong: Prolong;
 
@@ -30,10 +30,7 @@ export class TokenRenewal {
     this.prolong = prolongTokens(storage);
   }
 
-  /**
-   * `certificates` are those of the caller. Throws `invalid` for a token that cannot be renewed, or whose maximum has
-   * passed.
-   */
+  /** `certificates` are the caller's. Throws `invalid` for a token that cannot be renewed, or is past its maximum. */
   async renew(
     record: TokenRecord,
     incrementSeconds: number,
@@ -76,7 +73,7 @@ export class TokenRenewal {
     return { record: renewed, ttlSeconds, warnings, groupAliases: login.groupAliases };
   }
 
-  /** A login as it would be now. A role may have changed since; it may also forbid it. */
+  /** The login as it would be now. The role may have changed, or may forbid it. */
   async loginNow(mount: LiveMount, { internal, ...login }: WaitingLogin): Promise<Partial<Login>> {
     const { renewLogin } = mount.backend;
     if (!renewLogin || internal === undefined) return {};

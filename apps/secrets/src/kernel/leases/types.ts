@@ -5,7 +5,7 @@ import type { LiveMount } from '../mounts/mount';
 /** A secret with an end, decrypted. Times are epoch milliseconds, durations whole seconds. */
 export interface LeaseRecord {
   readonly hash: Buffer;
-  /** The whole id, as clients know it. */
+  /** The whole id, as clients see it. */
   readonly id: string;
   readonly namespaceId: string;
   readonly mountId: string;
@@ -17,7 +17,7 @@ export interface LeaseRecord {
   readonly forced: boolean;
   /** Failed revocations. */
   readonly attempts: number;
-  /** When its outside system stopped answering for it. */
+  /** Since when its outside system has not answered. */
   readonly awaySinceMs?: number;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
@@ -27,7 +27,7 @@ export interface LeaseRecord {
   readonly internal: Readonly<Record<string, unknown>>;
   readonly renewable: boolean;
   readonly maxTtlSeconds: number;
-  /** Renewals never pass this: the end of the batch token that asked for the secret. */
+  /** The limit of renewals: the end of the batch token that requested the secret. */
   readonly capMs?: number;
   /** Why the last revocation failed; at most 240 characters. */
   readonly failure?: string;
@@ -35,11 +35,11 @@ export interface LeaseRecord {
 
 export type LeaseState = 'live' | 'ending' | 'irrevocable';
 
-/** What leases need of the rest of the service, lent by `service.ts`. */
+/** What leases need from the rest of the service; provided by `service.ts`. */
 export interface LeaseHosts {
-  /** The mount that made a secret; undefined when it is gone. */
+  /** The mount that created a secret; undefined if it is gone. */
   findMount(mountId: string): LiveMount | undefined;
-  /** Makes sure that all mounts are known. */
+  /** Makes sure that all mounts are loaded. */
   refreshMounts(): Promise<void> | undefined;
   /** Mounts whose storage is per token, in all namespaces. */
   privateMountIds(): readonly string[];

@@ -17,7 +17,7 @@ export interface AuthMounts {
   hasType(namespaceId: string, type: string): boolean;
 }
 
-/** A login, as enforcements look at it. */
+/** The properties of a login that enforcements match. */
 export interface EnforceableLogin {
   readonly namespaceId: string;
   readonly accessor: string;
@@ -26,7 +26,7 @@ export interface EnforceableLogin {
   readonly groupIds: ReadonlySet<string>;
 }
 
-/** Login enforcements; those of a namespace hold for the namespaces below it as well. */
+/** Login enforcements; they also apply to namespaces below their own. */
 export class Enforcements {
   private readonly cache: CoherentCache<readonly Enforcement[]>;
 
@@ -41,12 +41,13 @@ export class Enforcements {
   async write(namespaceId: string, name: string, write: EnforcementWrite): Promise<void> {
     const run = async (tx: Tx) => {
       const where = Prisma.sql`namespace_id = ${namespaceId}::uuid AND name = ${name}`;
-      const [held] = await lockRows(tx, 'mfa_enforcement', where);
-      const row = held === undefined ? null : await tx.prisma.mfaEnforcement.findUnique({ where: { id: held } });
+      const [lockedRow] = await lockRows(tx, 'mfa_enforcement', where);
+      const row =
+        lockedRow === undefined ? null : await tx.prisma.mfaEnforcement.findUnique({ where: { id: lockedRow } });
       const nothing = { methodIds: [], authMethodAccessors: [], authMethodTypes: [], groupIds: [], entityIds: [] };
       const before = row ?? { ...nothing, id: randomUUID(), namespaceId, name };
-      const given = Object.entries(write).filter(([, value]) => value !== undefined);
-      const after: Enforcement = { ...before, ...Object.fromEntries(given) };
+      const changes = Object.entries(write).filter(([, value]) => value !== undefined);
+      const after: Enforcement = { ...before, ...Object.fromEntries(changes) };
       await this.check(tx, after);
       const lists = {
         methodIds: [...after.methodIds],
@@ -80,13 +81,13 @@ export class Enforcements {
     );
   }
 
-  /** Those of the enforcements that still exist, in the order of their names. */
+  /** The enforcements that still exist, in the order of their names. */
   async byIds(ids: readonly string[]): Promise<Enforcement[]> {
     const where = { id: { in: [...ids] } };
     return this.needs.database.prisma.mfaEnforcement.findMany({ where, orderBy: { name: 'asc' } });
   }
 
-  /** The enforcements a login must meet, each of them. */
+  /** The enforcements that a login must meet; all of them. */
   async matching(login: EnforceableLogin): Promise<Enforcement[]> {
     const all = (await this.cache.get('all', () => this.loadAll())) ?? [];
     if (all.length === 0) return [];

@@ -7,19 +7,19 @@ import type { MfaMethod, MfaNeeds, SealedSecret } from './types';
 
 /** Longest lock after too many attempts. */
 const maxLockSeconds = 3_600;
-/** Wrong codes count for this long after the last. */
+/** How long wrong codes count after the last one. */
 const forgetSeconds = 24 * 3_600;
 
-/** Why a factor does not count, in the words that clients know. */
+/** Why a factor is refused, in the words that clients know. */
 export interface WrongFactor {
   readonly ok: false;
   readonly reason: string;
 }
 
-/** A factor that is right. It is not used up before `settle`, which all factors of an answer go through together. */
+/** A correct factor. It is only used up by `settle`, together with all factors of an answer. */
 export interface RightFactor {
   readonly ok: true;
-  /** Uses it up; answers a reason where another request has done so meanwhile. */
+  /** Uses it up; returns a reason if another request has used it first. */
   spend(tx: Tx): Promise<string | undefined>;
   readonly attempt?: TakenAttempt;
   readonly notices?: readonly Notice[];
@@ -28,8 +28,8 @@ export interface RightFactor {
 const incorrect: WrongFactor = { ok: false, reason: 'MFA credentials not supplied or incorrect' };
 
 /**
- * Passcodes, judged one by one and used up together: each is counted before it is looked at, and of an answer that is not
- * enough as a whole nothing is used up and nothing held against the factors that were right.
+ * Passcodes, checked one by one and used up together: each is counted before it is checked; if an answer as a whole is
+ * not enough, nothing is used up and no attempt is counted against the correct factors.
  */
 export class Factors {
   constructor(
@@ -37,9 +37,9 @@ export class Factors {
     private readonly secrets: MfaSecrets,
   ) {}
 
-  /** Judges a passcode: a code of the authenticator, or a recovery code where the method has them. */
+  /** Checks a passcode: a code of the authenticator, or a recovery code if the method has them. */
   async judge(method: MfaMethod, entityId: string, passcode: string): Promise<RightFactor | WrongFactor> {
-    // The form is judged before anything is looked up, and by the method: what cannot be a code costs no attempt.
+    // The format is checked first, by the method: text that cannot be a code costs no attempt.
     const recovery = method.recoveryCodes > 0 && isRecoveryCode(passcode);
     if (!recovery && !isCode(passcode, 6) && !isCode(passcode, 8)) return incorrect;
     const found = await this.secrets.find(method.id, entityId);
@@ -61,14 +61,14 @@ export class Factors {
     const counter = matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew);
     if (counter === undefined) return incorrect;
     if (counter <= lastCounter) {
-      // It was right once, so it was no guess.
+      // It was right once, so it is not a guess.
       await this.needs.attempts.giveBack(attempt);
       return incorrect;
     }
     return {
       ok: true,
       attempt,
-      // A code counts once, and none of a period before it.
+      // A code is valid once, and no code of an earlier period after it.
       spend: async (tx) => {
         const where = { methodId: method.id, entityId, lastCounter: { lt: counter } };
         const { count } = await tx.prisma.mfaSecret.updateMany({ where, data: { lastCounter: counter } });
@@ -77,7 +77,7 @@ export class Factors {
     };
   }
 
-  /** Judges a code of a secret that a login has just made, and that counts once such a code has confirmed it. */
+  /** Checks a code of a secret that a login has just created; a correct code confirms the secret. */
   judgeEnrolment(
     method: MfaMethod,
     entityId: string,
@@ -99,8 +99,8 @@ export class Factors {
   }
 
   /**
-   * Uses up all of some right factors, or none. Answers the reason why not, where one has been used up meanwhile. What `also`
-   * does and throws happens in the same transaction.
+   * Uses up all of these correct factors, or none. Returns the reason if one has been used meanwhile. `also` runs in
+   * the same transaction, and its errors are thrown.
    */
   async settle(factors: readonly RightFactor[], also?: (tx: Tx) => Promise<void>): Promise<string | undefined> {
     try {
@@ -123,7 +123,7 @@ export class Factors {
     return undefined;
   }
 
-  /** Right factors of an answer that was not enough. */
+  /** Correct factors of an answer that was not enough. */
   async giveBack(factors: readonly RightFactor[]): Promise<void> {
     for (const { attempt } of factors) if (attempt) await this.needs.attempts.giveBack(attempt);
   }

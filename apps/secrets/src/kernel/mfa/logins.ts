@@ -11,7 +11,7 @@ import type { Enforcement, MfaMethod, MfaNeeds, NewSecret, PendingLogin } from '
 /** How long a login waits for its second factors. */
 const pendingMs = 5 * 60_000;
 
-/** What a login must still prove, as the client sees it. */
+/** What a login must still prove, as shown to the client. */
 export interface MfaRequirement {
   readonly requestId: string;
   readonly constraints: readonly { readonly enforcement: string; readonly methods: readonly MfaMethod[] }[];
@@ -20,7 +20,7 @@ export interface MfaRequirement {
 /** Passcodes by method id or name. */
 export type Passcodes = ReadonlyMap<string, string>;
 
-/** A login that is to be judged: who, and what is kept to finish it later. */
+/** A login to check: who, and the reply to finish it later. */
 export interface MfaLogin extends EnforceableLogin {
   readonly mountId: string;
   readonly path: string;
@@ -33,8 +33,7 @@ interface PendingRow {
 }
 
 /**
- * Second factors of logins: in one step, passcodes sent along, or in two, the login waiting for them in between.
- * Spec: TOTP MFA.
+ * Second factors of logins: in one step with passcodes in the request, or in two with a waiting login. Spec: TOTP MFA.
  */
 export class MfaLogins {
   constructor(
@@ -46,8 +45,8 @@ export class MfaLogins {
   ) {}
 
   /**
-   * Asks a login for its second factors: undefined when none are needed or those sent along are right, else what must
-   * be proven, the login waiting. Throws `denied` when factors were sent along and are not enough.
+   * Asks for the second factors of a login: undefined if none are needed or those in the request are right; otherwise
+   * what must be proven, and the login waits. Throws `denied` if factors were sent but are not enough.
    */
   async demand(login: MfaLogin, sentAlong: readonly string[]): Promise<MfaRequirement | undefined> {
     const enforcements = await this.enforcements.matching(login);
@@ -60,8 +59,8 @@ export class MfaLogins {
   }
 
   /**
-   * Judges the passcodes of a waiting login, and gives it back to be finished; it does not wait any longer then.
-   * Throws `malformed` for an unknown request, `denied` for passcodes that are not enough.
+   * Checks the passcodes of a waiting login and returns it to be finished; it no longer waits then. Throws `malformed`
+   * for an unknown request, `denied` for passcodes that are not enough.
    */
   async validate(namespaceId: string, requestId: string, passcodes: Passcodes): Promise<PendingLogin> {
     const hash = this.hash(requestId);
@@ -69,9 +68,9 @@ export class MfaLogins {
     const enforcements = await this.stillThere(pending);
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     if (passcodes.size === 0) throw unsanitary(methods, enforcements);
-    const judge: Judge = (method, passcode) => this.judge(method, passcode, pending);
-    await this.satisfyAll(enforcements, methods, passcodes, judge, async (tx) => {
-      // Of two validations of one login at the same moment, one finishes it.
+    const check: Judge = (method, passcode) => this.judge(method, passcode, pending);
+    await this.satisfyAll(enforcements, methods, passcodes, check, async (tx) => {
+      // Of two simultaneous validations of one login, only one finishes it.
       const { count } = await tx.prisma.mfaPending.deleteMany({ where: { hash } });
       if (count !== 1) throw new Refusal('malformed', 'invalid request ID');
     });
@@ -79,8 +78,8 @@ export class MfaLogins {
   }
 
   /**
-   * Makes a secret for a waiting login whose method lets people enrol themselves. It counts from the moment a code of
-   * it validates the login. Works once per login. Throws `malformed` or `denied`.
+   * Creates a secret for a waiting login whose method allows self-enrolment. It is valid once a code of it validates
+   * the login. Works once per login. Throws `malformed` or `denied`.
    */
   async enrol(namespaceId: string, requestId: string, methodId: string): Promise<NewSecret> {
     const hash = this.hash(requestId);
@@ -92,18 +91,18 @@ export class MfaLogins {
     if (await this.secrets.exists(methodId, pending.entityId)) {
       throw new Refusal('denied', 'self-enrolment is not available for this login');
     }
-    const { secret, shown } = await this.secrets.prepare(method, pending.entityId);
+    const { secret, shown: newSecret } = await this.secrets.prepare(method, pending.entityId);
     const run = async (tx: Tx) => {
       await tx.prisma.$executeRaw`SELECT FROM mfa_pending WHERE hash = ${hash} FOR UPDATE`;
       const row = await tx.prisma.mfaPending.findUnique({ where: { hash }, select: { sealed: true } });
       if (!row) throw new Refusal('malformed', 'invalid request ID');
       const latest = this.open(hash, row);
       if (latest.enrolment) throw new Refusal('denied', 'self-enrolment was already begun for this login');
-      const next: PendingLogin = { ...latest, enrolment: { methodId, secret, recoveryCodes: shown.recoveryCodes } };
+      const next: PendingLogin = { ...latest, enrolment: { methodId, secret, recoveryCodes: newSecret.recoveryCodes } };
       await tx.prisma.mfaPending.updateMany({ where: { hash }, data: { sealed: this.seal(hash, next) } });
     };
     await this.needs.committer.transaction(run);
-    return shown;
+    return newSecret;
   }
 
   private async suspend(login: MfaLogin, enforcements: readonly Enforcement[]): Promise<MfaRequirement> {
@@ -149,8 +148,8 @@ export class MfaLogins {
   }
 
   /**
-   * Uses up the passcodes where of every enforcement one method is proven, and does in the same transaction what `also`
-   * does. Throws `denied` otherwise: nothing is used up then, and nothing is even judged where a factor is missing.
+   * Uses up the passcodes if one method of every enforcement is proven, and runs `also` in the same transaction.
+   * Otherwise throws `denied` and uses up nothing; if a factor is missing, nothing is even checked.
    */
   private async satisfyAll(
     enforcements: readonly Enforcement[],
@@ -163,31 +162,31 @@ export class MfaLogins {
       methodIds.every((id) => !methods.has(id) || passcodeFor(methods.get(id)!, passcodes) === undefined),
     );
     if (missing) throw unsanitary(methods, [missing]);
-    // A method that several enforcements name is judged once, because its code counts once.
-    const judged = new Map<string, RightFactor | WrongFactor>();
-    const right = () => [...judged.values()].filter((factor) => factor.ok);
+    // A method in several enforcements is checked once, because its code is valid once.
+    const verdicts = new Map<string, RightFactor | WrongFactor>();
+    const right = () => [...verdicts.values()].filter((factor) => factor.ok);
     for (const { name, methodIds } of enforcements) {
-      const tried: string[] = [];
+      const failures: string[] = [];
       const complaints: string[] = [];
       for (const id of methodIds) {
         const method = methods.get(id);
         const passcode = method && passcodeFor(method, passcodes);
         if (!method || passcode === undefined) continue;
-        const factor = judged.get(id) ?? (await judge(method, passcode));
-        judged.set(id, factor);
-        tried.push(id);
+        const factor = verdicts.get(id) ?? (await judge(method, passcode));
+        verdicts.set(id, factor);
+        failures.push(id);
         if (factor.ok) break;
         complaints.push(factor.reason);
       }
-      if (complaints.length < tried.length) continue;
+      if (complaints.length < failures.length) continue;
       await this.factors.giveBack(right());
-      throw unsatisfied(name, complaints, tried);
+      throw unsatisfied(name, complaints, failures);
     }
     const used = await this.factors.settle(right(), also);
-    if (used !== undefined) throw unsatisfied(enforcements[0]!.name, [used], [...judged.keys()]);
+    if (used !== undefined) throw unsatisfied(enforcements[0]!.name, [used], [...verdicts.keys()]);
   }
 
-  /** The enforcements of a waiting login that still exist; with all of them gone it must begin again. */
+  /** The enforcements of a waiting login that still exist; if all are gone, it must start again. */
   private async stillThere(pending: PendingLogin): Promise<Enforcement[]> {
     const all = await this.enforcements.byIds(pending.enforcementIds);
     if (all.length === 0) throw new Refusal('malformed', 'invalid request ID');
@@ -224,7 +223,7 @@ function bare(passcode: string): string {
   return passcode.startsWith('passcode=') ? passcode.slice('passcode='.length) : passcode;
 }
 
-/** Passcodes out of the header that a request sends along: `<method id or name>:<passcode>`. */
+/** Passcodes from the request header: `<method id or name>:<passcode>`. */
 export function passcodesOf(sentAlong: readonly string[]): Passcodes {
   const passcodes = new Map<string, string>();
   for (const sent of sentAlong) {
@@ -235,7 +234,7 @@ export function passcodesOf(sentAlong: readonly string[]): Passcodes {
   return passcodes;
 }
 
-/** The passcode sent for a method, under its id or its name. */
+/** The passcode for a method, under its id or its name. */
 export function passcodeFor({ id, name }: MfaMethod, passcodes: Passcodes): string | undefined {
   return passcodes.get(id) ?? (name === '' ? undefined : passcodes.get(name));
 }

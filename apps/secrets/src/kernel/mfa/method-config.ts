@@ -2,17 +2,17 @@ import { algorithms } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { MethodConfig } from './types';
 
-/** What the fields of a method may be, and what they are if nothing is said. Spec: TOTP MFA method. */
+/** The bounds and defaults of a method's fields. Spec: TOTP MFA method. */
 export const methodRules = {
   issuer: { maxLength: 256 },
   periodSeconds: { default: 30, minimum: 1, maximum: 3_600 },
   keySizeBytes: { default: 20, minimum: 10, maximum: 256 },
-  // In pixels: drawing a larger picture holds up all other requests.
+  // In pixels: drawing a larger picture blocks all other requests.
   qrSizePixels: { default: 200, minimum: 0, maximum: 1_024 },
   algorithm: { default: 'SHA1', enum: algorithms },
   digits: { default: 6, enum: [6, 8] },
   skew: { default: 1, enum: [0, 1] },
-  // Zero attempts would lock everyone out, so clients that send it mean the default.
+  // Zero attempts would lock out everyone, so clients that send it mean the default.
   maxValidationAttempts: { default: 5, minimum: 0, maximum: 100 },
   selfEnrolment: { default: false },
   recoveryCodes: { default: 0, minimum: 0, maximum: 20 },
@@ -22,20 +22,17 @@ const methodDefaults = Object.fromEntries(
   Object.entries(methodRules).flatMap(([field, rule]) => ('default' in rule ? [[field, rule.default]] : [])),
 ) as unknown as Omit<MethodConfig, 'issuer'>;
 
-/** Narrower than this a picture cannot be read. */
+/** A narrower picture cannot be scanned. */
 const narrowestPicture = 64;
-/** As it stands, twice, in the address that the picture shows: one of 2,953 characters is the longest it can. */
+/** It appears twice in the address in the QR code, which holds at most 2,953 characters. */
 const longestIssuer = 1_024;
 
-/** A method's fields before they are known to make sense. */
+/** A method's unchecked fields. */
 export type UncheckedConfig = {
   readonly [K in keyof MethodConfig]?: MethodConfig[K] extends number | string ? number | string : MethodConfig[K];
 };
 
-/**
- * Checks the fields of a method as a whole. Throws `malformed` with the first thing wrong.
- * Spec: TOTP MFA method.
- */
+/** Checks the fields of a method. Throws `malformed` for the first bad one. Spec: TOTP MFA method. */
 export function checkMethod(given: UncheckedConfig): MethodConfig {
   const config = { issuer: '', ...methodDefaults, ...given } as MethodConfig;
   const { keySizeBytes, qrSizePixels, recoveryCodes } = methodRules;
@@ -89,7 +86,7 @@ export function checkMethod(given: UncheckedConfig): MethodConfig {
   return { ...config, maxValidationAttempts: attempts };
 }
 
-/** Of text without halves of characters. */
+/** For well-formed Unicode. */
 function encodedLength(text: string): number {
   return /\p{Surrogate}/u.test(text) ? 0 : encodeURIComponent(text).length;
 }

@@ -12,39 +12,39 @@ type MethodRow = Prisma.MfaMethodGetPayload<object>;
 
 const cellOf = (row: string) => ({ table: 'mfa_method', row, column: 'sealed' });
 
-/** Any change may matter to any login. */
+/** Any change may affect any login. */
 export const mfaNotice: Notice = { topic: 'mfa', key: '*' };
 
-/** TOTP methods. They are seen from the namespaces below their own. Spec: TOTP MFA method. */
+/** TOTP methods, visible in the namespaces below their own. Spec: TOTP MFA method. */
 export class Methods {
   constructor(private readonly needs: MfaNeeds) {}
 
-  /** Creates a method, or changes the one of that name; returns its id. Throws `conflict` for a name taken meanwhile. */
-  async write(namespaceId: string, name: string, given: UncheckedConfig): Promise<string> {
+  /** Creates a method, or changes the one of that name; returns its id. Throws `conflict` if the name is taken. */
+  async write(namespaceId: string, name: string, config: UncheckedConfig): Promise<string> {
     const newId = randomUUID();
     const turn = `mfa-method/${name === '' ? newId : `${namespaceId}/${name.toLowerCase()}`}`;
     const run = async (tx: Tx): Promise<string> => {
       const existingId = name === '' ? undefined : await this.idOf(tx, namespaceId, name);
-      if (existingId !== undefined && (await this.change(tx, namespaceId, existingId, undefined, given)))
+      if (existingId !== undefined && (await this.change(tx, namespaceId, existingId, undefined, config)))
         return existingId;
       const nowMs = this.needs.clock.now();
-      const sealed = this.needs.barrier.sealJson(checkMethod(given), cellOf(newId));
-      const written = { createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
-      const data = { id: newId, namespaceId, type: 'totp', name: name || null, ...written };
+      const sealed = this.needs.barrier.sealJson(checkMethod(config), cellOf(newId));
+      const row = { createdAtMs: nowMs, updatedAtMs: nowMs, sealed };
+      const data = { id: newId, namespaceId, type: 'totp', name: name || null, ...row };
       await tx.prisma.mfaMethod.create({ data, select: { id: true } });
       return newId;
     };
     return this.naming(() => this.needs.committer.inTurn(turn, run, [mfaNotice]));
   }
 
-  /** Changes a method of this very namespace; fields left out keep their value. False when there is none. */
-  async update(namespaceId: string, id: string, name: string | undefined, given: UncheckedConfig): Promise<boolean> {
+  /** Changes a method of this very namespace; fields left out keep their value. False if there is none. */
+  async update(namespaceId: string, id: string, name: string | undefined, config: UncheckedConfig): Promise<boolean> {
     if (!isId(id)) return false;
-    const run = (tx: Tx) => this.change(tx, namespaceId, id, name, given);
+    const run = (tx: Tx) => this.change(tx, namespaceId, id, name, config);
     return this.naming(() => this.needs.committer.inTurn(`mfa-method/${id}`, run, [mfaNotice]));
   }
 
-  /** A method that a namespace sees. */
+  /** A method that is visible in a namespace. */
   async find(namespaceId: string, id: string): Promise<MfaMethod | undefined> {
     if (!isId(id)) return undefined;
     const row = await this.needs.database.prisma.mfaMethod.findFirst({
@@ -53,8 +53,10 @@ export class Methods {
     return row ? this.toMethod(row) : undefined;
   }
 
-  /** A method that a namespace sees, by id or name; of two with that name, the one of the nearer namespace. */
-  async named(namespaceId: string, idOrName: string): Promise<MfaMethod | undefined> {
+  /**
+   * A method that is visible in a namespace, by id or name; of two with the same name, that of the nearer namespace.
+   */
+  async findMethod(namespaceId: string, idOrName: string): Promise<MfaMethod | undefined> {
     if (isId(idOrName)) return this.find(namespaceId, idOrName);
     const lineage = this.needs.lineage(namespaceId);
     const rows = await this.needs.database.prisma.$queryRaw<{ id: string }[]>`
@@ -69,7 +71,7 @@ export class Methods {
     return new Map(rows.map((row) => [row.id, this.toMethod(row)]));
   }
 
-  /** All methods that a namespace sees, by id. */
+  /** All methods visible in a namespace, by id. */
   async list(namespaceId: string): Promise<MfaMethod[]> {
     const rows = await this.needs.database.prisma.mfaMethod.findMany({
       where: { namespaceId: { in: [...this.needs.lineage(namespaceId)] } },
@@ -79,8 +81,8 @@ export class Methods {
   }
 
   /**
-   * Deletes a method with its secrets; an absent one is not an error. False for one that is only seen from here, because it
-   * is of a namespace above. Throws `conflict` while an enforcement uses it.
+   * Deletes a method with its secrets; an absent one is not an error. False for one that is only visible here but
+   * belongs to a namespace above. Throws `conflict` while an enforcement uses it.
    */
   async delete(namespaceId: string, id: string): Promise<boolean> {
     if (!isId(id)) return true;
@@ -88,10 +90,10 @@ export class Methods {
     if (elsewhere !== namespaceId) return false;
     await this.needs.committer.transaction(
       async (tx) => {
-        // Enforcements lock the methods they name, so none can come to use it meanwhile.
-        const [held] = await lockRows(tx, 'mfa_method', numbered(namespaceId, id));
-        if (held === undefined) return;
-        const where = { methodIds: { has: held } };
+        // Enforcements lock the methods they name, so none can start to use it meanwhile.
+        const [lockedRow] = await lockRows(tx, 'mfa_method', numbered(namespaceId, id));
+        if (lockedRow === undefined) return;
+        const where = { methodIds: { has: lockedRow } };
         const using = await tx.prisma.mfaEnforcement.findFirst({ where, select: { id: true } });
         if (using) {
           throw new Refusal(
@@ -99,7 +101,7 @@ export class Methods {
             `1 error occurred:\n\t* methodID is still used by an enforcement configuration with ID: ${using.id}\n\n`,
           );
         }
-        await tx.prisma.mfaMethod.deleteMany({ where: { id: held } });
+        await tx.prisma.mfaMethod.deleteMany({ where: { id: lockedRow } });
       },
       [mfaNotice],
     );
@@ -117,18 +119,18 @@ export class Methods {
     namespaceId: string,
     id: string,
     name: string | undefined,
-    given: UncheckedConfig,
+    config: UncheckedConfig,
   ): Promise<boolean> {
-    const [held] = await lockRows(tx, 'mfa_method', numbered(namespaceId, id));
-    if (held === undefined) return false;
-    const row = await tx.prisma.mfaMethod.findUniqueOrThrow({ where: { id: held } });
-    const before = this.needs.barrier.openJson<MethodConfig>(row.sealed, cellOf(held));
+    const [lockedRow] = await lockRows(tx, 'mfa_method', numbered(namespaceId, id));
+    if (lockedRow === undefined) return false;
+    const row = await tx.prisma.mfaMethod.findUniqueOrThrow({ where: { id: lockedRow } });
+    const before = this.needs.barrier.openJson<MethodConfig>(row.sealed, cellOf(lockedRow));
     await tx.prisma.mfaMethod.update({
-      where: { id: held },
+      where: { id: lockedRow },
       data: {
         name: name === undefined ? row.name : name || null,
         updatedAtMs: this.needs.clock.now(),
-        sealed: this.needs.barrier.sealJson(checkMethod({ ...before, ...given }), cellOf(held)),
+        sealed: this.needs.barrier.sealJson(checkMethod({ ...before, ...config }), cellOf(lockedRow)),
       },
       select: { id: true },
     });

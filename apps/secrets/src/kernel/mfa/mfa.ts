@@ -7,7 +7,7 @@ import { MfaSecrets } from './secrets';
 import { StepUp } from './step-up';
 import type { MfaNeeds } from './types';
 
-/** Second factors of logins, and of requests where a policy asks for them. Spec: TOTP MFA. */
+/** Second factors of logins, and of requests if a policy asks for them. Spec: TOTP MFA. */
 export class Mfa {
   readonly methods: Methods;
   readonly secrets: MfaSecrets;
@@ -24,7 +24,7 @@ export class Mfa {
     this.stepUp = new StepUp(this.methods, factors);
   }
 
-  /** Removes the methods of a namespace and who has to use them. The caller tells that both may have changed: `mfaNotice`. */
+  /** Removes the methods and enforcements of a namespace. The caller sends the notice: `mfaNotice`. */
   async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
     await prisma.mfaEnforcement.deleteMany({ where: { namespaceId } });
     await prisma.mfaMethod.deleteMany({ where: { namespaceId } });

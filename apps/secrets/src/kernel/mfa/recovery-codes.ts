@@ -4,7 +4,7 @@ import type { Barrier } from '../storage/types';
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789-'.slice(0, 31);
 const form = /^[a-z2-9]{5}-[a-z2-9]{5}-[a-z2-9]{5}$/;
 
-/** Codes of three groups of five signs, none of which looks like another: 74 bits each. */
+/** Codes of three groups of five characters from an alphabet without look-alikes: 74 bits each. */
 export function makeRecoveryCodes(count: number): string[] {
   return Array.from({ length: count }, () => [group(), group(), group()].join('-'));
 }
@@ -13,7 +13,7 @@ function group(): string {
   let text = '';
   while (text.length < 5) {
     const byte = randomBytes(1)[0]! & 31;
-    // The thirty-second value is thrown away, so that all signs are equally likely.
+    // The thirty-second value is discarded, so that all characters are equally likely.
     if (byte < alphabet.length) text += alphabet[byte];
   }
   return text;
@@ -24,7 +24,7 @@ export function isRecoveryCode(text: string): boolean {
   return form.test(text);
 }
 
-/** What is kept of a recovery code. */
+/** The stored hash of a recovery code. */
 export function recoveryCodeHash(barrier: Pick<Barrier, 'mac'>, methodId: string, code: string): Buffer<ArrayBuffer> {
   return barrier.mac('mfa-recovery-code', `${methodId}/${code}`);
 }

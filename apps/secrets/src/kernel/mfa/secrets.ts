@@ -8,7 +8,7 @@ import type { Notice, Tx } from '../storage/types';
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes';
 import type { MfaMethod, MfaNeeds, NewSecret, SealedSecret } from './types';
 
-/** Whose wrong codes are counted together. */
+/** The key under which wrong codes are counted. */
 export const codesOf = (methodId: string, entityId: string): Guessed => ({
   kind: 'one-time code',
   subject: `${methodId}/${entityId}`,
@@ -18,19 +18,19 @@ export const codesOf = (methodId: string, entityId: string): Guessed => ({
 export class MfaSecrets {
   constructor(private readonly needs: MfaNeeds) {}
 
-  /** Makes and stores a secret; undefined if the entity has one already. Throws `malformed` for an unknown entity. */
+  /** Creates and stores a secret; undefined if the entity has one already. Throws `malformed` for an unknown entity. */
   async generate(method: MfaMethod, entityId: string): Promise<NewSecret | undefined> {
-    // The picture costs more than the look.
+    // Drawing the picture costs more than the check.
     if (await this.exists(method.id, entityId)) return undefined;
     const { secret, shown } = await this.prepare(method, entityId);
-    const stored = await this.needs.committer.transaction(
+    const isStored = await this.needs.committer.transaction(
       (tx) => this.insert(tx, method.id, entityId, secret, shown.recoveryCodes, -1),
       [changed(entityId)],
     );
-    return stored ? shown : undefined;
+    return isStored ? shown : undefined;
   }
 
-  /** Makes a secret without storing it. */
+  /** Creates a secret without storing it. */
   async prepare(method: MfaMethod, entityId: string): Promise<{ secret: SealedSecret; shown: NewSecret }> {
     const { algorithm, digits, periodSeconds, skew } = method;
     const key = randomBytes(method.keySizeBytes).toString('base64');
@@ -41,8 +41,8 @@ export class MfaSecrets {
   }
 
   /**
-   * Stores a secret inside an open transaction; false if the entity has one already. `lastCounter` is the newest period
-   * that is used up. Throws `malformed` for an unknown entity.
+   * Stores a secret inside an open transaction; false if the entity has one already. `lastCounter` is the newest used
+   * period. Throws `malformed` for an unknown entity.
    */
   async insert(
     tx: Tx,
@@ -86,7 +86,7 @@ export class MfaSecrets {
     return (await this.find(methodId, entityId)) !== undefined;
   }
 
-  /** Ids of the methods that an entity has a secret at. */
+  /** The methods for which an entity has a secret, by id. */
   async methodIdsOf(entityId: string): Promise<string[]> {
     if (!isId(entityId)) return [];
     const rows = await this.needs.database.prisma.mfaSecret.findMany({
@@ -97,7 +97,7 @@ export class MfaSecrets {
     return rows.map(({ methodId }) => methodId);
   }
 
-  /** An entity's secret, with the newest period of which a code was used. */
+  /** An entity's secret, with the newest used period. */
   async find(
     methodId: string,
     entityId: string,
@@ -112,7 +112,7 @@ export class MfaSecrets {
   }
 }
 
-/** A secret as the arithmetic wants it. */
+/** A secret in the form that the code functions need. */
 export function schemeOf({ key, algorithm, digits, periodSeconds }: SealedSecret): CodeScheme {
   return { key: Buffer.from(key, 'base64'), algorithm, digits, periodSeconds };
 }

@@ -4,13 +4,13 @@ import { type Passcodes, passcodeFor, passcodesOf } from './logins';
 import type { Methods } from './methods';
 import type { MfaMethod } from './types';
 
-/** A method that a policy asks for: by id or name, as its own namespace sees it. */
+/** A method that a policy requires: by id or name, as visible in the policy's namespace. */
 export interface WantedMethod {
   readonly namespaceId: string;
   readonly method: string;
 }
 
-/** Second factors of single requests, where a policy asks for them (`mfa_methods`). Decision 0035. */
+/** Second factors of single requests, if a policy requires them (`mfa_methods`). Decision 0035. */
 export class StepUp {
   constructor(
     private readonly methods: Methods,
@@ -18,14 +18,14 @@ export class StepUp {
   ) {}
 
   /**
-   * Makes sure that every method is proven by a passcode sent along, for the entity of the caller. Throws `denied` for
-   * every fault alike. No code is used up where another one is missing or wrong.
+   * Checks that the request has a passcode for every method, for the caller's entity. Throws `denied` for every
+   * failure. No code is used up if another one is missing or wrong.
    */
-  async prove(entityId: string, wanted: readonly WantedMethod[], sentAlong: readonly string[]): Promise<void> {
+  async prove(entityId: string, required: readonly WantedMethod[], sentAlong: readonly string[]): Promise<void> {
     const passcodes = passcodesOf(sentAlong);
     const proofs = new Map<string, { method: MfaMethod; passcode: string }>();
-    for (const { namespaceId, method: named } of wanted) {
-      const proof = await this.proofOf(namespaceId, named, passcodes);
+    for (const { namespaceId, method: idOrName } of required) {
+      const proof = await this.proofOf(namespaceId, idOrName, passcodes);
       if (!proof || entityId === '') throw refused();
       proofs.set(proof.method.id, proof);
     }
@@ -41,15 +41,15 @@ export class StepUp {
     if ((await this.factors.settle(right)) !== undefined) throw refused();
   }
 
-  /** Those of some methods that do not exist in the eyes of a namespace. */
-  async unknown(namespaceId: string, named: readonly string[]): Promise<string[]> {
-    const found = await Promise.all(named.map((name) => this.methods.named(namespaceId, name)));
-    return named.filter((_name, at) => !found[at]);
+  /** The given methods that are not visible in a namespace. */
+  async unknown(namespaceId: string, names: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(names.map((name) => this.methods.findMethod(namespaceId, name)));
+    return names.filter((_name, at) => !found[at]);
   }
 
-  private async proofOf(namespaceId: string, named: string, passcodes: Passcodes) {
-    const method = await this.methods.named(namespaceId, named);
-    const passcode = method && (passcodes.get(named) ?? passcodeFor(method, passcodes));
+  private async proofOf(namespaceId: string, idOrName: string, passcodes: Passcodes) {
+    const method = await this.methods.findMethod(namespaceId, idOrName);
+    const passcode = method && (passcodes.get(idOrName) ?? passcodeFor(method, passcodes));
     return method && passcode !== undefined ? { method, passcode } : undefined;
   }
 }

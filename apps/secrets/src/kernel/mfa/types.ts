@@ -11,7 +11,7 @@ export interface MethodConfig {
   readonly qrSizePixels: number;
   readonly algorithm: Algorithm;
   readonly digits: 6 | 8;
-  /** Number of periods before and after the present one whose codes are valid. */
+  /** Number of periods before and after the current one whose codes are valid. */
   readonly skew: 0 | 1;
   readonly maxValidationAttempts: number;
   /** Our addition: a person without a secret may create one during a login that requires it. */
@@ -20,7 +20,7 @@ export interface MethodConfig {
   readonly recoveryCodes: number;
 }
 
-/** A way to prove a second factor. */
+/** A method of proving a second factor. */
 export interface MfaMethod extends MethodConfig {
   readonly id: string;
   readonly namespaceId: string;
@@ -66,11 +66,11 @@ export interface PendingLogin {
   /** The login reply of the auth method, to be finished later. */
   readonly login: unknown;
   readonly mountId: string;
-  /** Where the login was made, inside its namespace, and from where. */
+  /** The path of the login inside its namespace, and the client's address. */
   readonly path: string;
   readonly address: string;
   readonly enforcementIds: readonly string[];
-  /** A secret made during this login that does not count before a code confirms it. */
+  /** A secret created during this login; it is not valid before a code confirms it. */
   readonly enrolment?: {
     readonly methodId: string;
     readonly secret: SealedSecret;

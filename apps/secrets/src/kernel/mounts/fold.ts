@@ -1,6 +1,6 @@
 import type { Fold, Folding } from '../../sdk/canonical-path';
 
-/** A path, or a pattern of paths, with the folded segments in lower case; the same string where nothing changes. */
+/** A path, or a pattern of paths, with the folded segments in lower case; the same string if nothing changes. */
 export function foldSegments(text: string, { fold, from, to }: Folding): string {
   const start = offsetOf(text, from);
   if (start > text.length) return text;
@@ -15,14 +15,14 @@ export function foldName(name: string, fold: Fold): string {
   return fold === 'case' ? name.toLowerCase() : name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Folding of a path that stands below another one. */
+/** Folding for a path below another one. */
 export function below(folding: Folding, prefix: string): Folding {
   let segments = 0;
   for (let i = 0; i < prefix.length; i++) if (prefix.charCodeAt(i) === 47) segments++;
   return { fold: folding.fold, from: folding.from + segments, to: folding.to + segments };
 }
 
-/** Where a segment begins; beyond the end of a text that has fewer. */
+/** Where a segment begins; beyond the end if there are fewer. */
 function offsetOf(text: string, segment: number): number {
   let at = 0;
   for (let i = 0; i < segment; i++) {

@@ -1,8 +1,8 @@
 import type { GuessRule } from '../attempts/attempts';
 
-/** How a login method locks names out; what is left out is as for all. */
+/** How an auth method locks out users; omitted settings have the defaults. */
 export interface UserLockout {
-  /** Wrong passwords in a row that lock a name. */
+  /** Wrong passwords in a row that lock a user. */
   readonly threshold?: number;
   readonly durationSeconds?: number;
   /** Failures are forgotten this long after the last login. */
@@ -12,7 +12,7 @@ export interface UserLockout {
 
 const usual = { threshold: 5, durationSeconds: 15 * 60, counterResetSeconds: 15 * 60 };
 
-/** How often passwords of a method may be guessed at; undefined if names are never locked. */
+/** The limit on password guesses of a method; undefined if users are never locked out. */
 export function passwordRule(own: UserLockout = {}): GuessRule | undefined {
   if (own.disabled) return undefined;
   const lockSeconds = own.durationSeconds ?? usual.durationSeconds;

@@ -28,14 +28,14 @@ export async function readMounts(database: Database, barrier: Barrier): Promise<
   return rows.map((row) => openMount(barrier, row));
 }
 
-/** A mount as it is now, locked for the rest of the transaction. */
+/** The current state of a mount, locked for the rest of the transaction. */
 export async function lockMount(tx: Tx, barrier: Barrier, uuid: string): Promise<Mount | undefined> {
   await lockRows(tx, 'mount', Prisma.sql`id = ${uuid}::uuid`);
   const row = await tx.prisma.mount.findUnique({ where: { id: uuid } });
   return row ? openMount(barrier, row) : undefined;
 }
 
-/** A mount that lies above, at or below a path, the nearest to it. */
+/** The nearest mount above, at or below a path. */
 export async function findInTheWay(
   tx: Tx,
   namespaceId: string,
@@ -63,7 +63,7 @@ function openMount(barrier: Barrier, row: MountRow): Mount {
   };
 }
 
-/** Adds a mount; false when its path is taken. */
+/** Adds a mount; false if its path is taken. */
 export async function insertMount(tx: Tx, barrier: Barrier, mount: Mount): Promise<boolean> {
   const { uuid: id, namespaceId, kind, path, type, accessor, local, createdAtMs } = mount;
   const sealed = barrier.sealJson(sealedPart(mount), cell(id));
@@ -72,7 +72,7 @@ export async function insertMount(tx: Tx, barrier: Barrier, mount: Mount): Promi
   return count === 1;
 }
 
-/** Writes what can change of a mount: path, taint, and everything sealed. */
+/** Writes the changeable parts of a mount: path, taint, and everything sealed. */
 export async function updateMount(tx: Tx, barrier: Barrier, mount: Mount): Promise<void> {
   const { uuid: id, path, tainted } = mount;
   const sealed = barrier.sealJson(sealedPart(mount), cell(id));

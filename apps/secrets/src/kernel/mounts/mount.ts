@@ -34,11 +34,11 @@ export interface Mount {
   readonly config: MountConfig;
   readonly options: Readonly<Record<string, string>> | null;
   readonly createdAtMs: number;
-  /** Being removed: answers nothing any more, and its name is not free yet. */
+  /** Being removed: it no longer answers, but its path is not free yet. */
   readonly tainted: boolean;
 }
 
-/** A mount in use: with its backend, its compiled paths, and what handlers are shown of it. */
+/** A mount in use: with its backend, its compiled paths, and its view for handlers. */
 export interface LiveMount extends Mount {
   readonly backend: Backend;
   readonly tree: PathTree;
@@ -48,6 +48,6 @@ export interface LiveMount extends Mount {
 /** Where a path leads. */
 export interface Resolved {
   readonly mount: LiveMount;
-  /** Below the mount. */
+  /** The path below the mount. */
   readonly path: string;
 }

@@ -22,11 +22,11 @@ describe('a mount that another node has just made', () => {
     const maker = new Mounts(parts);
     // Word of what is made comes when it is asked for.
     const late = (mustTell: boolean) => {
-      const told: (() => void)[] = [];
+      const listeners: (() => void)[] = [];
       const catchUp = async () => {
-        for (const forget of told) forget();
+        for (const forget of listeners) forget();
       };
-      const listen = (_topic: string, forget: (key: string) => void) => told.push(() => forget('*'));
+      const listen = (_topic: string, forget: (key: string) => void) => listeners.push(() => forget('*'));
       return new Mounts({ ...parts, changes: { listen, fresh: true, mustTell, catchUp } });
     };
     const [among, single] = [late(true), late(false)];

@@ -12,12 +12,12 @@ import { deleteMount, findInTheWay, insertMount, lockMount, readMounts, updateMo
 import { PathTree } from './path-tree';
 import { Router } from './router';
 
-/** Finds the backend of a type; what it answers may depend on the mount's options (kv: version). */
+/** Finds the backend of a type, which may depend on the mount's options (kv: version). */
 export interface Catalog {
   find(type: string, kind: MountKind, options: Readonly<Record<string, string>> | null): Backend | undefined;
 }
 
-/** The longest lifetimes anything can have where neither mount nor role says otherwise. */
+/** The default and maximum lifetimes, unless the mount or the role sets others. */
 export interface SystemTtls {
   readonly defaultLeaseTtlSeconds: number;
   readonly maxLeaseTtlSeconds: number;
@@ -33,7 +33,7 @@ interface MountsDeps {
   readonly ttls: SystemTtls;
 }
 
-/** What a new mount is given. */
+/** The properties of a new mount. */
 export interface NewMount {
   readonly kind: MountKind;
   /** With `auth/` for auth methods and a trailing slash. */
@@ -48,11 +48,11 @@ export interface NewMount {
 
 const defaultConfig: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0, forceNoCache: false };
 
-/** The mount table: persisted, wholly in memory, read again when another node changed it. */
+/** The mount table: persistent, fully in memory, read again when another node has changed it. */
 export class Mounts {
   private router = new Router();
   private byUuid = new Map<string, LiveMount>();
-  /** Grows with every reading of the table that found it changed. */
+  /** Increases whenever the table was read and had changed. */
   version = 0;
   private state = '';
   private readonly table: WholeTable;
@@ -63,7 +63,7 @@ export class Mounts {
     this.table = new WholeTable(parts.changes, 'mount', () => this.read());
   }
 
-  /** Reads the table again where it may have changed; call once per request before `resolve`. */
+  /** Reads the table again if it may have changed; call once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }
@@ -96,7 +96,7 @@ export class Mounts {
     return found?.path === path ? found : undefined;
   }
 
-  /** The same, and never absent only because another node has made it a moment ago. */
+  /** The same, even if another node has only just created it. */
   async seek(namespaceId: string, path: string): Promise<LiveMount | undefined> {
     const mounted = this.at(namespaceId, path);
     if (mounted || !this.parts.changes.mustTell) return mounted;
@@ -113,7 +113,7 @@ export class Mounts {
       .sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** A mount that lies above, at or below a path. */
+  /** A mount above, at or below a path. */
   conflict(namespaceId: string, path: string): LiveMount | undefined {
     return this.router.conflict(namespaceId, path);
   }
@@ -134,8 +134,8 @@ export class Mounts {
   }
 
   /**
-   * Makes sure that a path is free for a namespace, inside the transaction that makes it; another transaction that makes a
-   * mount there waits for the end of this one. Throws `invalid` if a mount is in the way.
+   * Checks that a path is free for a namespace, inside the transaction that creates it; another transaction that adds a
+   * mount there waits for this one. Throws `invalid` if a mount is in the way.
    */
   async requireFreeForNamespace(tx: Tx, parentId: string, path: string): Promise<void> {
     await this.parts.committer.takeTurn(tx, pathsOf(parentId));
@@ -143,18 +143,18 @@ export class Mounts {
     if (obstacle) throw new Refusal('invalid', `new namespace conflicts with existing mount: ${obstacle.path}`);
   }
 
-  /** Adds several mounts with a write set. A table read before the commit is dropped. */
+  /** Adds several mounts with a write set. A table that was read before the commit is discarded. */
   addAll(set: WriteSet, namespaceId: string, specs: readonly NewMount[]): void {
     set.run.push((tx) => this.createAll(tx, namespaceId, specs));
     set.notices.push({ topic: 'mount', key: '*' });
   }
 
-  /** The same inside a transaction of the caller, who notifies the other nodes. */
+  /** The same inside the caller's transaction; the caller notifies the other nodes. */
   async createAll(tx: Tx, namespaceId: string, specs: readonly NewMount[]): Promise<void> {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }
 
-  /** Changes what can be tuned, as it is when its turn comes. False if the mount is gone. */
+  /** Changes the tunable settings, based on their state in its turn. False if the mount is gone. */
   tune(
     { uuid }: LiveMount,
     change: (now: Mount) => Partial<Pick<Mount, 'description' | 'config' | 'options'>>,
@@ -163,8 +163,8 @@ export class Mounts {
   }
 
   /**
-   * Changes a mount together with what is stored below it, in one commit. False, and nothing done, where `change` answers
-   * undefined of the mount as it is then.
+   * Changes a mount together with what is stored below it, in one commit. Does nothing and returns false if `change`
+   * returns undefined for the mount's state at that time.
    */
   async tuneWith(
     { uuid }: LiveMount,
@@ -190,17 +190,17 @@ export class Mounts {
     return true;
   }
 
-  /** From now on the mount answers nothing; its name is not free yet. */
+  /** From now on the mount does not answer; its path is not free yet. */
   taint({ uuid }: LiveMount): Promise<boolean> {
     return this.update(`mount/${uuid}`, uuid, () => ({ tainted: true }));
   }
 
-  /** Takes a taint back. */
+  /** Removes a taint. */
   clean({ uuid }: LiveMount): Promise<boolean> {
     return this.update(`mount/${uuid}`, uuid, () => ({ tainted: false }));
   }
 
-  /** Gives the mount another path. Its entries keep their place, because they lie under its uuid. */
+  /** Moves the mount to another path. Its entries stay where they are, under its uuid. */
   move({ uuid, namespaceId }: LiveMount, path: string): Promise<boolean> {
     return this.update(pathsOf(namespaceId), uuid, async (now, tx) => {
       await requireFree(tx, { ...now, path });
@@ -241,7 +241,7 @@ export class Mounts {
     };
   }
 
-  /** Writes a change of what the row says now: what is in memory may be older. */
+  /** Changes the current row: the state in memory may be older. */
   private update(
     turn: string,
     uuid: string,
@@ -284,7 +284,7 @@ export class Mounts {
     this.version += 1;
   }
 
-  /** A mount whose type this release does not know stays stored, and answers nothing. */
+  /** A mount of a type unknown to this release stays stored, but does not answer. */
   private enliven(mount: Mount): LiveMount | undefined {
     const before = this.byUuid.get(mount.uuid);
     const backend = this.parts.catalog.find(mount.type, mount.kind, mount.options);
@@ -314,10 +314,10 @@ export class Mounts {
   }
 }
 
-/** The mount is not as it was. */
+/** The mount has changed. */
 class Otherwise extends Error {}
 
-/** Changes of mount and namespace paths take turns by their namespace, so that each sees what others have made. */
+/** Changes of mount and namespace paths take turns by namespace, so that each sees the results of the others. */
 const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;
 
 async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<void> {
@@ -329,7 +329,7 @@ async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<
 
 const inUse = (path: string): Refusal => new Refusal('invalid', `path is already in use at ${path}`);
 
-/** Paths of a mount there would be read as paths inside the namespace. */
+/** Paths of a mount there would be taken for paths inside the namespace. */
 export const inUseByNamespace = (name: string): Refusal =>
   new Refusal('invalid', `path is already in use by the namespace ${name}/`);
 

@@ -40,8 +40,8 @@ describe('PathTree', () => {
     ['mounts/tune', 'write', 'mounts/:path*', { path: 'tune' }],
     ['tools/all/3', 'write', 'tools/:source/:bytes', { source: 'all', bytes: '3' }],
     ['nothing', 'read', undefined, {}],
-  ] as const)('%s (%s) is %s', (given, verb, pattern, params) => {
-    const found = tree.match(given, verb);
+  ] as const)('%s (%s) is %s', (path, verb, pattern, params) => {
+    const found = tree.match(path, verb);
     expect(found?.path.pattern).toBe(pattern);
     if (pattern) expect(found?.params).toEqual(params);
   });
@@ -54,8 +54,8 @@ describe('PathTree', () => {
     ['a/', 'list', 'a/'],
     ['a/', 'read', 'a/'],
     ['a/b', 'read', 'a/b'],
-  ] as const)('hands %j (%s) to a rest as %j', (given, verb, value) => {
-    expect(rest.match(given, verb)?.params).toEqual({ path: value });
+  ] as const)('hands %j (%s) to a rest as %j', (path, verb, value) => {
+    expect(rest.match(path, verb)?.params).toEqual({ path: value });
   });
 
   const listed = path('users', { summary: 'users', list: { summary: 'list', run: () => empty } });
@@ -92,8 +92,8 @@ describe('PathTree', () => {
     ['mounts/A/b/', 'delete', 'mounts/A/b'],
     ['mounts/A/tune', 'read', 'mounts/A/tune'],
     ['mounts/A/tune/', 'read', undefined],
-  ] as const)('reads %j (%s) as %j', (given, verb, text) => {
-    expect(exact.match(given, verb)?.text).toBe(text);
+  ] as const)('reads %j (%s) as %j', (path, verb, text) => {
+    expect(exact.match(path, verb)?.text).toBe(text);
   });
 
   it('hands out parameters as the text has them, and shows how they were written', () => {

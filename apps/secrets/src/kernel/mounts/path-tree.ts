@@ -3,13 +3,13 @@ import type { Folding, Spelling } from '../../sdk/canonical-path';
 import type { ParamRule, Path } from '../../sdk/path';
 import { foldName, foldSegments } from './fold';
 
-/** A declared path that a text belongs to. */
+/** The declared path that a text matches. */
 export interface Matched {
   readonly path: Path;
   readonly params: Readonly<Record<string, string>>;
-  /** The one spelling of the text: the pattern with the parameters filled in, and the slash of a folder. */
+  /** The canonical spelling of the text: the pattern with the parameters filled in, and the slash of a folder. */
   readonly text: string;
-  /** Set where some of it is read in lower case. */
+  /** Set if part of it is read in lower case. */
   readonly folding: Folding | undefined;
   /** The folded parameter as it was sent. */
   readonly written: Spelling | undefined;
@@ -18,7 +18,7 @@ export interface Matched {
 interface Rest {
   readonly name: string;
   readonly rule: ParamRule;
-  /** What must follow the captured part, with its leading slash; empty for nothing. */
+  /** What must follow the captured part, with its leading slash; empty if nothing. */
   readonly suffix: string;
   readonly path: Path;
 }
@@ -33,18 +33,18 @@ class PathNode {
 /** A text on its way down the tree. */
 interface Search {
   readonly verb: Verb;
-  /** It ends in a slash, and asks for no list. */
+  /** It ends in a slash, but is not a list request. */
   readonly slashed: boolean;
   readonly captured: [string, string][];
-  /** The slash at its end is part of the last parameter. */
+  /** The trailing slash is part of the last parameter. */
   keepsSlash: boolean;
 }
 
 const noParams: Readonly<Record<string, string>> = {};
 
 /**
- * The paths of one backend as a tree of segments, compiled once. A literal segment wins over a parameter, a parameter
- * over a rest; parameters are tried in the order of their declaration, and only where their rule holds.
+ * The paths of one backend as a tree of segments, compiled once. A literal segment takes precedence over a parameter,
+ * and a parameter over a rest; parameters are tried in the order of their declaration, if their rule permits the value.
  */
 export class PathTree {
   private readonly root = new PathNode();
@@ -57,8 +57,8 @@ export class PathTree {
   }
 
   /**
-   * The declaration a path below the mount belongs to, for any verb. A list's path ends in `/` or is empty; with another
-   * verb, a slash at the end leads somewhere only where it names a folder: in a rest, and where there is a list.
+   * The declaration that a path below the mount matches, for any verb. A list's path ends in `/` or is empty; with
+   * another verb, a trailing slash only matches if it names a folder: in a rest, or if there is a list.
    */
   match(path: string, verb: Verb): Matched | undefined {
     const ends = path.endsWith('/');
@@ -76,12 +76,12 @@ export class PathTree {
     const text = slashed && !search.keepsSlash ? bare : path;
     const folding = this.foldings.get(found);
     if (!folding) return { path: found, params, text, folding, written: undefined };
-    const shown = params[folding.name]!;
-    params[folding.name] = foldName(shown, folding.fold);
-    return { path: found, params, text: foldSegments(text, folding), folding, written: { shown } };
+    const original = params[folding.name]!;
+    params[folding.name] = foldName(original, folding.fold);
+    return { path: found, params, text: foldSegments(text, folding), folding, written: { shown: original } };
   }
 
-  /** What of a declared path is read in lower case. */
+  /** Which part of a declared path is read in lower case. */
   foldingOf(path: Path): Folding | undefined {
     return this.foldings.get(path);
   }
@@ -123,7 +123,7 @@ export class PathTree {
       const name = segment.slice(1, rest ? -1 : undefined);
       const fold = path.folds[name] ?? (path.params[name] === 'uuid' ? 'ascii-case' : undefined);
       if (fold === undefined) continue;
-      // One range is enough for every path there is, and keeps the question to the policies simple.
+      // One range is enough for all declared paths, and keeps policy checks simple.
       if (this.foldings.has(path) || (rest && from + 1 < segments.length)) {
         throw new Error(`${path.pattern} can fold one parameter only, and a rest only at its end`);
       }
@@ -132,7 +132,7 @@ export class PathTree {
   }
 
   private descend(node: PathNode, rest: string, search: Search): Path | undefined {
-    // Without its slash the text would lead here, so with it no looser pattern may have it.
+    // Without its slash the text would match here, so with it no looser pattern may match.
     if (rest === '' && node.path) {
       return search.slashed && node.path.operations.list === undefined ? undefined : node.path;
     }
@@ -144,7 +144,7 @@ export class PathTree {
       const found = next && this.descend(next, after, search);
       if (found) return found;
       for (const { name, rule, next: below } of node.params) {
-        if (!holds(rule, segment)) continue;
+        if (!permits(rule, segment)) continue;
         search.captured.push([name, segment]);
         const path = this.descend(below, after, search);
         if (path) return path;
@@ -162,12 +162,12 @@ export class PathTree {
         // As in `descend`.
         if (slashed) return undefined;
         const value = rest.slice(0, -suffix.length);
-        if (!holds(rule, value)) continue;
+        if (!permits(rule, value)) continue;
         captured.push([name, value]);
         return path;
       }
-      if (!holds(rule, rest)) continue;
-      // Only here does a trailing slash mean something: it is part of what was asked for, and lists name folders by it.
+      if (!permits(rule, rest)) continue;
+      // Only here does a trailing slash matter: it is part of the name, as lists show folders.
       search.keepsSlash = slashed && rest !== '' && rule !== 'folder';
       captured.push([name, search.keepsSlash || (isListing(verb) && rest !== '') ? `${rest}/` : rest]);
       return path;
@@ -176,14 +176,14 @@ export class PathTree {
   }
 }
 
-/** Asks for the names in a folder, or for all below it. */
+/** A request for the names in a folder, or for all below it. */
 const isListing = (verb: Verb): boolean => verb === 'list' || verb === 'scan';
 
 const namePattern = /^\w(([\w.-]+)?\w)?$/;
 const nameAtPattern = /^\w(([\w.@-]+)?\w)?$/;
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-function holds(rule: ParamRule, value: string): boolean {
+function permits(rule: ParamRule, value: string): boolean {
   switch (rule) {
     case 'any':
     case 'base64':

@@ -5,7 +5,7 @@ class MountNode {
   mount: LiveMount | undefined;
 }
 
-/** Mount paths of every namespace as trees of segments: the longest one that is a prefix of a path answers it. */
+/** Mount paths of every namespace as trees of segments: the longest prefix of a path answers it. */
 export class Router {
   private readonly roots = new Map<string, MountNode>();
 
@@ -34,7 +34,7 @@ export class Router {
     return found && { mount: found, path: path.slice(restAt) };
   }
 
-  /** A mount that lies above, at or below a path, so that nothing else can be mounted there. */
+  /** A mount above, at or below a path, so that nothing else can be mounted there. */
   conflict(namespaceId: string, path: string): LiveMount | undefined {
     const above = this.resolve(namespaceId, path);
     if (above) return above.mount;

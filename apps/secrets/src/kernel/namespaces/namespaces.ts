@@ -27,7 +27,7 @@ export interface Namespace {
   /** Being removed: refuses every request. */
   readonly tainted: boolean;
   readonly locked: boolean;
-  /** The topmost locked namespace among itself and those above it. */
+  /** The topmost locked namespace among itself and its ancestors. */
   readonly lockedBy: string | undefined;
 }
 
@@ -38,7 +38,7 @@ interface Stored {
   readonly unlockDigest?: string;
 }
 
-/** Whether a namespace of this name is directly below another, as the transaction sees it. */
+/** Whether the transaction sees a namespace of this name directly below another. */
 export async function hasChild(tx: Tx, parentId: string, name: string): Promise<boolean> {
   const parent = await tx.prisma.namespace.findUnique({ where: { id: parentId }, select: { path: true } });
   if (!parent) return false;
@@ -75,7 +75,7 @@ export function requireUnlocked(namespace: Pick<Namespace, 'lockedBy'> | undefin
 
 const reserved = new Set(['sys', 'root', 'audit', 'auth', 'cubbyhole', 'identity', 'api-lock']);
 
-/** The tree of namespaces, and what a path belongs to. All of it is kept in memory. */
+/** The tree of namespaces, and the namespace of a path. All of it is in memory. */
 export class Namespaces {
   private byPath = new Map<string, Namespace>();
   private byUuid = new Map<string, Namespace>();
@@ -110,7 +110,7 @@ export class Namespaces {
       .sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** The namespace itself and those above it, up to root. */
+  /** The namespace itself and its ancestors, up to root. */
   lineage(namespace: Namespace): Namespace[] {
     const line: Namespace[] = [];
     for (
@@ -123,7 +123,7 @@ export class Namespaces {
     return line;
   }
 
-  /** Whether a namespace is another one or lies below it; false if either is gone. */
+  /** Whether a namespace is another one or below it; false if either is gone. */
   within(outer: string, inner: string): boolean {
     if (outer === inner) return this.byUuid.has(outer);
     const above = this.byUuid.get(outer);
@@ -131,8 +131,8 @@ export class Namespaces {
   }
 
   /**
-   * The namespace of a request, and the path inside it. The header names one, the path may go further down.
-   * Throws `missing` for a header that names none.
+   * The namespace of a request, and the path inside it. The header names one; the path may go further down. Throws
+   * `missing` if the header's namespace does not exist.
    */
   resolve(header: string, path: string): { namespace: Namespace; path: string } {
     if (header === '' && this.byPath.size === 1) return { namespace: this.root, path };
@@ -151,14 +151,14 @@ export class Namespaces {
     return { namespace, path: rest };
   }
 
-  /** The namespace at a path relative to another; undefined when there is none. */
+  /** The namespace at a path relative to another; undefined if there is none. */
   at(parent: Namespace, path: string): Namespace | undefined {
     return this.byPath.get(parent.path + normalise(path));
   }
 
   /**
-   * Makes a namespace inside `parent`; `path` may have several segments, of which all but the last must exist. `furnish`
-   * adds the initial content in the same transaction.
+   * Creates a namespace inside `parent`; `path` may have several segments, of which all but the last must exist.
+   * `furnish` adds the initial content in the same transaction.
    */
   async create(
     parent: Namespace,
@@ -206,7 +206,7 @@ export class Namespaces {
     return there;
   }
 
-  /** Changes the custom metadata that is stored when its turn comes; undefined if the namespace is gone. */
+  /** Changes the custom metadata, based on its state in its turn; undefined if the namespace is gone. */
   async annotate(
     { uuid }: Namespace,
     change: (now: Readonly<Record<string, string>>) => Record<string, string>,
@@ -229,8 +229,8 @@ export class Namespaces {
   }
 
   /**
-   * Locks a namespace with all below it: no request is answered there until it is unlocked. Returns the key for that.
-   * Throws `invalid` if it is locked already, or lies in one that is.
+   * Locks a namespace and all below it: no request is answered there until it is unlocked. Returns the unlock key.
+   * Throws `invalid` if it or an ancestor is already locked.
    */
   async lock(namespace: Namespace): Promise<string> {
     const key = randomBase62(24);
@@ -246,7 +246,7 @@ export class Namespaces {
     return key;
   }
 
-  /** Unlocks a namespace by its key, or without one. Throws `invalid` if it is not locked, or for another key. */
+  /** Unlocks a namespace by its key, or without one. Throws `invalid` if it is not locked, or for a wrong key. */
   unlock(namespace: Namespace, key: string | undefined): Promise<void> {
     return this.relock(namespace, (now, { unlockDigest = '' }) => {
       if (!now.locked) throw new Refusal('invalid', `namespace "${now.path}" is not locked`);
@@ -279,7 +279,7 @@ export class Namespaces {
     await this.table.reload();
   }
 
-  /** From now on no request gets in, so that what is inside can be removed. */
+  /** From now on no request is accepted, so that the content can be removed. */
   taint(namespace: Namespace): Promise<void> {
     return this.change(namespace.uuid, (tx, where) =>
       tx.prisma.namespace.updateMany({ where, data: { tainted: true } }),
@@ -334,7 +334,7 @@ export class Namespaces {
 /** The key is as long as a token: it cannot be guessed from its digest. */
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
-/** A namespace as it is now, locked for the rest of the transaction. */
+/** The current state of a namespace, locked for the rest of the transaction. */
 async function lock(tx: Tx, id: string): Promise<NamespaceRow | null> {
   await lockRows(tx, 'namespace', Prisma.sql`id = ${id}::uuid`);
   return tx.prisma.namespace.findUnique({ where: { id }, select: COLUMNS });
@@ -342,7 +342,7 @@ async function lock(tx: Tx, id: string): Promise<NamespaceRow | null> {
 
 const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
 
-/** `root`, empty and missing are the root namespace; everything else ends in one slash and begins with none. */
+/** `root`, empty and missing are the root namespace; all others end with one slash and begin with none. */
 function normalise(path: string): string {
   const bare = withoutOuterSlashes(path);
   return bare === '' || bare === 'root' ? '' : `${bare}/`;

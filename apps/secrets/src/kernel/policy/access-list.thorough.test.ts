@@ -70,11 +70,14 @@ function winner(blocks: Block[], path: string, listing: boolean): string | undef
 }
 
 function union(maps: (Record<string, string[]> | undefined)[]): Record<string, string[]> | undefined {
-  const given = maps.filter((map) => map !== undefined && Object.keys(map).length > 0) as Record<string, string[]>[];
-  if (given.length === 0) return undefined;
+  const parameterMaps = maps.filter((map) => map !== undefined && Object.keys(map).length > 0) as Record<
+    string,
+    string[]
+  >[];
+  if (parameterMaps.length === 0) return undefined;
   const result: Record<string, string[]> = {};
-  for (const name of new Set(given.flatMap((map) => Object.keys(map)))) {
-    const lists = given.filter((map) => name in map).map((map) => map[name]!);
+  for (const name of new Set(parameterMaps.flatMap((map) => Object.keys(map)))) {
+    const lists = parameterMaps.filter((map) => name in map).map((map) => map[name]!);
     result[name] = lists.some((list) => list.length === 0) ? [] : lists.flat();
   }
   return result;
@@ -120,7 +123,7 @@ function slowDecide(blocks: Block[], { path, operation, parameters, wrap }: Aske
 
 const subject: Subject = { entity: { id: 'e', name: 'a', metadata: {}, aliases: [] }, groups: [] };
 /** As the text has it. */
-const written = ({ pattern, templated }: Block) =>
+const textOf = ({ pattern, templated }: Block) =>
   templated ? pattern.replace(/(^|\/)a(?=\/|$)/, '$1{{identity.entity.name}}') : pattern;
 
 const asHcl = (blocks: Block[]) =>
@@ -133,7 +136,7 @@ const asHcl = (blocks: Block[]) =>
               .map(([key, values]) => `"${key}" = ${JSON.stringify(values)}`)
               .join(' ')} }`
           : '';
-      return `path "${written(block)}" {
+      return `path "${textOf(block)}" {
         capabilities = ${JSON.stringify(capabilities)}
         ${map('allowed_parameters', allowed)}
         ${map('denied_parameters', denied)}
@@ -147,7 +150,7 @@ const asHcl = (blocks: Block[]) =>
 const asJson = (blocks: Block[]) =>
   JSON.stringify({
     path: blocks.map((block) => ({
-      [written(block)]: {
+      [textOf(block)]: {
         capabilities: block.capabilities,
         allowed_parameters: block.allowed,
         denied_parameters: block.denied,
@@ -276,8 +279,8 @@ describe('the compiled access list', () => {
     const names = ['a', 'b', 'ab', 'abc', 'bb', 'c', 'abz', 'b*', 'b*z', 'a+', 'z', 'a+z', 'abcz'];
     const concrete = ({ segments, open }: PathTemplate): string[] => {
       let paths: string[][] = [[]];
-      for (const wanted of segments)
-        paths = paths.flatMap((p) => (typeof wanted === 'string' ? [wanted] : names).map((n) => [...p, n]));
+      for (const segment of segments)
+        paths = paths.flatMap((p) => (typeof segment === 'string' ? [segment] : names).map((n) => [...p, n]));
       if (open) {
         // One segment more than the longest pattern has: a path may escape a refusing pattern just by its length.
         const tails = names.flatMap((n) => [

@@ -23,9 +23,8 @@ export const rootAccess: AccessList = {
 };
 
 /**
- * Compiled rules. Exactly one rule applies to a path: an exact pattern, else the best one with wildcards.
- *
- * Each pattern is in one layer only. Layers may be shared between lists; `size` counts what is only in this list.
+ * Compiled rules. Exactly one rule applies to a path: an exact pattern, otherwise the best one with wildcards. Each
+ * pattern is in one layer only. Layers may be shared between lists; `size` counts only this list's own rules.
  */
 export class RuleAccess implements AccessList {
   readonly root = false;
@@ -73,7 +72,7 @@ export class RuleAccess implements AccessList {
     const layers = this.layersFor(template.folding);
     const longest = layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
     const grants = ({ bits }: PatternRule) => (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
-    // At least the rule whose pattern the path fits is found.
+    // At least the rule that matches the path is found.
     const witness = (path: string) => grants(findRule(layers, path, listing)!);
     return layers.some(({ rules }) =>
       rules.some((rule) => grants(rule) && isTemplateWitnessed(template, rule.pattern, listing, longest, witness)),
@@ -93,7 +92,7 @@ export class RuleAccess implements AccessList {
   }
 }
 
-/** A grant is the same for every request, so each is made once. */
+/** A grant is the same for every request, so each is created once. */
 function granted(rule: PatternRule, operation: Operation): Decision {
   let decision = rule.grants[operation];
   if (!decision) {
@@ -125,7 +124,7 @@ function refused(rule: PatternRule, objection: Objection): Decision {
   return { allowed: false, sudo: (rule.bits & capabilityBits.sudo) !== 0, root: false, rule, objection };
 }
 
-/** What the rule that applies holds against the request; undefined when nothing. */
+/** The objection of the applicable rule to the request; undefined if there is none. */
 function judge(rule: PatternRule, question: Question): Objection | undefined {
   const { operation, parameters, wrapTtlSeconds } = question;
   if ((rule.bits & capabilityBits[operation]) === 0) {
@@ -156,7 +155,7 @@ const slashWins = 'the path with its trailing slash wins';
 
 function whyLost(loser: string, winner: string): string {
   if (!hasWildcard(winner)) return hasWildcard(loser) ? 'an exact pattern wins over wildcards' : slashWins;
-  // A list looks at its path without the slash only where nothing matches it with the slash.
+  // A list request uses its path without the slash only if nothing matches it with the slash.
   if (comparePatterns(loser, winner) > 0) return slashWins;
   const place = (pattern: string) => pattern.search(/(?<=^|\/)\+(?=\/|$)|\*$/);
   if (place(loser) !== place(winner)) return 'its first wildcard stands further left';

@@ -13,22 +13,22 @@ type Stored = { text: string; expiresAtMs?: number; namespaceId?: string };
 /** A store in memory: what it holds, how often it was asked, and the changes since each version. */
 class Policies {
   epoch = 1;
-  asked = 0;
+  reads = 0;
   fresh = true;
   nowMs = 1_000;
-  readonly held = new Map<string, Stored>();
+  readonly policies = new Map<string, Stored>();
   readonly changedAt = new Map<string, number>();
 
   put(name: string, text: string, more: Partial<Stored> = {}): void {
-    this.held.set(name, { text, ...more });
+    this.policies.set(name, { text, ...more });
     this.epoch += 1;
     this.changedAt.set(name, this.epoch);
   }
 
   async *findAll(namespaceId: string, names: readonly string[]) {
-    this.asked += 1;
+    this.reads += 1;
     for (const name of names) {
-      const stored = this.held.get(name);
+      const stored = this.policies.get(name);
       if (stored === undefined || (stored.namespaceId ?? ROOT_NAMESPACE_ID) !== namespaceId) continue;
       yield { name, text: stored.text, expiresAtMs: stored.expiresAtMs, policy: parsePolicy(stored.text) };
     }
@@ -106,14 +106,14 @@ describe('the access of a caller', () => {
     // Another token with the same names, in another order, reads nothing again.
     expect(access.peek(query(['reader']))).toBeUndefined();
     expect(may(await access.of(query(['reader'])), 'sec/a')).toBe(true);
-    expect(policies.asked).toBe(1);
+    expect(policies.reads).toBe(1);
     policies.put('other', 'path "x" { capabilities = ["read"] }');
     expect(access.peek(query(names))).toBeDefined();
     policies.put('reader', 'path "sec/b" { capabilities = ["read"] }');
     expect(access.peek(query(names))).toBeUndefined();
     const second = await access.of(query(names));
     expect([may(second, 'sec/a'), may(second, 'sec/b')]).toEqual([false, true]);
-    expect(policies.asked).toBe(2);
+    expect(policies.reads).toBe(2);
   });
 
   it('counts names once, in any order', async () => {
@@ -122,7 +122,7 @@ describe('the access of a caller', () => {
     await access.of(query(['second', 'reader', 'second']));
     const own = [{ namespaceId: ROOT_NAMESPACE_ID, names: ['second'] }];
     expect(may(await access.of(query(['reader'], { identity: identity('me', own) })), 'sec/b')).toBe(true);
-    expect(policies.asked).toBe(1);
+    expect(policies.reads).toBe(1);
   });
 
   it('is not taken from memory while changes of other nodes may be missing', async () => {
@@ -131,7 +131,7 @@ describe('the access of a caller', () => {
     policies.fresh = false;
     expect(access.peek(query(names))).toBeUndefined();
     await access.of(query(names));
-    expect(policies.asked).toBe(2);
+    expect(policies.reads).toBe(2);
     policies.fresh = true;
     expect(access.peek(query(names))).toBeDefined();
   });
@@ -199,7 +199,7 @@ describe('the access of a caller', () => {
     policies.put('p5', 'path "p5" { capabilities = ["read"] }', { expiresAtMs: policies.nowMs });
     expect(may(await access.of(query([...names, 'p5'])), 'p4')).toBe(true);
     // As long as one may be, and as many as are then 16 MiB.
-    policies.held.clear();
+    policies.policies.clear();
     const text = 'path "x" { capabilities = ["read"] }'.padEnd(512 * 1024);
     const long = Array.from({ length: 32 }, (_, at) => `l${at}`);
     for (const name of long) policies.put(name, text);

@@ -8,7 +8,7 @@ import { maxRulesOfCaller, maxTextOfCaller, sizeOf } from './policy-size';
 import type { PolicyStore } from './store';
 import type { AccessList, NamedPolicy, Subject } from './types';
 
-/** Policy names that hold in one namespace. */
+/** Policy names of one namespace. */
 export interface PolicyNames {
   readonly namespaceId: string;
   readonly names: readonly string[];
@@ -22,15 +22,15 @@ export interface Identified {
   readonly policies: readonly PolicyNames[];
 }
 
-/** Who asks: the token's own policies, and the identity it carries, if any. */
+/** The caller: the token's own policies, and its identity, if any. */
 export interface AccessQuery {
   readonly namespaceId: string;
-  /** The same array for every request of a token makes look-ups cheapest. */
+  /** Look-ups are cheapest with the same array for every request of a token. */
   readonly policies: readonly string[];
   readonly identity?: Identified;
 }
 
-/** What access lists are made from. */
+/** What access lists are built from. */
 export interface AccessNeeds {
   readonly policies: PolicyStore;
   readonly notices: Pick<ChangeNotices, 'fresh'>;
@@ -39,9 +39,9 @@ export interface AccessNeeds {
   namespacePath(id: string): string | undefined;
 }
 
-/** What holds as long as none of some policies changes. */
+/** A result that is valid as long as none of its policies changes. */
 interface Derived {
-  /** Of the policies, at which this is known to hold. */
+  /** The policy revisions at which this is known to be valid. */
   epoch: number;
   readonly names: readonly PolicyNames[];
   readonly validUntilMs?: number;
@@ -56,18 +56,18 @@ interface Compiled extends Derived {
 }
 
 const anonymous = {};
-/** Rules in all remembered lists together; one takes some hundred bytes. */
+/** The most rules in all cached lists together; each takes some hundred bytes. */
 const maxRules = 200_000;
 const maxLists = 50_000;
 
 /**
  * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, as they are now.
  *
- * A list is remembered as long as none of its policies has changed and the identity is the same object, so nothing has
- * to be forgotten: an outdated list is not found. The part that is the same for all callers is compiled once and shared.
+ * A list is cached as long as none of its policies has changed and the identity is the same object, so nothing has to
+ * be invalidated: an outdated list is not found. The part that is the same for all callers is compiled once and shared.
  */
 export class Access {
-  /** Keys of `lists`, so that what is dropped there is not held here. */
+  /** Keys of `lists`, so that dropped lists can be collected. */
   private readonly keys = new WeakMap<readonly string[], WeakMap<object, string>>();
   private readonly lists = new LRUCache<string, Compiled>({
     maxSize: maxRules,
@@ -81,12 +81,12 @@ export class Access {
 
   constructor(private readonly needs: AccessNeeds) {}
 
-  /** The list if it is at hand, without any waiting. */
+  /** The list if it is cached, without waiting. */
   peek({ policies, namespaceId, identity }: AccessQuery): AccessList | undefined {
     if (policies.length === 1 && policies[0] === rootPolicyName && namespaceId === ROOT_NAMESPACE_ID) return rootAccess;
     const key = this.keys.get(policies)?.get(identity ?? anonymous);
     const compiled = key === undefined ? undefined : this.lists.get(key);
-    if (!compiled || !this.holds(compiled)) return undefined;
+    if (!compiled || !this.isCurrent(compiled)) return undefined;
     return compiled.identity === undefined || compiled.identity === identity ? compiled.list : undefined;
   }
 
@@ -98,10 +98,10 @@ export class Access {
     const base = JSON.stringify(names.map((group) => [group.namespaceId, group.names]));
     const { groundwork, epoch } = await this.groundworkOf(base, names);
     const list = await fill(groundwork, identity?.subject);
-    // Callers for whom nothing is filled in share one list.
-    const own = list === groundwork.list ? undefined : identity;
-    const key = own ? `${base}${own.entityId}` : base;
-    this.lists.set(key, { epoch, names, validUntilMs: list.validUntilMs, identity: own, list });
+    // Callers without filled-in templates share one list.
+    const subject = list === groundwork.list ? undefined : identity;
+    const key = subject ? `${base}${subject.entityId}` : base;
+    this.lists.set(key, { epoch, names, validUntilMs: list.validUntilMs, identity: subject, list });
     let callers = this.keys.get(policies);
     if (!callers) {
       callers = new WeakMap();
@@ -113,8 +113,8 @@ export class Access {
 
   private async groundworkOf(key: string, names: readonly PolicyNames[]): Promise<DerivedGroundwork> {
     const cached = this.groundworks.get(key);
-    if (cached && this.holds(cached)) return cached;
-    // Read before the policies are: a change meanwhile makes the result outdated at once.
+    if (cached && this.isCurrent(cached)) return cached;
+    // Read before the policies: a change in between makes the result outdated at once.
     const { epoch } = this.needs.policies;
     const groundwork = await prepare(await this.load(names), this.needs.clock.now());
     const derived = { epoch, names, validUntilMs: groundwork.validUntilMs, groundwork };
@@ -122,7 +122,7 @@ export class Access {
     return derived;
   }
 
-  private holds(derived: Derived): boolean {
+  private isCurrent(derived: Derived): boolean {
     const { validUntilMs, names } = derived;
     if (!this.needs.notices.fresh) return false;
     if (this.needs.clock.now() >= (validUntilMs ?? Number.POSITIVE_INFINITY)) return false;
@@ -134,7 +134,7 @@ export class Access {
     return true;
   }
 
-  /** Throws `denied` if they are more than one caller may have, since compiling them could hold up all others. */
+  /** Throws `denied` if there are more than one caller may have, because compiling them could block all others. */
   private async load(names: readonly PolicyNames[]): Promise<NamedPolicy[]> {
     const nowMs = this.needs.clock.now();
     const found: NamedPolicy[] = [];
@@ -167,7 +167,7 @@ function tooManyRules(): Refusal {
   );
 }
 
-/** An expiring policy is one whose every rule expires no later. */
+/** In an expiring policy, every rule expires by then. */
 function expiring(policy: NamedPolicy['policy'], atMs: number): NamedPolicy['policy'] {
   const rules = policy.rules.map((rule) => ({ ...rule, expiresAtMs: Math.min(rule.expiresAtMs ?? atMs, atMs) }));
   return { ...policy, rules };

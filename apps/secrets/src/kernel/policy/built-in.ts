@@ -1,6 +1,6 @@
 import type { Policy } from './types';
 
-/** Names that cannot be written or given to tokens by hand, or deleted. */
+/** Names that cannot be written, deleted or given to tokens. */
 export const rootPolicyName = 'root';
 
 /** The policy of wrapping tokens. */
@@ -9,7 +9,7 @@ export const wrappingPolicyName = 'response-wrapping';
 /** The policy every token gets unless it asks not to. */
 export const defaultPolicyName = 'default';
 
-/** Exists in every namespace without being stored, and grants everything. */
+/** Exists in every namespace without being stored, and allows everything. */
 export const rootPolicy: Policy = { rules: [], templated: false };
 
 /** What a wrapping token may do. */

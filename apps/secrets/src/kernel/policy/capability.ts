@@ -1,10 +1,12 @@
-/** What a rule can grant; `deny` takes everything back, `sudo` comes on top of the operation's own capability. */
+/**
+ * What a rule can grant; `deny` overrides everything, `sudo` is needed in addition to the operation's own capability.
+ */
 export type Capability = 'create' | 'read' | 'update' | 'patch' | 'delete' | 'list' | 'scan' | 'sudo' | 'deny';
 
 /** A capability a request can need. */
 export type Operation = Exclude<Capability, 'sudo' | 'deny'>;
 
-/** One bit per capability, so that the grants of merged blocks are one `|`. */
+/** One bit per capability, so that grants are merged by one `|`. */
 export const capabilityBits: Readonly<Record<Capability, number>> = {
   deny: 1,
   create: 2,

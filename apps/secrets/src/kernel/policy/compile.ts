@@ -7,13 +7,13 @@ import type { AccessList, NamedPolicy, PathRule, Subject } from './types';
 
 /** A block on its way into a rule, with its policy. */
 interface Block {
-  readonly written: PathRule;
+  readonly rule: PathRule;
   readonly from: NamedPolicy;
 }
 
 /** The part of a set of policies that is the same for all callers, compiled once; only blocks with templates depend on the caller. */
 export interface Groundwork {
-  /** The whole answer for callers for whom no template can be filled. */
+  /** The complete list for callers without values for templates. */
   readonly list: AccessList;
   readonly layer: RuleLayer;
   readonly plain: readonly Block[];
@@ -24,8 +24,8 @@ export interface Groundwork {
 /**
  * Compiles policies for one subject. Blocks whose template cannot be filled, and expired ones, are dropped.
  *
- * `nowMs` decides about expiry; the list says until when it may be used. All at once: for tests; `prepare` and `fill` give
- * others their turns.
+ * `nowMs` decides expiry; the list says until when it may be used. All at once, for tests; `prepare` and `fill` yield
+ * to others.
  */
 export function compile(policies: readonly NamedPolicy[], subject: Subject | undefined, nowMs: number): AccessList {
   return runToEnd(filling(runToEnd(preparing(policies, nowMs)), subject));
@@ -35,7 +35,7 @@ export function compile(policies: readonly NamedPolicy[], subject: Subject | und
 export const prepare = (policies: readonly NamedPolicy[], nowMs: number): Promise<Groundwork> =>
   runInSlices(preparing(policies, nowMs));
 
-/** Adds what the templates mean for a subject: a thin layer, unless it touches a pattern that is there already. */
+/** Adds the filled-in templates of a subject: a thin layer, unless it touches an existing pattern. */
 export const fill = (groundwork: Groundwork, subject: Subject | undefined): Promise<AccessList> =>
   runInSlices(filling(groundwork, subject));
 
@@ -47,12 +47,12 @@ function* preparing(policies: readonly NamedPolicy[], nowMs: number): SlicedWork
   const templated: Block[] = [];
   let validUntilMs: number | undefined;
   for (const from of policies) {
-    for (const written of from.policy.rules) {
-      if (written.expiresAtMs !== undefined) {
-        if (written.expiresAtMs <= nowMs) continue;
-        validUntilMs = Math.min(validUntilMs ?? Number.POSITIVE_INFINITY, written.expiresAtMs);
+    for (const rule of from.policy.rules) {
+      if (rule.expiresAtMs !== undefined) {
+        if (rule.expiresAtMs <= nowMs) continue;
+        validUntilMs = Math.min(validUntilMs ?? Number.POSITIVE_INFINITY, rule.expiresAtMs);
       }
-      (isTemplated(written.pattern) ? templated : plain).push({ written, from });
+      (isTemplated(rule.pattern) ? templated : plain).push({ rule, from });
     }
   }
   const layer = yield* layerOf(plain, undefined);
@@ -80,7 +80,7 @@ function* layerOf(blocks: readonly Block[], subject: Subject | undefined): Slice
 /** One rule per pattern. */
 function* merge(blocks: readonly Block[], subject: Subject | undefined): SlicedWork<PatternRule[]> {
   const rules = new Map<string, PatternRule>();
-  for (const { written, from } of blocks) {
+  for (const { rule: written, from } of blocks) {
     yield;
     const filled = isTemplated(written.pattern) ? fillTemplate(written.pattern, subject, from) : written.pattern;
     if (filled === undefined) continue;

@@ -11,7 +11,9 @@ const unitSeconds: ReadonlyMap<string, number> = new Map(
   }),
 );
 
-/** Seconds in `90`, `90s`, `1h30m` or `1d`; undefined when the text is not a duration, negative or beyond 2^53 ms. */
+/**
+ * Seconds in `90`, `90s`, `1h30m` or `1d`; undefined if the text is not a duration, is negative or is beyond 2^53 ms.
+ */
 export function parseSeconds(text: string): number | undefined {
   const trimmed = text.trim();
   if (/^\d+$/.test(trimmed)) return bounded(Number(trimmed));

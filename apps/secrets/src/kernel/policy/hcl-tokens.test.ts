@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { tokenize } from './hcl-tokens';
 
 /** Tokens as `KIND text line:column`, but for the end. */
-const shown = (text: string) =>
+const tokensOf = (text: string) =>
   tokenize(text)
     .map(({ kind, text: value, at }) => `${kind} ${value} ${at.line}:${at.column}`)
     .slice(0, -1);
@@ -59,7 +59,7 @@ describe('the tokens of the block notation', () => {
     ['<<-A\n\t\tx\n\ty\nA', ['HEREDOC \tx\ny\n 1:1']],
     ['<<-A\n  x\n\n  y\nA', ['HEREDOC   x\n\n  y\n 1:1']],
     ['<<-A\nA', ['HEREDOC  1:1']],
-  ])('of %j are %j', (text, expected) => expect(shown(dollars(text))).toEqual(expected.map(dollars)));
+  ])('of %j are %j', (text, expected) => expect(tokensOf(dollars(text))).toEqual(expected.map(dollars)));
 
   it('end at the end', () => {
     expect(tokenize('a\n').at(-1)).toEqual({ kind: 'EOF', text: '', at: { line: 2, column: 1 } });

@@ -1,7 +1,7 @@
 import { type Position, syntaxError } from './policy-tree';
 import { isDigit, isHexDigit, TextCursor } from './text-cursor';
 
-/** What a token is; the names appear in error messages. */
+/** The kinds of tokens; the names appear in error messages. */
 export type TokenKind =
   | 'EOF'
   | 'IDENT'
@@ -21,7 +21,7 @@ export type TokenKind =
   | 'SUB'
   | 'ILLEGAL';
 
-/** One token; `text` is the unescaped value of strings, else the source. */
+/** One token; `text` is the unescaped value of strings, otherwise the source. */
 export interface HclToken {
   readonly kind: TokenKind;
   readonly text: string;
@@ -42,7 +42,7 @@ const punctuation: ReadonlyMap<string, TokenKind> = new Map(
   }),
 );
 
-/** Cuts the block notation of the policy language into tokens, the last of which is EOF. Throws `PolicySyntaxError`. */
+/** Splits HCL policy text into tokens; the last one is EOF. Throws `PolicySyntaxError`. */
 export function tokenize(text: string): HclToken[] {
   const cursor = new TextCursor(text.startsWith('\uFEFF') ? text.slice(1) : text);
   const tokens: HclToken[] = [];
@@ -134,7 +134,7 @@ const simpleEscapes: ReadonlyMap<string, string> = new Map(
 function scanString(cursor: TextCursor, at: Position): string {
   cursor.next();
   let value = '';
-  // Inside `${ … }` everything is taken as it stands, quotes and escapes included.
+  // Inside `${ … }` everything is taken literally, including quotes and escapes.
   let braces = 0;
   for (;;) {
     if (braces === 0) value += cursor.takeWhile(isPlain);

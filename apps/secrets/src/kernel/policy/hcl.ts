@@ -1,7 +1,7 @@
 import { type HclToken, tokenize } from './hcl-tokens';
 import { maxDepth, type Position, syntaxError, type Tree, type TreeItem } from './policy-tree';
 
-/** Parses the block notation of the policy language. Throws `PolicySyntaxError` with line and column. */
+/** Parses HCL policy text. Throws `PolicySyntaxError` with line and column. */
 export function parseHcl(text: string): Tree {
   const parser = new HclParser(tokenize(text));
   const items = parser.parseItems(0, false);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseListFilter } from './list-filter';
 
-const made = (template: string, path = 'sec/dir/', key = 'name/') => parseListFilter(template)?.(path, key);
+const fill = (template: string, path = 'sec/dir/', key = 'name/') => parseListFilter(template)?.(path, key);
 
 describe('a list filter', () => {
   it.each<[string, string]>([
@@ -17,7 +17,7 @@ describe('a list filter', () => {
     ['{{ .path | replace "sec" "" }}', '/dir/'],
     ['{{ .path | trim_suffix "/" | replace "sec" "x" | trim_prefix "x/" }}', 'dir'],
     ['{{   .key|trim_suffix "/"   }}', 'name'],
-  ])('%j makes %j', (template, expected) => expect(made(template)).toBe(expected));
+  ])('%j makes %j', (template, expected) => expect(fill(template)).toBe(expected));
 
   it.each([
     'a }} b',
@@ -41,15 +41,15 @@ describe('a list filter', () => {
   ])('%j is none', (template) => expect(parseListFilter(template)).toBeUndefined());
 
   it('has at most 4096 characters and sixteen steps', () => {
-    expect(made('x'.repeat(4096))).toBe('x'.repeat(4096));
-    expect(made(`{{ .path ${'| trim_suffix "/" '.repeat(16)}}}`)).toBe('sec/dir');
+    expect(fill('x'.repeat(4096))).toBe('x'.repeat(4096));
+    expect(fill(`{{ .path ${'| trim_suffix "/" '.repeat(16)}}}`)).toBe('sec/dir');
   });
 
   it('makes nothing that is longer than a path may be', () => {
-    expect(made('{{ .path }}{{ .key }}', 'p'.repeat(4090), 'k'.repeat(6))).toHaveLength(4096);
-    expect(made('{{ .path }}{{ .key }}', 'p'.repeat(4090), 'k'.repeat(7))).toBeUndefined();
-    expect(made('{{ .path | replace "p" "qq" }}', 'p'.repeat(2048))).toHaveLength(4096);
-    expect(made('{{ .path | replace "p" "qq" | trim_prefix "q" }}', 'p'.repeat(2049))).toBeUndefined();
-    expect(made('{{ .path | replace "pp" "q" }}', 'p'.repeat(8192))).toHaveLength(4096);
+    expect(fill('{{ .path }}{{ .key }}', 'p'.repeat(4090), 'k'.repeat(6))).toHaveLength(4096);
+    expect(fill('{{ .path }}{{ .key }}', 'p'.repeat(4090), 'k'.repeat(7))).toBeUndefined();
+    expect(fill('{{ .path | replace "p" "qq" }}', 'p'.repeat(2048))).toHaveLength(4096);
+    expect(fill('{{ .path | replace "p" "qq" | trim_prefix "q" }}', 'p'.repeat(2049))).toBeUndefined();
+    expect(fill('{{ .path | replace "pp" "q" }}', 'p'.repeat(8192))).toHaveLength(4096);
   });
 });

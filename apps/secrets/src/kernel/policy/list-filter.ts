@@ -1,9 +1,11 @@
-/** Makes the path that decides whether a listed key is shown; undefined for one longer than any request could have. */
+/**
+ * Builds the path that decides whether a listed key is shown; undefined if it is longer than any request could have.
+ */
 export type ListFilter = (path: string, key: string) => string | undefined;
 
 type FilterStep = (value: string) => string | undefined;
 
-/** Longest template, and most steps between two bars of one: it is run for every key of a listing. */
+/** The longest template, and the most pipe steps in it: it runs for every key of a listing. */
 const longestTemplate = 4096;
 const mostSteps = 16;
 /** Longest text at any step. */

@@ -1,8 +1,8 @@
 import type { ParameterLists, PolicyValue } from './types';
 
 /**
- * The parameter lists of many blocks, added up one after the other in as many steps as they have values. What is added
- * stays as it is. A list of no values means every value and so swallows the others.
+ * The parameter lists of many blocks, merged one by one in linear time. Merged lists are not modified. An empty list
+ * means every value and so absorbs the others.
  */
 export class MergedLists {
   private first: ParameterLists | undefined;

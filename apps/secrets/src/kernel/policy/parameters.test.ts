@@ -11,7 +11,7 @@ function denying(values: readonly PolicyValue[]): PatternRule {
 }
 
 /** Parameters that are all called `xyz`, in upper and lower case. */
-const named = (count: number, value: unknown) =>
+const parametersOf = (count: number, value: unknown) =>
   Object.fromEntries(['xyz', 'Xyz', 'xYz', 'xyZ', 'XYz', 'XyZ'].slice(0, count).map((name) => [name, value]));
 
 const tooMuch = expect.objectContaining({
@@ -28,8 +28,8 @@ describe('the parameters of a request', () => {
     ['the inside of a text', `*${'a'.repeat(97)}*`, 500, 'b'.repeat(1_009)],
   ])('are compared with %s as long as that is quick', (_, listed, times, value) => {
     const rule = denying(Array(times).fill(listed));
-    expect(judgeParameters(rule, { parameters: named(5, value) } as never)).toBeUndefined();
-    expect(() => judgeParameters(rule, { parameters: named(6, value) } as never)).toThrow(tooMuch);
+    expect(judgeParameters(rule, { parameters: parametersOf(5, value) } as never)).toBeUndefined();
+    expect(() => judgeParameters(rule, { parameters: parametersOf(6, value) } as never)).toThrow(tooMuch);
   });
 
   it.each<[string, number, boolean]>([

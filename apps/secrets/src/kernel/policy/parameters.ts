@@ -7,8 +7,8 @@ import type { Objection, ParameterLists, PolicyValue, Question } from './types';
 type Parameters = Readonly<Record<string, unknown>>;
 
 /**
- * What a rule's parameter lists hold against the parameters of a request that reads or writes; undefined when nothing.
- * Values are compared by what they say to the operation, however they were sent, and a field's names count as one.
+ * The objection of a rule's parameter lists to the parameters of a read or write; undefined if there is none. Values
+ * are compared by their meaning to the operation, however they were sent, and aliases of a field count as one.
  */
 export function judgeParameters(
   rule: PatternRule,
@@ -17,7 +17,8 @@ export function judgeParameters(
   const { requiredParameters, deniedParameters, allowedParameters } = rule;
   if (requiredParameters.length === 0 && !deniedParameters && !allowedParameters) return undefined;
   const ways = [parameters, ...(reading?.sameAs(parameters) ?? [])];
-  // As the handlers read it: they know no `TTL`, and null as a value only where it empties a field, or all fields are data.
+  // As the handlers read it: they do not know `TTL`, and null is a value only if it empties a field, or if all fields
+  // are data.
   const isGiven = (way: Parameters, name: string) =>
     Object.hasOwn(way, name) && (way[name] !== null || freeform || reading?.read(name, null)?.several === true);
   const complete = ways.filter((way) =>
@@ -32,13 +33,13 @@ export function judgeParameters(
   return undefined;
 }
 
-/** Judges the parameters of one request. */
+/** Checks the parameters of one request. */
 class Judge {
   private readonly steps = new Steps();
 
   constructor(private readonly reading: Question['reading']) {}
 
-  /** In doubt a value is denied: it is looked for as it was sent, and as it is read; one that cannot be read is denied. */
+  /** When in doubt, a value is denied: it is compared as sent and as parsed; one that cannot be parsed is denied. */
   isDenied(denied: ParameterLists, parameters: Parameters): boolean {
     if (denied.has('*')) return true;
     return Object.entries(parameters).some(([name, value]) =>
@@ -73,26 +74,29 @@ class Judge {
     return names.map((one) => one.toLowerCase());
   }
 
-  /** Whether a value of the policy is the one that was read or, of several, among them. */
+  /** Whether a value of the policy is the parsed one or, if there are several, among them. */
   private isIn(read: ReadValue, name: string, listed: PolicyValue): boolean {
     if (isGlob(listed)) return read.elements.some((element) => this.fits(listed, element, read));
-    const wanted = this.readListed(name, listed);
-    if (!wanted) return false;
-    if (wanted.length === 0) return read.elements.length === 0;
-    return this.holds(read.elements, wanted);
+    const allowed = this.readListed(name, listed);
+    if (!allowed) return false;
+    if (allowed.length === 0) return read.elements.length === 0;
+    return this.includesAll(read.elements, allowed);
   }
 
-  /** All of several must be listed: each as such, or all together as one list. */
+  /** If there are several, all must be listed: each by itself, or all together as one list. */
   private isAllowed(read: ReadValue, name: string, values: readonly PolicyValue[]): boolean {
     const globs = values.filter(isGlob);
     const lists = values.flatMap((one) => (isGlob(one) ? [] : [this.readListed(name, one)]));
-    const single = lists.flatMap((wanted) => (wanted?.length === 1 ? wanted : []));
+    const single = lists.flatMap((allowed) => (allowed?.length === 1 ? allowed : []));
     const isListed = (element: unknown) =>
-      globs.some((glob) => this.fits(glob, element, read)) || this.holds(single, [element]);
+      globs.some((glob) => this.fits(glob, element, read)) || this.includesAll(single, [element]);
     if (read.elements.length > 0 && read.elements.every(isListed)) return true;
     return lists.some(
-      (wanted) =>
-        wanted?.length !== 1 && wanted && this.holds(wanted, read.elements) && this.holds(read.elements, wanted),
+      (allowed) =>
+        allowed?.length !== 1 &&
+        allowed &&
+        this.includesAll(allowed, read.elements) &&
+        this.includesAll(read.elements, allowed),
     );
   }
 
@@ -101,9 +105,9 @@ class Judge {
     return this.reading!.read(name, plain(listed))?.elements;
   }
 
-  /** Whether everything that is wanted is among the elements. */
-  private holds(elements: readonly unknown[], wanted: readonly unknown[]): boolean {
-    return wanted.every((one) => elements.some((element) => areSame(one, element, this.steps)));
+  /** Whether all allowed values are among the elements. */
+  private includesAll(elements: readonly unknown[], allowed: readonly unknown[]): boolean {
+    return allowed.every((one) => elements.some((element) => areSame(one, element, this.steps)));
   }
 
   private fits(glob: string, element: unknown, { anyCase }: ReadValue): boolean {
@@ -114,7 +118,7 @@ class Judge {
 const isGlob = (listed: PolicyValue): listed is string =>
   typeof listed === 'string' && listed.length > 1 && (listed.startsWith('*') || listed.endsWith('*'));
 
-/** A value of a policy as the body of a request would have it. */
+/** A value of a policy as it would be in the body of a request. */
 function plain(listed: PolicyValue): unknown {
   if (typeof listed !== 'object') return listed;
   if (Array.isArray(listed)) return listed.map(plain);
@@ -123,24 +127,25 @@ function plain(listed: PolicyValue): unknown {
 }
 
 /**
- * What one request may spend on having its parameters compared: some 50 ms. A search may look at every character of a value
- * once for every character of a pattern.
+ * The budget of one request for comparing parameters: about 50 ms. A search may examine every character of a value once
+ * for every character of a pattern.
  */
 class Steps {
-  private left = 250_000_000;
+  private remaining = 250_000_000;
 
   /** Throws `too-large`. */
   take(count: number): void {
-    this.left -= count;
-    if (this.left < 0) throw new Refusal('too-large', 'too many or too long parameters to compare with the policies');
+    this.remaining -= count;
+    if (this.remaining < 0)
+      throw new Refusal('too-large', 'too many or too long parameters to compare with the policies');
   }
 }
 
-/** Any comparison takes as long as this many steps of a search. */
+/** The cost of any comparison, in search steps. */
 const stepsOfOne = 50;
-/** Every digit of two numbers is looked at. */
+/** Every digit of two numbers is compared. */
 const stepsOfDigit = 20;
-/** Reading a value of the policy as the operation reads it. */
+/** Parsing a value of the policy as the operation does. */
 const stepsOfReading = 500;
 
 function matches(listed: PolicyValue, value: unknown, steps: Steps): boolean {
@@ -150,7 +155,7 @@ function matches(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   return typeof value === 'string' && matchesGlob(listed, value);
 }
 
-/** Inside lists and objects nothing is a glob. */
+/** There are no globs inside lists and objects. */
 function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   steps.take(stepsOfOne);
   if (typeof listed === 'string' || typeof listed === 'boolean') return listed === value;
@@ -168,7 +173,7 @@ function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   );
 }
 
-/** Numbers arrive as numbers, or by their digits. */
+/** Numbers arrive as numbers or as digits. */
 function equalNumbers(listed: string, value: unknown, steps: Steps): boolean {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return false;
   const text = String(value);
@@ -176,7 +181,7 @@ function equalNumbers(listed: string, value: unknown, steps: Steps): boolean {
   return text === listed || decimalValue(text) === decimalValue(listed);
 }
 
-/** Whether two values that an operation has read are one: numbers by their decimal value. */
+/** Whether two parsed values are equal: numbers by their decimal value. */
 function areSame(one: unknown, other: unknown, steps: Steps): boolean {
   steps.take(stepsOfOne);
   if (one === other) return true;
@@ -191,7 +196,10 @@ function areSame(one: unknown, other: unknown, steps: Steps): boolean {
   );
 }
 
-/** A lone `*` is an ordinary value where values are allowed, as in the reference: an empty list means every value, `**` every text. */
+/**
+ * As in the reference, a single `*` is an ordinary value in allowed values: an empty list means every value, `**` every
+ * text.
+ */
 function matchesGlob(pattern: string, value: string): boolean {
   if (pattern.length < 2) return pattern === value;
   const open = pattern.startsWith('*');

@@ -353,9 +353,9 @@ describe('policy parser', () => {
     const soup = fc
       .array(fc.oneof(fc.constantFrom(...scraps), fc.string({ maxLength: 3 })), { maxLength: 40 })
       .map((parts) => parts.join(' '));
-    const damaged = fc.tuple(fc.nat(2_000), fc.nat(5), fc.string({ maxLength: 3 })).map(([at, cut, put]) => {
+    const damaged = fc.tuple(fc.nat(2_000), fc.nat(5), fc.string({ maxLength: 3 })).map(([at, removed, inserted]) => {
       const from = at % defaultPolicyText.length;
-      return defaultPolicyText.slice(0, from) + put + defaultPolicyText.slice(from + cut);
+      return defaultPolicyText.slice(0, from) + inserted + defaultPolicyText.slice(from + removed);
     });
     const json = fc.jsonValue({ maxDepth: 4 }).map((value) => JSON.stringify({ path: value }));
     void fc.assert(

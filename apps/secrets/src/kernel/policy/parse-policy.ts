@@ -11,10 +11,8 @@ import type { Policy } from './types';
 export const maxPolicyBytes = 512 * 1024;
 
 /**
- * Parses a policy, in block notation or as JSON.
- *
- * Throws `malformed` with the position or the path for anything that is not exactly the language: unknown keys and
- * capabilities, wrong types, keys given twice, oversize text.
+ * Parses a policy in HCL or JSON. Throws `malformed` with the position or the path for anything outside the language:
+ * unknown keys and capabilities, wrong types, duplicate keys, oversize text.
  */
 export function parsePolicy(text: string): Policy {
   if (Buffer.byteLength(text) > maxPolicyBytes) {
@@ -32,7 +30,7 @@ export function parsePolicy(text: string): Policy {
   }
 }
 
-/** The tree of a policy text, whichever of the two notations it is in. Throws `PolicySyntaxError`. */
+/** The tree of a policy text in either notation. Throws `PolicySyntaxError`. */
 export function parseTree(text: string): Tree {
   return text.trimStart().startsWith('{') ? parseJsonTree(text) : parseHcl(text);
 }

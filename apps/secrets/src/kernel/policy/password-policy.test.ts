@@ -8,16 +8,16 @@ const rule = (charset: string, least?: number) =>
 
 describe('a password policy', () => {
   it('is read in block notation and as JSON', () => {
-    const wanted = {
+    const expectedCounts = {
       length: 20,
       rules: [
         { charset: ['a', 'b'], least: 1 },
         { charset: ['0'], least: 0 },
       ],
     };
-    expect(parsePasswordPolicy(`length = 20\n${rule('abba', 1)}\n${rule('0')}`)).toEqual(wanted);
+    expect(parsePasswordPolicy(`length = 20\n${rule('abba', 1)}\n${rule('0')}`)).toEqual(expectedCounts);
     const json = { length: 20, rule: [{ charset: { charset: 'ab', 'min-chars': 1 } }, { charset: { charset: '0' } }] };
-    expect(parsePasswordPolicy(JSON.stringify(json))).toEqual(wanted);
+    expect(parsePasswordPolicy(JSON.stringify(json))).toEqual(expectedCounts);
   });
 
   it.each([
@@ -64,9 +64,9 @@ describe('a password policy', () => {
 
   it('makes another password each time, and no place in it belongs to a rule', () => {
     const policy = parsePasswordPolicy(`length = 24 ${rule('abcdefghijklmnop')} ${rule('0123456789', 1)}`);
-    const made = Array.from({ length: 200 }, () => generatePassword(policy));
-    expect(new Set(made).size).toBe(200);
-    expect(new Set(made.map((one) => one.search(/\d/))).size).toBeGreaterThan(3);
-    expect(made.some((one) => !/^\d/.test(one))).toBe(true);
+    const passwords = Array.from({ length: 200 }, () => generatePassword(policy));
+    expect(new Set(passwords).size).toBe(200);
+    expect(new Set(passwords.map((one) => one.search(/\d/))).size).toBeGreaterThan(3);
+    expect(passwords.some((one) => !/^\d/.test(one))).toBe(true);
   });
 });

@@ -4,13 +4,13 @@ import { parseTree } from './parse-policy';
 import { invalidKeys, PolicyMeaningError, quoted } from './policy-error';
 import { PolicySyntaxError, type Tree, type TreeItem } from './policy-tree';
 
-/** What passwords must be like. */
+/** The requirements for passwords. */
 export interface PasswordPolicy {
   readonly length: number;
   readonly rules: readonly CharsetRule[];
 }
 
-/** At least this many characters out of these. */
+/** At least this many of these characters. */
 export interface CharsetRule {
   readonly charset: readonly string[];
   readonly least: number;
@@ -21,8 +21,8 @@ const maxTextBytes = 64 * 1024;
 const maxRules = 100;
 
 /**
- * Parses a password policy: `length` and `rule "charset"` blocks of `charset` and `min-chars`, in block notation or JSON.
- * Throws `malformed` for anything that is not exactly the language, and for what no password could meet.
+ * Parses a password policy: `length` and `rule "charset"` blocks of `charset` and `min-chars`, in HCL or JSON. Throws
+ * `malformed` for anything outside the language, and for requirements that no password could meet.
  */
 export function parsePasswordPolicy(text: string): PasswordPolicy {
   const refusal = (message: string) =>
@@ -36,17 +36,20 @@ export function parsePasswordPolicy(text: string): PasswordPolicy {
   }
 }
 
-/** A password that meets the policy: what each rule asks for, the rest from all of them, in random order. */
+/**
+ * A password that meets the policy: the characters that each rule requires, the rest from all charsets, in random
+ * order.
+ */
 export function generatePassword({ length, rules }: PasswordPolicy): string {
   const all = [...new Set(rules.flatMap(({ charset }) => charset))];
   const pick = (from: readonly string[]) => from[randomInt(from.length)]!;
-  const chosen = rules.flatMap(({ charset, least }) => Array.from({ length: least }, () => pick(charset)));
-  while (chosen.length < length) chosen.push(pick(all));
-  for (let at = chosen.length - 1; at > 0; at--) {
+  const characters = rules.flatMap(({ charset, least }) => Array.from({ length: least }, () => pick(charset)));
+  while (characters.length < length) characters.push(pick(all));
+  for (let at = characters.length - 1; at > 0; at--) {
     const other = randomInt(at + 1);
-    [chosen[at], chosen[other]] = [chosen[other]!, chosen[at]!];
+    [characters[at], characters[other]] = [characters[other]!, characters[at]!];
   }
-  return chosen.join('');
+  return characters.join('');
 }
 
 function interpret(tree: Tree): PasswordPolicy {
@@ -62,12 +65,13 @@ function interpret(tree: Tree): PasswordPolicy {
     .flatMap((item) => rulesOf(item.keys.slice(1), item.value));
   if (rules.length === 0) throw new PolicyMeaningError('no rule says which characters there are');
   if (rules.length > maxRules) throw new PolicyMeaningError(`more than ${maxRules} rules`);
-  const needed = rules.reduce((sum, { least }) => sum + least, 0);
-  if (needed > length) throw new PolicyMeaningError(`rules ask for ${needed} characters, length for ${length}`);
+  const leastLength = rules.reduce((sum, { least }) => sum + least, 0);
+  if (leastLength > length)
+    throw new PolicyMeaningError(`rules ask for ${leastLength} characters, length for ${length}`);
   return { length, rules };
 }
 
-/** `rule "charset" { … }`, or the same as objects and lists of them, as JSON has it. */
+/** `rule "charset" { … }`, or the same in JSON as objects and lists of them. */
 function rulesOf(names: readonly string[], value: Tree): CharsetRule[] {
   if (value.kind === 'list') return value.values.flatMap((one) => rulesOf(names, one));
   if (value.kind !== 'object') throw new PolicyMeaningError(`rule must be a block on line ${value.at.line}`);

@@ -7,7 +7,7 @@ import type { Tree, TreeItem } from './policy-tree';
 import { checkTemplate } from './template';
 import type { ParameterLists, PathRule, PolicyValue } from './types';
 
-/** Most segments in one pattern. */
+/** The most segments of a pattern. */
 const maxPatternSegments = 1_000;
 
 const knownKeys = new Set([
@@ -25,7 +25,7 @@ const knownKeys = new Set([
   'list_scan_response_keys_filter_path',
 ]);
 
-/** The short form from before there were capabilities. */
+/** The legacy short form, older than capabilities. */
 const legacyPolicies: Readonly<Record<string, readonly Capability[]>> = {
   deny: ['deny'],
   read: ['read', 'list'],
@@ -80,10 +80,10 @@ function capabilitiesOf(fields: BlockFields): number {
   const names = fields.texts('capabilities');
   const legacy = fields.text('policy');
   if (legacy !== undefined && legacy !== '') {
-    const meant = Object.hasOwn(legacyPolicies, legacy) ? legacyPolicies[legacy] : undefined;
-    if (!meant) throw new PolicyMeaningError(`path ${quoted(fields.key)}: invalid policy ${quoted(legacy)}`);
+    const capabilities = Object.hasOwn(legacyPolicies, legacy) ? legacyPolicies[legacy] : undefined;
+    if (!capabilities) throw new PolicyMeaningError(`path ${quoted(fields.key)}: invalid policy ${quoted(legacy)}`);
     if (legacy === 'deny') return capabilityBits.deny;
-    names.push(...meant);
+    names.push(...capabilities);
   }
   let bits = 0;
   for (const name of names) {

@@ -1,18 +1,18 @@
 import type { TreeItem } from './policy-tree';
 
-/** Text that parses but means nothing; the parser puts the sentence in front that clients know. */
+/** Text that parses but is invalid; the parser adds the prefix that clients know. */
 export class PolicyMeaningError extends Error {
   override readonly name = 'PolicyMeaningError';
 }
 
-/** The complaint about keys that are not in the language, in the form clients of such services know. */
+/** The complaint about unknown keys, in the form that clients know. */
 export function invalidKeys(prefix: string, items: readonly TreeItem[]): PolicyMeaningError {
   const lines = items.map((item) => `\t* ${prefix}invalid key ${quoted(item.keys[0]!)} on line ${item.at.line}`);
   const count = items.length === 1 ? '1 error occurred' : `${items.length} errors occurred`;
   return new PolicyMeaningError(`${count}:\n${lines.join('\n')}\n\n`);
 }
 
-/** A name inside quotes, cut when it is too long to be read. */
+/** A name in quotes, truncated if it is too long. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > 128 ? `${name.slice(0, 128)}…` : name);
 }

@@ -2,25 +2,25 @@ import { Refusal } from '@keystead/refusal';
 import { maxPolicyBytes, parsePolicy } from './parse-policy';
 import type { ParameterLists, PathRule, Policy, PolicyValue } from './types';
 
-/** Most rules in the policies of one caller, values of their parameters counted as rules. Decision 0060. */
+/** The most rules in the policies of one caller; parameter values count as rules. Decision 0060. */
 export const maxRulesOfCaller = 50_000;
-/** Most characters in the texts of all of them. */
+/** The most characters in all their texts. */
 export const maxTextOfCaller = 16 * 1024 * 1024;
-/** Most rules in one policy, counted alike, when it is written. */
+/** The most rules in one policy when it is written, counted in the same way. */
 const maxRulesOfPolicy = 10_000;
 
-/** How many rules a policy counts for: its path blocks, and all they list. */
+/** How many rules a policy counts as: its path blocks and everything they list. */
 export function sizeOf({ rules }: Policy): number {
   let size = 0;
   for (const rule of rules) size += sizeOfRule(rule);
   return size;
 }
 
-/** Text with more of these has more rules than one policy may have, or cannot be read at all. */
+/** Text with more of these has too many rules, or cannot be parsed. */
 const maxMarks = 6 * maxRulesOfPolicy;
 const marks = new Set([...'{[,'].map((mark) => mark.charCodeAt(0)));
 
-/** Parses a policy that is to be written. Throws `malformed` for one that says more than one may, and as `parsePolicy`. */
+/** Parses a policy that is to be written. Throws `malformed` for one with too many rules, and like `parsePolicy`. */
 export function parseBounded(text: string): Policy {
   if (text.length <= maxPolicyBytes && countMarks(text) > maxMarks) throw tooMuch();
   const policy = parsePolicy(text);

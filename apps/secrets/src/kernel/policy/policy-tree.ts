@@ -1,10 +1,10 @@
-/** A place in a policy text; both count from 1. */
+/** A position in a policy text; both count from 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** A value of the policy language, whichever of its two notations it came from. */
+/** A value of the policy language, from either notation. */
 export type Tree =
   | { readonly kind: 'string'; readonly value: string; readonly at: Position }
   | { readonly kind: 'number'; readonly value: string; readonly at: Position }
@@ -20,15 +20,15 @@ export interface TreeItem {
   readonly at: Position;
 }
 
-/** Deepest nesting of lists and objects; keeps hostile text from exhausting the stack. */
+/** The deepest nesting of lists and objects, so that hostile text cannot exhaust the stack. */
 export const maxDepth = 32;
 
-/** Text that does not follow the grammar. The message carries the position. */
+/** Text that violates the grammar. The message contains the position. */
 export class PolicySyntaxError extends Error {
   override readonly name = 'PolicySyntaxError';
 }
 
-/** Builds a syntax error that names its place. */
+/** Builds a syntax error with its position. */
 export function syntaxError(at: Position, message: string): PolicySyntaxError {
   return new PolicySyntaxError(`At ${at.line}:${at.column}: ${message}`);
 }

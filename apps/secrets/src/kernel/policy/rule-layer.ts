@@ -31,8 +31,8 @@ export class RuleLayer {
   }
 
   /**
-   * The same rules for paths of which some segments are read in lower case: patterns are read likewise, and those that
-   * then mean the same are one. The same layer where nothing changes.
+   * The same rules for paths with some segments in lower case: patterns are folded, too, and equal ones are merged. The
+   * same layer if nothing changes.
    */
   foldedBy(folding: Folding): RuleLayer {
     const key = keyOf(folding);
@@ -41,7 +41,7 @@ export class RuleLayer {
       layer = this.rules.every(({ pattern }) => foldSegments(pattern, folding) === pattern)
         ? this
         : new RuleLayer(foldRules(this.rules, folding));
-      // As many as there are depths of mounts; a caller cannot choose them.
+      // As many as there are mount depths; callers cannot choose them.
       if (this.folded.size >= 32) this.folded.clear();
       this.folded.set(key, layer);
     }
@@ -62,7 +62,7 @@ export class RuleLayer {
   }
 }
 
-/** Layers as `foldedBy` reads them; one layer where a pattern would otherwise be in two. */
+/** Layers folded by `foldedBy`; a single layer if a pattern would otherwise be in two. */
 export function foldLayers(layers: readonly RuleLayer[], folding: Folding): readonly RuleLayer[] {
   const folded = layers.map((layer) => layer.foldedBy(folding));
   if (folded.every((layer, i) => layer === layers[i])) return layers;
@@ -99,8 +99,8 @@ export function keyOf({ fold, from, to }: Folding): string {
 }
 
 /**
- * The rule that applies to a path, out of layers that share no pattern. A list also tries its path without the slash:
- * exact patterns at once, those with wildcards only when none matches the path as it stands.
+ * The rule that applies to a path, from layers that share no pattern. A list request also tries its path without the
+ * slash: exact patterns at once, those with wildcards only if none matches the original path.
  */
 export function findRule(layers: readonly RuleLayer[], path: string, listing: boolean): PatternRule | undefined {
   if (!listing || !path.endsWith('/')) return findExact(layers, path) ?? findWild(layers, path);

@@ -16,20 +16,23 @@ const paths = fc
 
 function matches(pattern: string, path: string): boolean {
   const open = pattern.endsWith('*');
-  const wanted = (open ? pattern.slice(0, -1) : pattern).split('/');
-  const given = path.split('/');
-  if (open ? given.length < wanted.length : given.length !== wanted.length) return false;
-  const last = wanted.length - 1;
-  const rest = given.slice(last).join('/');
-  return wanted.every((one, i) => one === '+' || (open && i === last ? rest.startsWith(one) : given[i] === one));
+  const patternSegments = (open ? pattern.slice(0, -1) : pattern).split('/');
+  const pathSegments = path.split('/');
+  if (open ? pathSegments.length < patternSegments.length : pathSegments.length !== patternSegments.length)
+    return false;
+  const last = patternSegments.length - 1;
+  const rest = pathSegments.slice(last).join('/');
+  return patternSegments.every(
+    (one, i) => one === '+' || (open && i === last ? rest.startsWith(one) : pathSegments[i] === one),
+  );
 }
 
 it('finds in a tree what trying every rule finds, the best one first', () => {
   let found = 0;
   void fc.assert(
-    fc.property(fc.uniqueArray(patterns, { maxLength: 8 }), fc.array(paths, { maxLength: 4 }), (all, asked) => {
+    fc.property(fc.uniqueArray(patterns, { maxLength: 8 }), fc.array(paths, { maxLength: 4 }), (all, somePaths) => {
       const tree = new RuleTree(all.map((pattern) => new PatternRule(pattern)));
-      for (const path of asked) {
+      for (const path of somePaths) {
         const expected = all.filter((pattern) => matches(pattern, path)).sort((a, b) => comparePatterns(b, a));
         found += expected.length;
         expect(tree.findAll(path).map(({ pattern }) => pattern)).toEqual(expected);

@@ -1,10 +1,8 @@
 import type { PatternRule } from './rule';
 
 /**
- * The rules with wildcards, by segment.
- *
- * Which of two matching patterns wins depends only on the patterns, so every rule gets its rank once; a search then only
- * looks for the best rank and skips branches that cannot beat what it has.
+ * The rules with wildcards, by segment. Which of two matching patterns wins depends only on the patterns, so every rule
+ * gets its rank once; a search looks for the best rank and skips branches that cannot beat the best so far.
  */
 export class RuleTree {
   private readonly top = new TreeNode();
@@ -18,7 +16,7 @@ export class RuleTree {
       });
   }
 
-  /** The winning rule for a path; undefined when none matches. */
+  /** The winning rule for a path; undefined if none matches. */
   find(path: string): PatternRule | undefined {
     return this.top.best(path, 0, undefined)?.rule;
   }
@@ -86,11 +84,11 @@ function comparePriorities(a: Priority, b: Priority): number {
   );
 }
 
-/** Where the first segment begins that is a `+`; -1 if none is. */
+/** The position of the first `+` segment; -1 if there is none. */
 function firstPlus(pattern: string, from = 0): number {
   for (let at = pattern.indexOf('+', from); at >= 0; at = pattern.indexOf('+', at + 1)) {
-    const begins = at === 0 || pattern.charAt(at - 1) === '/';
-    if (begins && (at + 1 === pattern.length || pattern.charAt(at + 1) === '/')) return at;
+    const atSegmentStart = at === 0 || pattern.charAt(at - 1) === '/';
+    if (atSegmentStart && (at + 1 === pattern.length || pattern.charAt(at + 1) === '/')) return at;
   }
   return -1;
 }
@@ -107,11 +105,11 @@ interface Ranked {
 }
 
 class TreeNode {
-  /** Highest rank in this node and below. */
+  /** The highest rank in this node and below. */
   bestRank = 0;
-  /** The rule whose pattern ends exactly here. */
+  /** The rule whose pattern ends here. */
   end: Ranked | undefined;
-  /** Made when the first child comes: most nodes have none. */
+  /** Created with the first child: most nodes have none. */
   private children: Map<string, TreeNode> | undefined;
   private plus: TreeNode | undefined;
   /** Rules ending in `*`, by the text before it in the last segment. */
@@ -139,7 +137,7 @@ class TreeNode {
     if (!this.prefixLengths.includes(prefix.length)) this.prefixLengths.push(prefix.length);
   }
 
-  /** `from` is where the next segment begins; one past the end of the path when no segment is left. */
+  /** `from` is where the next segment begins; past the end of the path if no segment is left. */
   best(path: string, from: number, soFar: Ranked | undefined): Ranked | undefined {
     if (soFar && this.bestRank <= soFar.rank) return soFar;
     if (from > path.length) return this.end && (!soFar || this.end.rank > soFar.rank) ? this.end : soFar;

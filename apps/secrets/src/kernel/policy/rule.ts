@@ -4,7 +4,7 @@ import type { Decision, DemandedMethod, ParameterLists, PathRule, RulePlace, Rul
 
 const nothing: readonly never[] = [];
 
-/** Everything the policies of a caller say about one pattern. A block costs no more than its content. */
+/** Everything in a caller's policies for one pattern. Adding a block costs no more than its content. */
 export class PatternRule implements RuleReference {
   readonly places: RulePlace[] = [];
   bits = 0;
@@ -12,9 +12,9 @@ export class PatternRule implements RuleReference {
   maxWrappingSeconds = 0;
   paginationLimit = 0;
   listFilter?: string;
-  /** Decisions in favour, made when first needed. */
+  /** Grants, created when first needed. */
   readonly grants: Partial<Record<Operation, Decision>> = {};
-  // Made only where a block has any: few have.
+  // Created only if a block has any: few have.
   private allowed?: MergedLists;
   private denied?: MergedLists;
   private required?: Set<string>;
@@ -43,8 +43,8 @@ export class PatternRule implements RuleReference {
   }
 
   /**
-   * Adds a block for the same pattern. Grants add up and `deny` beats them all; of two bounds the lower holds;
-   * parameter lists add up, an empty list of values standing for every value; so do second factors.
+   * Adds a block for the same pattern. Grants accumulate and `deny` overrides them; the lower of two bounds applies;
+   * parameter lists accumulate, where an empty list means every value; so do second factors.
    */
   merge(rule: PathRule, place: RulePlace): void {
     this.places.push(place);
@@ -58,7 +58,7 @@ export class PatternRule implements RuleReference {
     for (const method of rule.mfaMethods) this.demand({ namespacePath: place.namespacePath, method });
   }
 
-  /** Adds a rule whose pattern means the same, as `merge` adds a block. */
+  /** Adds a rule with an equivalent pattern, like `merge` for a block. */
   absorb(other: PatternRule): void {
     for (const place of other.places) this.places.push(place);
     if ((this.bits & capabilityBits.deny) !== 0) return;
@@ -101,7 +101,7 @@ export class PatternRule implements RuleReference {
   }
 }
 
-/** The lower of two bounds; 0 is none. */
+/** The lower of two bounds; 0 means none. */
 function lowerBound(one: number, other: number): number {
   return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
 }

@@ -4,7 +4,7 @@ import { PolicyStore, type PolicyStoreNeeds } from './store';
 
 /** A store over policies held in memory, and how often it asked for them. */
 function storeOf(texts: Readonly<Record<string, string>>) {
-  const asked: string[][] = [];
+  const requests: string[][] = [];
   const rowOf = (name: string) => {
     const sealed = Buffer.from(JSON.stringify({ text: texts[name] }));
     return { id: name, name, version: 1, updatedAtMs: 1n, sealed };
@@ -14,7 +14,7 @@ function storeOf(texts: Readonly<Record<string, string>>) {
       prisma: {
         policy: {
           async findMany({ where }: { where: { name: { in: string[] } } }) {
-            asked.push(where.name.in);
+            requests.push(where.name.in);
             return where.name.in.filter((name) => Object.hasOwn(texts, name)).map(rowOf);
           },
         },
@@ -23,30 +23,30 @@ function storeOf(texts: Readonly<Record<string, string>>) {
     barrier: { openJson: (sealed: Buffer) => JSON.parse(sealed.toString()) },
     notices: { fresh: true, listen: () => undefined } as unknown as ChangeNotices,
   } as unknown as PolicyStoreNeeds;
-  return { store: new PolicyStore(needs), asked };
+  return { store: new PolicyStore(needs), asked: requests };
 }
 
 describe('policies that are read together', () => {
   const texts = Object.fromEntries(Array.from({ length: 120 }, (_, n) => [`p${n}`, `path "a/${n}" {}`]));
 
   it('take one statement for fifty, and none when they are remembered', async () => {
-    const { store, asked } = storeOf(texts);
+    const { store, asked: requests } = storeOf(texts);
     const names = [...Object.keys(texts), 'absent', 'P7', 'default', 'response-wrapping', 'root'];
     expect(await store.missing('ns', names)).toEqual(['absent', 'root']);
-    expect(asked).toHaveLength(3);
+    expect(requests).toHaveLength(3);
     expect(await store.missing('ns', names)).toEqual(['absent', 'root']);
     expect((await store.find('ns', 'p5'))?.policy.rules[0]?.pattern).toBe('a/5');
-    expect(asked).toHaveLength(3);
+    expect(requests).toHaveLength(3);
   });
 
   it('are read in order, only as far as asked', async () => {
-    const { store, asked } = storeOf(texts);
+    const { store, asked: requests } = storeOf(texts);
     const found: string[] = [];
     for await (const { name } of store.findAll('ns', Object.keys(texts))) {
       found.push(name);
       if (found.length === 60) break;
     }
     expect(found).toEqual(Object.keys(texts).slice(0, 60));
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
   });
 });

@@ -24,13 +24,13 @@ import { parsePolicy } from './parse-policy';
 import { parseBounded } from './policy-size';
 import type { Policy } from './types';
 
-/** What an operator sets besides the text. */
+/** What an operator sets in addition to the text. */
 export interface PolicyOptions {
   /** Writes must name the version they replace. */
   readonly casRequired: boolean;
   readonly allowsWildcardsInTemplates: boolean;
   readonly allowsSlashesInTemplates: boolean;
-  /** The policy grants nothing from this moment on. */
+  /** From this time on the policy grants nothing. */
   readonly expiresAtMs?: number;
 }
 
@@ -44,7 +44,7 @@ export interface StoredPolicy extends PolicyOptions {
   readonly policy: Policy;
 }
 
-/** What a policy is written with; `cas` is the version the caller saw, 0 for none. */
+/** The input of a policy write; `cas` is the version that the caller saw, 0 for none. */
 export interface PolicyWrite extends Partial<PolicyOptions> {
   readonly text: string;
   readonly cas?: number;
@@ -76,20 +76,19 @@ const noticeKey = (namespaceId: string, name: string) => `${namespaceId}/${name}
 
 /** Policies that are read in one statement. */
 const perStatement = 50;
-/** Of the texts of remembered policies; parsed, one takes some ten times that. */
+/** The text size of cached policies; a parsed policy takes about ten times that. */
 const maxRememberedBytes = 32 * 1024 * 1024;
 const COLUMNS = { id: true, name: true, version: true, updatedAtMs: true, sealed: true } as const;
 
 /**
- * The policies of all namespaces. Names are case-insensitive and kept in lower case.
- *
- * Reads are cached; a write is seen by the next request on this node and within a second on others.
+ * The policies of all namespaces. Names are case-insensitive and stored in lower case. Reads are cached; a write is
+ * visible to the next request on this node and within a second on others.
  */
 export class PolicyStore {
   private readonly cache: CoherentCache<StoredPolicy>;
   private readonly builtIn = new Map<string, StoredPolicy>();
   private changes = 0;
-  /** When a policy changed last, by `epoch`; what is not here changed before `forgottenAt`, or never. */
+  /** The epoch of each policy's last change; absent policies changed before `forgottenAt`, or never. */
   private readonly changedAt = new Map<string, number>();
   private forgottenAt = 0;
 
@@ -120,12 +119,12 @@ export class PolicyStore {
     }
   }
 
-  /** Grows with every change of any policy; while it stands still, what was derived from policies holds. */
+  /** Increases with every change of any policy; while it is unchanged, data derived from policies is valid. */
   get epoch(): number {
     return this.changes;
   }
 
-  /** Whether none of the policies has changed after an earlier `epoch`. */
+  /** Whether none of the policies has changed since an `epoch`. */
   unchangedSince(
     epoch: number,
     policies: readonly { readonly namespaceId: string; readonly names: readonly string[] }[],
@@ -136,7 +135,7 @@ export class PolicyStore {
     );
   }
 
-  /** A policy by any spelling of its name; undefined when there is none. */
+  /** A policy by its name in any case; undefined if there is none. */
   async find(namespaceId: string, anyName: string): Promise<StoredPolicy | undefined> {
     const name = anyName.toLowerCase();
     if (isFixed(name)) return this.fixed(namespaceId, name);
@@ -145,8 +144,8 @@ export class PolicyStore {
   }
 
   /**
-   * Those of several policies that exist, in the order of their names. Read a few at a time, only as far as asked; others
-   * get their turn in between.
+   * The policies that exist, in the order of their names. Read a few at a time, on demand; others get their turn in
+   * between.
    */
   async *findAll(namespaceId: string, anyNames: readonly string[]): AsyncGenerator<StoredPolicy> {
     const names = [...new Set(anyNames.map((name) => name.toLowerCase()))];
@@ -195,7 +194,7 @@ export class PolicyStore {
     return { ...noOptions, name, text: '', version: 0, updatedAtMs: 0, policy: rootPolicy };
   }
 
-  /** All names, sorted; `root` in the root namespace only. Internal policies are not a listed. */
+  /** All names, sorted; `root` in the root namespace only. Internal policies are not listed. */
   async list(namespaceId: string): Promise<string[]> {
     const rows = await this.needs.database.prisma.policy.findMany({
       where: { namespaceId, type: ACL },
@@ -207,7 +206,7 @@ export class PolicyStore {
     return [...names].sort();
   }
 
-  /** Those of the names that no policy has. */
+  /** The names without a policy. */
   async missing(namespaceId: string, names: readonly string[]): Promise<string[]> {
     const found = new Set<string>();
     for await (const { name } of this.findAll(namespaceId, names)) found.add(name);
@@ -224,14 +223,14 @@ export class PolicyStore {
     await this.needs.committer.inTurn(
       `policy/${namespaceId}/${name}`,
       async (tx) => {
-        const named = { namespaceId, type: ACL, name };
+        const key = { namespaceId, type: ACL, name };
         await lockRows(
           tx,
           'policy',
           Prisma.sql`namespace_id = ${namespaceId}::uuid AND type = ${ACL} AND name = ${name}`,
         );
         const existing = await tx.prisma.policy.findUnique({
-          where: { namespaceId_type_name: named },
+          where: { namespaceId_type_name: key },
           select: COLUMNS,
         });
         const before: PolicyOptions = existing
@@ -248,15 +247,15 @@ export class PolicyStore {
           allowsSlashesInTemplates: write.allowsSlashesInTemplates ?? false,
           expiresAtMs: write.expiresAtMs,
         };
-        // A new id with every write binds the sealed text to this version.
+        // The new id of every write binds the sealed text to this version.
         const id = randomUUID();
         const nowMs = this.needs.clock.now();
-        const written = { id, updatedAtMs: nowMs, sealed: this.needs.barrier.sealJson(sealed, cell(id)) };
+        const row = { id, updatedAtMs: nowMs, sealed: this.needs.barrier.sealJson(sealed, cell(id)) };
         if (existing) {
-          const data = { ...written, version: { increment: 1 } };
+          const data = { ...row, version: { increment: 1 } };
           await tx.prisma.policy.update({ where: { id: existing.id }, data, select: { id: true } });
         } else {
-          await tx.prisma.policy.create({ data: { ...named, ...written, createdAtMs: nowMs }, select: { id: true } });
+          await tx.prisma.policy.create({ data: { ...key, ...row, createdAtMs: nowMs }, select: { id: true } });
         }
       },
       [{ topic: 'policy', key: noticeKey(namespaceId, name) }],
@@ -276,7 +275,7 @@ export class PolicyStore {
     );
   }
 
-  /** Removes those of a namespace. The caller tells that all policies may have changed. */
+  /** Removes the policies of a namespace. The caller sends the notice. */
   async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
     await prisma.policy.deleteMany({ where: { namespaceId } });
   }

@@ -5,13 +5,13 @@ import type { PathTemplate } from './types';
 const free = { free: true } as const;
 
 /** The paths that are asked about where none passes; what no policy writes literally is shown as `?`. */
-function asked(template: PathTemplate, pattern: string, listing = false, longestPattern = 3): string[] {
+function witnesses(template: PathTemplate, pattern: string, listing = false, longestPattern = 3): string[] {
   const paths: string[] = [];
-  const passes = (path: string) => {
+  const accepts = (path: string) => {
     paths.push(path.replaceAll('\u0001fresh', '?'));
     return false;
   };
-  expect(isTemplateWitnessed(template, pattern, listing, longestPattern, passes)).toBe(false);
+  expect(isTemplateWitnessed(template, pattern, listing, longestPattern, accepts)).toBe(false);
   return paths;
 }
 
@@ -36,7 +36,7 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   ['', [''], ['']],
   ['sec//x', ['sec', free, 'x'], []],
 ])('a path for %s and the closed template %j', (pattern, segments, expected) => {
-  expect(asked({ segments }, pattern)).toEqual(expected);
+  expect(witnesses({ segments }, pattern)).toEqual(expected);
 });
 
 it.each<[string, PathTemplate['segments'], string[]]>([
@@ -47,7 +47,7 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   ['sec', ['sec', '', 'x'], []],
   ['sec', ['sec'], ['sec']],
 ])('a path to list for %s and the closed template %j', (pattern, segments, expected) => {
-  expect(asked({ segments }, pattern, true)).toEqual(expected);
+  expect(witnesses({ segments }, pattern, true)).toEqual(expected);
 });
 
 it.each<[string, PathTemplate['segments'], string[]]>([
@@ -61,24 +61,24 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   // Longer than any pattern, so that one length covers all.
   ['*', ['a', free, 'c', 'd'], ['a/?/c/d/?']],
 ])('a path of each length for %s and the open template %j', (pattern, segments, expected) => {
-  expect(asked({ segments, open: true }, pattern)).toEqual(expected);
+  expect(witnesses({ segments, open: true }, pattern)).toEqual(expected);
 });
 
 it('is looked for in no more than 64 segments below what is free', () => {
   expect(
-    asked({ segments: ['sec'], open: true }, '*', false, 1_000)
+    witnesses({ segments: ['sec'], open: true }, '*', false, 1_000)
       .at(-1)
       ?.split('/'),
   ).toHaveLength(66);
 });
 
 it('is found where a path passes, and not looked for any further', () => {
-  const seen: string[] = [];
-  const passes = (path: string) => {
-    seen.push(path);
-    return seen.length === 2;
+  const tried: string[] = [];
+  const accepts = (path: string) => {
+    tried.push(path);
+    return tried.length === 2;
   };
-  expect(isTemplateWitnessed({ segments: ['a'], open: true }, '*', false, 9, passes)).toBe(true);
-  expect(seen).toHaveLength(2);
+  expect(isTemplateWitnessed({ segments: ['a'], open: true }, '*', false, 9, accepts)).toBe(true);
+  expect(tried).toHaveLength(2);
   expect(isTemplateWitnessed({ segments: ['a'] }, 'a', false, 9, () => true)).toBe(true);
 });

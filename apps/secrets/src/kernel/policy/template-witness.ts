@@ -3,38 +3,36 @@ import type { PathTemplate } from './types';
 /** A segment that no policy writes literally; long enough that no prefix pattern matches it by accident. */
 const fresh = '\u0001fresh';
 
-/** How many segments below an open template are looked at. */
+/** How many segments below an open template are tried. */
 const furthest = 64;
 
 /**
- * Whether some concrete path fits both a template and a pattern and passes the test.
- *
- * Of all paths that fit both, the ones made of fresh segments are matched by the fewest other rules, so trying one per
- * possible length decides the question.
+ * Whether some concrete path matches both a template and a pattern and is accepted. Of all such paths, those with fresh
+ * segments match the fewest other rules, so one per possible length is enough.
  */
 export function isTemplateWitnessed(
   template: PathTemplate,
   pattern: string,
   listing: boolean,
   longestPattern: number,
-  passes: (path: string) => boolean,
+  accepts: (path: string) => boolean,
 ): boolean {
   const path = fitSegments(template, pattern);
   if (path === undefined) return false;
   const { segments, open } = template;
   const shortest = segments.length + (open ? 1 : 0);
   if (!pattern.endsWith('*')) {
-    // A rule for a folder without its slash also grants listing the folder.
+    // A rule for a folder without its slash also allows listing the folder.
     if (listing && segments[path.length] === '') path.push('');
-    return path.length >= shortest && passes(path.join('/'));
+    return path.length >= shortest && accepts(path.join('/'));
   }
   const longest = open ? Math.max(shortest, Math.min(longestPattern + 1, shortest + furthest)) : shortest;
   while (path.length < shortest) path.push(literalOf(segments[path.length]) ?? fresh);
-  for (; path.length <= longest; path.push(fresh)) if (passes(path.join('/'))) return true;
+  for (; path.length <= longest; path.push(fresh)) if (accepts(path.join('/'))) return true;
   return false;
 }
 
-/** The segments of a pattern as a template wants them; undefined if they do not fit, mostly told by the first ones. */
+/** The segments of a pattern, fitted to a template; undefined if they do not fit, which the first ones mostly show. */
 function fitSegments({ segments, open }: PathTemplate, pattern: string): string[] | undefined {
   const path: string[] = [];
   for (let from = 0; from <= pattern.length; ) {
@@ -50,8 +48,8 @@ function fitSegments({ segments, open }: PathTemplate, pattern: string): string[
 }
 
 /** `wanted` is undefined below an open template. */
-function fitSegment(wanted: PathTemplate['segments'][number] | undefined, part: string, last: boolean) {
-  const literal = literalOf(wanted);
+function fitSegment(templateSegment: PathTemplate['segments'][number] | undefined, part: string, last: boolean) {
+  const literal = literalOf(templateSegment);
   if (last && part.endsWith('*')) {
     const prefix = part.slice(0, -1);
     if (literal === undefined) return prefix + fresh;
@@ -59,8 +57,8 @@ function fitSegment(wanted: PathTemplate['segments'][number] | undefined, part: 
   }
   if (part === '+') return literal ?? fresh;
   if (literal !== undefined) return literal === part ? part : undefined;
-  // What is free is a name, and no name is empty.
-  return part === '' && wanted !== undefined ? undefined : part;
+  // A free segment is a name, and names are not empty.
+  return part === '' && templateSegment !== undefined ? undefined : part;
 }
 
 function literalOf(segment: PathTemplate['segments'][number] | undefined): string | undefined {

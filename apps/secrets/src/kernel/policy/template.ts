@@ -5,7 +5,7 @@ export function isTemplated(pattern: string): boolean {
   return pattern.includes('{{');
 }
 
-/** What is wrong with the braces of a pattern; undefined when nothing is. */
+/** The error in the braces of a pattern; undefined if there is none. */
 export function checkTemplate(pattern: string): string | undefined {
   const pieces = pattern.split('{{');
   if (pieces[0]!.includes('}}')) return 'unbalanced templating characters';
@@ -18,7 +18,7 @@ export function checkTemplate(pattern: string): string | undefined {
 }
 
 /**
- * Fills the templates of a pattern from the subject; undefined when one cannot be resolved, which drops its block.
+ * Fills the templates of a pattern from the subject; undefined if one cannot be resolved, which drops its block.
  *
  * A value with `*`, `+` or `/` could widen the pattern and counts as unresolvable unless the policy allows it.
  */
@@ -46,7 +46,7 @@ export function fillTemplate(
 function resolve(name: string, subject: Subject): string | undefined {
   if (name.startsWith('identity.entity.')) return resolveEntity(name.slice('identity.entity.'.length), subject.entity);
   if (name.startsWith('identity.groups.ids.')) {
-    const { head, rest } = cut(name.slice('identity.groups.ids.'.length));
+    const { head, rest } = splitName(name.slice('identity.groups.ids.'.length));
     const group = subject.groups.find(({ id }) => id === head);
     return group && (rest === 'name' ? group.name : resolveMetadata(rest, 'metadata.', group.metadata));
   }
@@ -61,7 +61,7 @@ function resolveEntity(name: string, entity: Subject['entity']): string | undefi
   if (name === 'name') return entity.name;
   if (name.startsWith('metadata.')) return resolveMetadata(name, 'metadata.', entity.metadata);
   if (!name.startsWith('aliases.')) return undefined;
-  const { head, rest } = cut(name.slice('aliases.'.length));
+  const { head, rest } = splitName(name.slice('aliases.'.length));
   const alias = entity.aliases.find(({ mountAccessor }) => mountAccessor === head);
   if (!alias) return undefined;
   if (rest === 'id') return alias.id;
@@ -72,7 +72,7 @@ function resolveEntity(name: string, entity: Subject['entity']): string | undefi
   );
 }
 
-/** Group names may hold dots, so the name is everything before a known ending. */
+/** Group names may contain dots, so the name is everything before a known suffix. */
 function resolveGroupName(name: string, { groups }: Subject): string | undefined {
   for (const group of groups) {
     if (!name.startsWith(`${group.name}.`)) continue;
@@ -88,7 +88,7 @@ function resolveMetadata(name: string, prefix: string, metadata: Readonly<Record
   return name.startsWith(prefix) && Object.hasOwn(metadata, key) ? metadata[key] : undefined;
 }
 
-function cut(name: string): { head: string; rest: string } {
+function splitName(name: string): { head: string; rest: string } {
   const dot = name.indexOf('.');
   return dot < 0 ? { head: name, rest: '' } : { head: name.slice(0, dot), rest: name.slice(dot + 1) };
 }

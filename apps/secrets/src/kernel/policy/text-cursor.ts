@@ -1,6 +1,6 @@
 import type { Position } from './policy-tree';
 
-/** Walks a text by UTF-16 unit and knows its line and column. */
+/** Reads a text by UTF-16 unit and tracks line and column. */
 export class TextCursor {
   offset = 0;
   private line = 1;
@@ -12,7 +12,7 @@ export class TextCursor {
     return { line: this.line, column: this.offset - this.lineStart + 1 };
   }
 
-  /** The character `ahead` places on; `''` past the end. */
+  /** The character `ahead` positions further; `''` past the end. */
   peek(ahead = 0): string {
     return this.text.charAt(this.offset + ahead);
   }
@@ -29,13 +29,13 @@ export class TextCursor {
     return character;
   }
 
-  /** Takes characters while they pass, and returns them. */
-  takeWhile(passes: (character: string) => boolean): string {
+  /** Takes characters while they are accepted, and returns them. */
+  takeWhile(accepts: (character: string) => boolean): string {
     const { text, offset: start } = this;
     let end = start;
     for (; end < text.length; end += 1) {
       const character = text.charAt(end);
-      if (!passes(character)) break;
+      if (!accepts(character)) break;
       if (character === '\n') {
         this.line += 1;
         this.lineStart = end + 1;

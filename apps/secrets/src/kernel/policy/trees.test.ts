@@ -4,13 +4,13 @@ import { parseJsonTree } from './json-tree';
 import type { Tree } from './policy-tree';
 
 /** A tree in one line, each value after the place where it begins: `1:1{a=1:3"x"}`. */
-function shown(tree: Tree): string {
+function textOf(tree: Tree): string {
   const at = `${tree.at.line}:${tree.at.column}`;
   switch (tree.kind) {
     case 'object':
-      return `${at}{${tree.items.map((item) => `${item.at.line}:${item.at.column} ${item.keys.join('.')}=${shown(item.value)}`).join(' ')}}`;
+      return `${at}{${tree.items.map((item) => `${item.at.line}:${item.at.column} ${item.keys.join('.')}=${textOf(item.value)}`).join(' ')}}`;
     case 'list':
-      return `${at}[${tree.values.map(shown).join(' ')}]`;
+      return `${at}[${tree.values.map(textOf).join(' ')}]`;
     case 'null':
       return `${at}null`;
     case 'string':
@@ -35,7 +35,7 @@ describe('the block notation', () => {
     ['a = [1, "b", true, [2], { c = 3 },]', '1:1{1:3 a=1:5[1:61 1:9"b" 1:14true 1:20[1:212] 1:25{1:29 c=1:313}]}'],
     // As the reference reads them.
     ['a = [,,1,,2]', '1:1{1:3 a=1:5[1:81 1:112]}'],
-  ])('reads %j as %s', (text, tree) => expect(shown(parseHcl(text))).toBe(tree));
+  ])('reads %j as %s', (text, tree) => expect(textOf(parseHcl(text))).toBe(tree));
 
   it.each([
     ['= 1', 'At 1:1: no object keys found!'],
@@ -74,7 +74,7 @@ describe('the JSON notation', () => {
     ['123456789012345678901', '1:1123456789012345678901'],
     [String.raw`"a\u0041\u00e9\"\\\/\b\f\n\r\tz"`, '1:1"aAé\\"\\\\/\\b\\f\\n\\r\\tz"'],
     ['"é \u007f"', '1:1"é \u007f"'],
-  ])('reads %j as %s', (text, tree) => expect(shown(parseJsonTree(text))).toBe(tree));
+  ])('reads %j as %s', (text, tree) => expect(textOf(parseJsonTree(text))).toBe(tree));
 
   it.each([
     ['', 'At 1:1: unexpected end of JSON input looking for beginning of value'],

@@ -29,30 +29,30 @@ export interface PathRule {
   readonly minWrappingSeconds: number;
   /** 0 means no bound. */
   readonly maxWrappingSeconds: number;
-  /** Second factors, by id or name, that every request must prove, besides what the login proved. */
+  /** Second factors, by id or name, that every request must prove, in addition to those of the login. */
   readonly mfaMethods: readonly string[];
-  /** The block has no effect from this moment on. */
+  /** From this time on the block has no effect. */
   readonly expiresAtMs?: number;
   readonly comment?: string;
-  /** Longest page a list may ask for; 0 means no limit. */
+  /** The longest page that a list may request; 0 means no limit. */
   readonly paginationLimit: number;
-  /** Template that turns a listed key into the path whose accessibility decides whether the key is shown. */
+  /** A template that turns a listed key into a path; the key is shown if the caller has rights on that path. */
   readonly listFilter?: string;
 }
 
 /** A parsed policy. */
 export interface Policy {
-  /** The name inside the text, if any; the name it is stored under wins everywhere else. */
+  /** The name inside the text, if any; everywhere else the stored name applies. */
   readonly name?: string;
   readonly rules: readonly PathRule[];
   /** Whether any pattern holds an identity template. */
   readonly templated: boolean;
 }
 
-/** A policy on its way into an access list. */
+/** A policy to compile into an access list. */
 export interface NamedPolicy {
   readonly name: string;
-  /** `''` for the root namespace, else with a trailing slash; prefixes every pattern of the policy. */
+  /** `''` for the root namespace, otherwise with a trailing slash; prefixes every pattern of the policy. */
   readonly namespacePath: string;
   readonly policy: Policy;
   /** Template values with `*` or `+` are refused unless this is set. */
@@ -87,20 +87,20 @@ export interface Subject {
 export interface Question {
   /** Namespace path included, no leading slash; a list keeps its trailing slash. */
   readonly path: CanonicalPath;
-  /** What of the path is read in lower case: patterns are read likewise. */
+  /** The part of the path that is read in lower case; patterns are folded, too. */
   readonly folding?: Folding;
   readonly operation: Operation;
   /** Body or query fields under the names the client sent. */
   readonly parameters?: Readonly<Record<string, unknown>>;
-  /** All of them are data, null as well; elsewhere null is not given. */
+  /** All of them are data, even null; otherwise null means not given. */
   readonly freeform?: boolean;
-  /** How the operation reads its parameters: rules about them judge what they say to it. Absent where they are data. */
+  /** How the operation parses its parameters: rules check the parsed values. Absent if they are data. */
   readonly reading?: ParameterReading;
-  /** Undefined when the request does not ask for a wrapped response. */
+  /** Undefined if the request does not ask for a wrapped response. */
   readonly wrapTtlSeconds?: number;
 }
 
-/** Where a rule was written. One rule has several places when blocks for the same pattern were merged. */
+/** Where a rule was written. A rule has several places if blocks for the same pattern were merged. */
 export interface RulePlace {
   readonly policy: string;
   readonly namespacePath: string;
@@ -109,7 +109,7 @@ export interface RulePlace {
   readonly line: number;
 }
 
-/** A second factor that a rule asks of every request: a method by id or name, in the namespace of the policy. */
+/** A second factor that a rule requires of every request: a method by id or name, in the namespace of the policy. */
 export interface DemandedMethod {
   readonly namespacePath: string;
   readonly method: string;
@@ -122,7 +122,7 @@ export interface RuleReference {
   /** Names, sorted. */
   readonly capabilities: readonly string[];
   readonly places: readonly RulePlace[];
-  /** All of them are to be proven by the request itself. */
+  /** The request itself must prove all of them. */
   readonly mfaMethods: readonly DemandedMethod[];
 }
 
@@ -144,45 +144,45 @@ export interface Decision {
   readonly sudo: boolean;
   /** True for the root policy, which no rule limits. */
   readonly root: boolean;
-  /** The rule that won; absent for root and when nothing matched. */
+  /** The rule that won; absent for root and if nothing matched. */
   readonly rule?: RuleReference;
   readonly objection?: Objection;
-  /** Lists: the page size to apply when the request names none; absent without a limit. */
+  /** Lists: the page size if the request names none; absent without a limit. */
   readonly paginationLimit?: number;
   /** Lists: see `PathRule.listFilter`. */
   readonly listFilter?: string;
 }
 
-/** A rule that matched without winning, and what decided against it. */
+/** A rule that matched but lost, and why. */
 export interface LosingRule extends RuleReference {
   readonly lostBecause: string;
 }
 
-/** A decision with everything that spoke for and against it. */
+/** A decision with all its reasons. */
 export interface Explanation extends Decision {
   readonly losers: readonly LosingRule[];
 }
 
-/** Compiled policies: answers what may be done where, without looking anything up. */
+/** Compiled policies, which decide access without further look-ups. */
 export interface AccessList {
   readonly root: boolean;
-  /** One for every pattern, templates filled in; none for root. */
+  /** One per pattern, templates filled in; none for root. */
   readonly rules: readonly RuleReference[];
   /** Number of rules. */
   readonly size: number;
-  /** From this moment on the list must be compiled again, because a rule has expired; absent when none does. */
+  /** When the list must be compiled again, because a rule expires; absent if none does. */
   readonly validUntilMs?: number;
   decide(question: Question): Decision;
-  /** Sorted names; `['deny']` when nothing is granted, `['root']` for root. */
+  /** Sorted names; `['deny']` if nothing is granted, `['root']` for root. */
   capabilities(path: CanonicalPath, folding?: Folding): string[];
   explain(question: Question): Explanation;
-  /** Whether any capability is granted somewhere at or below a prefix such as `secret/`. */
+  /** Whether any capability is granted at or below a prefix such as `secret/`. */
   grantsBelow(prefix: string): boolean;
-  /** Whether some concrete path of a template exists for which the winning rule grants the operation, and sudo if asked. */
+  /** Whether the winning rule of some concrete path of a template grants the operation, and sudo if requested. */
   grantsSome(template: PathTemplate, operation: Operation, sudo?: boolean): boolean;
 }
 
-/** A path with holes: literal text, one free segment, or any free rest (`open`, only at the end). */
+/** A path with gaps: literal text, a free segment, or a free rest (`open`, only at the end). */
 export interface PathTemplate {
   readonly segments: readonly (string | { readonly free: true })[];
   readonly open?: boolean;

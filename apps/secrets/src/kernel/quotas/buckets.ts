@@ -15,7 +15,7 @@ export class Buckets {
 
   constructor(private readonly limit: RateLimit) {}
 
-  /** Takes one request of a client; false when it has none left. */
+  /** Takes one request of a client; false if it has none left. */
   take(client: string, nowMs: number): boolean {
     const { rate, intervalSeconds, blockSeconds } = this.limit;
     // Even a slow rate lets a first request through.
@@ -37,17 +37,17 @@ export class Buckets {
     return false;
   }
 
-  /** How much a client has left, and in how many seconds one more is let through, or all of it is there again. */
-  left(client: string, nowMs: number): { limit: number; remaining: number; resetSeconds: number } {
+  /** How many requests a client has left, and in how many seconds the next is allowed, or all are available again. */
+  headroom(client: string, nowMs: number): { limit: number; remaining: number; resetSeconds: number } {
     const { rate, intervalSeconds } = this.limit;
     const capacity = Math.max(1, rate);
     const { tokens, blockedUntilMs } = this.clients.peek(client) ?? { tokens: capacity, blockedUntilMs: 0 };
-    const wanted = tokens < 1 ? 1 - tokens : capacity - tokens;
-    const seconds = Math.max((wanted * intervalSeconds) / rate, (blockedUntilMs - nowMs) / 1000);
+    const missingTokens = tokens < 1 ? 1 - tokens : capacity - tokens;
+    const seconds = Math.max((missingTokens * intervalSeconds) / rate, (blockedUntilMs - nowMs) / 1000);
     return { limit: Math.floor(capacity), remaining: Math.floor(tokens), resetSeconds: Math.ceil(seconds) };
   }
 
-  /** Whether a request of a client would be let through; takes nothing. */
+  /** Whether a request of a client would be allowed; takes nothing. */
   admits(client: string, nowMs: number): boolean {
     const bucket = this.clients.peek(client);
     if (!bucket) return true;

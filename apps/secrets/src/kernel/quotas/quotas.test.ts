@@ -138,10 +138,10 @@ describe('a rate limit', () => {
     ] as const) {
       expect(ask(path, at)).toBeUndefined();
     }
-    const left = (remaining: string) => ({ 'X-RateLimit-Limit': '2', 'X-RateLimit-Remaining': remaining });
-    expect(ask('open/a', ROOT_NAMESPACE_ID)).toMatchObject({ ...left('1'), 'X-RateLimit-Reset': '1800' });
-    expect(ask('exact')).toMatchObject({ ...left('0'), 'X-RateLimit-Reset': '1800' });
-    expect(ask('sys/health')).toMatchObject({ ...left('0'), 'Retry-After': '1800', audited: false });
+    const rateHeaders = (remaining: string) => ({ 'X-RateLimit-Limit': '2', 'X-RateLimit-Remaining': remaining });
+    expect(ask('open/a', ROOT_NAMESPACE_ID)).toMatchObject({ ...rateHeaders('1'), 'X-RateLimit-Reset': '1800' });
+    expect(ask('exact')).toMatchObject({ ...rateHeaders('0'), 'X-RateLimit-Reset': '1800' });
+    expect(ask('sys/health')).toMatchObject({ ...rateHeaders('0'), 'Retry-After': '1800', audited: false });
     await quotas.writeRules(usualRules);
     expect(ask('exact')).toEqual({ audited: true });
     await quotas.delete(ROOT_NAMESPACE_ID, 'rate-limit', 'wide');

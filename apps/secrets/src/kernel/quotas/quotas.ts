@@ -10,7 +10,7 @@ import { Buckets } from './buckets';
 import { isExempt, loadRules, type RateRules, saveRules, usualRules } from './rate-rules';
 import type { Quota, QuotaTarget } from './types';
 
-/** What has no column: the settings that only rate limits have, and the path as it was written. */
+/** Values without a column: the settings of rate limits, and the path as written. */
 interface QuotaConfig {
   readonly rate?: number;
   readonly interval?: number;
@@ -19,7 +19,7 @@ interface QuotaConfig {
   readonly written: string;
 }
 
-/** What quotas need of the rest of the service. */
+/** What quotas need from the rest of the service. */
 export interface QuotaHosts {
   /** A namespace and those above it, nearest first. */
   lineage(namespaceId: string): readonly string[];
@@ -31,7 +31,7 @@ export interface QuotaHosts {
   mountPath(mountId: string): string | undefined;
 }
 
-/** A quota as it is asked for; an id is given by the database. */
+/** A quota as requested; the database assigns its id. */
 export type NewQuota =
   | Omit<Extract<Quota, { kind: 'rate-limit' }>, 'id'>
   | Omit<Extract<Quota, { kind: 'lease-count' }>, 'id'>;
@@ -42,12 +42,12 @@ export interface QuotaQuestion {
   readonly mountUuid: string | undefined;
   /** Inside the namespace. */
   readonly path: CanonicalPath;
-  /** What of the path below the mount is read in lower case. */
+  /** The part of the path below the mount that is read in lower case. */
   readonly folding?: Folding;
   readonly address: string;
 }
 
-/** Where a check leaves what is to be said of limits in the answer, where that is wanted. */
+/** Where a check puts the rate headers for the answer, if they are wanted. */
 export interface RateNotes {
   rateHeaders?: Readonly<Record<string, string>>;
 }
@@ -63,7 +63,7 @@ export class RateLimited extends Refusal {
   }
 }
 
-/** A request, or a lease about to be made. */
+/** A request, or a new lease. */
 interface QuotaSubject {
   readonly namespaceId: string;
   readonly mountId: string | undefined;
@@ -73,13 +73,14 @@ interface QuotaSubject {
 }
 
 /**
- * Limits on requests and on leases. All of them are kept in memory; lease counts are kept by the statement that writes
- * the lease, so that no node can pass the limit. Every quota that fits counts: a wider one is not lifted by a narrower.
+ * Limits on requests and on leases. All of them are in memory; leases are counted by the statement that writes the
+ * lease, so that no node can exceed the limit. Every matching quota counts: a narrower one does not replace a wider
+ * one.
  */
 export class Quotas {
   private rates: { quota: Quota; buckets: Buckets }[] = [];
   private counts: Quota[] = [];
-  /** What holds for all rate limits, as this node knows it. */
+  /** The rules for all rate limits, as known to this node. */
   rules = usualRules;
   private readonly table: WholeTable;
 
@@ -91,19 +92,19 @@ export class Quotas {
     storage.changes.listen('quota', () => {
       if (!storage.barrier.sealed) void this.refresh()?.catch(() => {});
     });
-    // Changes of a time when this node could not read, or could not hear, are read as soon as it can.
+    // Changes that this node missed, because it could not read or hear notices, are read as soon as possible.
     storage.background.every('quotas', 1000, async () => {
       await this.refresh();
       return undefined;
     });
   }
 
-  /** Reads the quotas again where they may have changed. */
+  /** Reads the quotas again if they may have changed. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }
 
-  /** Counts a request towards every rate limit that fits. Throws `RateLimited`. */
+  /** Counts a request towards every matching rate limit. Throws `RateLimited`. */
   check(request: QuotaQuestion, notes?: RateNotes): void {
     if (this.rates.length === 0 || this.exempts(request)) return;
     const subject = { ...request, mountId: request.mountUuid };
@@ -111,17 +112,17 @@ export class Quotas {
     let tightest = Number.POSITIVE_INFINITY;
     for (const { quota, buckets } of this.rates) {
       if (!this.fits(quota, subject)) continue;
-      const taken = buckets.take(request.address, now);
+      const result = buckets.take(request.address, now);
       if (notes && this.rules.headers) {
-        const { limit, remaining, resetSeconds } = buckets.left(request.address, now);
-        if (!taken || remaining < tightest) notes.rateHeaders = rateHeaders(limit, remaining, resetSeconds, taken);
+        const { limit, remaining, resetSeconds } = buckets.headroom(request.address, now);
+        if (!result || remaining < tightest) notes.rateHeaders = rateHeaders(limit, remaining, resetSeconds, result);
         tightest = Math.min(tightest, remaining);
       }
-      if (!taken) throw new RateLimited(request.path, this.rules.audited);
+      if (!result) throw new RateLimited(request.path, this.rules.audited);
     }
   }
 
-  /** The rate limit that would refuse a request now; undefined when none would. Counts nothing. */
+  /** The rate limit that would refuse a request now; undefined if none would. Counts nothing. */
   refusing(request: QuotaQuestion): Quota | undefined {
     if (this.exempts(request)) return undefined;
     const subject = { ...request, mountId: request.mountUuid };
@@ -134,7 +135,7 @@ export class Quotas {
     return isExempt(this.rules, this.hosts.namespacePath(namespaceId), path);
   }
 
-  /** The rules as they are stored. */
+  /** The stored rules. */
   async readRules(): Promise<RateRules> {
     await this.load();
     return this.rules;
@@ -145,13 +146,13 @@ export class Quotas {
     await this.load();
   }
 
-  /** Lease counts that a new lease counts towards. */
+  /** The lease count quotas for a new lease. */
   quotasOf(lease: { namespaceId: string; mountId: string; path: string; role: string }): readonly string[] {
     if (this.counts.length === 0) return [];
     return this.counts.filter((quota) => this.fits(quota, lease)).map((quota) => quota.id);
   }
 
-  /** The names of those that were written in a namespace. */
+  /** The names of the quotas of a namespace. */
   async list(ownerId: string, kind: Quota['kind']): Promise<string[]> {
     await this.load();
     return this.all(kind)
@@ -160,7 +161,7 @@ export class Quotas {
       .sort();
   }
 
-  /** A quota with the leases counted now. */
+  /** A quota with its current number of leases. */
   async find(
     ownerId: string,
     kind: Quota['kind'],
@@ -171,7 +172,7 @@ export class Quotas {
     return row ? { quota: quotaOf(row), leases: Number(row.leases) } : undefined;
   }
 
-  /** Creates a quota, or replaces it by what is made of it, in turn; leases that exist already are counted. */
+  /** Creates or replaces a quota, one change at a time; existing leases are counted. */
   async change(
     ownerId: string,
     kind: Quota['kind'],
@@ -181,7 +182,7 @@ export class Quotas {
     await this.storage.committer.inTurn(
       `quota/${ownerId}/${kind}/${name}`,
       async (tx) => {
-        // Leases are made and ended under a lock of their table first, then of the quotas they count towards: so here too.
+        // Creating and ending leases locks their table first, then their quotas: so the order is the same here.
         if (kind === 'lease-count') await tx.prisma.$executeRaw`LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE`;
         const where = { ownerId, kind, name };
         const row = await tx.prisma.quota.findUnique({ where: { ownerId_kind_name: where } });
@@ -204,7 +205,7 @@ export class Quotas {
     await this.load();
   }
 
-  /** Those of a namespace, and those on it. The caller tells that all quotas may have changed. */
+  /** Removes the quotas of a namespace, and those on it. The caller sends the notice. */
   async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
     await prisma.quota.deleteMany({ where: { OR: [{ namespaceId }, { ownerId: namespaceId }] } });
   }
@@ -228,7 +229,9 @@ export class Quotas {
     return quota.role === '' || quota.role === role;
   }
 
-  /** Leases made before the quota are counted by their columns; under the lock, so that none is missed or counted twice. */
+  /**
+   * Leases from before the quota are counted by their columns, under the lock, so that none is missed or counted twice.
+   */
   private async countExisting(tx: Tx, id: string, quota: QuotaTarget): Promise<void> {
     const prefix = quota.mountId === undefined ? '' : (this.hosts.mountPath(quota.mountId) ?? '');
     const glob = quota.path.endsWith('*');
@@ -257,11 +260,11 @@ export class Quotas {
   }
 }
 
-const rateHeaders = (limit: number, remaining: number, seconds: number, taken: boolean) => ({
+const rateHeaders = (limit: number, remaining: number, seconds: number, allowed: boolean) => ({
   'X-RateLimit-Limit': String(limit),
   'X-RateLimit-Remaining': String(remaining),
   'X-RateLimit-Reset': String(seconds),
-  ...(!taken && { 'Retry-After': String(seconds) }),
+  ...(!allowed && { 'Retry-After': String(seconds) }),
 });
 
 function matches(pattern: string, path: string): boolean {

@@ -1,9 +1,9 @@
-/** How often a client may ask; each node counts for itself. */
+/** A limit on a client's requests; each node counts for itself. */
 export interface RateLimit {
   readonly kind: 'rate-limit';
   readonly rate: number;
   readonly intervalSeconds: number;
-  /** A client that was refused stays refused so long. */
+  /** How long a refused client stays refused. */
   readonly blockSeconds: number;
 }
 
@@ -13,10 +13,10 @@ export interface LeaseCount {
   readonly maxLeases: number;
 }
 
-/** Where a quota applies, narrower with every part that is given. */
+/** Where a quota applies; each given part makes it narrower. */
 export interface QuotaTarget {
   readonly namespaceId: string;
-  /** Whether namespaces below count as well. */
+  /** Whether namespaces below count, too. */
   readonly inheritable: boolean;
   readonly mountId?: string;
   /** Below the mount; a final `*` matches any rest. */
@@ -30,8 +30,8 @@ export type Quota = (RateLimit | LeaseCount) &
   QuotaTarget & {
     readonly id: string;
     readonly name: string;
-    /** The namespace it was written in: it holds there or below, and has its name there. */
+    /** The namespace of the quota: it applies there or below, and its name is unique there. */
     readonly ownerId: string;
-    /** As the operator wrote it, seen from there: namespace, mount and rest in one. */
+    /** As the operator wrote it, relative to that namespace: namespace, mount and rest in one. */
     readonly writtenPath: string;
   };

@@ -1,6 +1,6 @@
 import type { Verb } from '../../sdk/call';
 
-/** What is known of a request that is being carried out. */
+/** What is known of a request under way. */
 export interface InFlightRequest {
   readonly id: string;
   readonly startedAtMs: number;
@@ -8,6 +8,6 @@ export interface InFlightRequest {
   /** From `/v1/` on, its namespace included. */
   readonly path: string;
   readonly address: string;
-  /** The entity that asks; empty if there is none, or it is not known yet. */
+  /** The caller's entity; empty if there is none or it is not known yet. */
   readonly entityId: string;
 }

@@ -6,14 +6,14 @@ import type { LiveMount } from '../mounts/mount';
 import { type Namespace, requireUnlocked } from '../namespaces/namespaces';
 import type { Question } from '../policy/types';
 
-/** Where a request leads: everything that can be known without asking who sent it. */
+/** The target of a request: everything that does not depend on the caller. */
 export interface RouteMatch {
   readonly namespace: Namespace;
   /** Inside the namespace. */
   readonly path: CanonicalPath;
-  /** The namespace included: what policies are asked about. */
+  /** With the namespace: the path for policies. */
   readonly full: CanonicalPath;
-  /** What of the path below the mount is read in lower case, so that patterns are read likewise. */
+  /** The part of the path below the mount that is read in lower case; patterns are folded, too. */
   readonly folding: Folding | undefined;
   readonly mount: LiveMount | undefined;
   /** Below the mount. */
@@ -21,13 +21,13 @@ export interface RouteMatch {
   /** Undefined if the mount has no such path. */
   readonly declared: Path | undefined;
   readonly params: Readonly<Record<string, string>>;
-  readonly written: Spelling | undefined;
+  readonly spelling: Spelling | undefined;
   /** Undefined if the path does not answer this verb. */
   readonly operation: AnyOperation | undefined;
   readonly auth: PathAuth;
 }
 
-/** A route match as policies are asked about it. */
+/** The policy question for a route match. */
 export function questionOf(match: RouteMatch): Pick<Question, 'path' | 'folding' | 'freeform' | 'reading'> {
   const { full, folding, namespace, mount, operation } = match;
   return {
@@ -38,7 +38,7 @@ export function questionOf(match: RouteMatch): Pick<Question, 'path' | 'folding'
   };
 }
 
-/** Refuses what no caller may ask here. Throws `invalid`, and `unavailable` in a locked namespace. */
+/** Refuses what no caller may do here. Throws `invalid`, and `unavailable` in a locked namespace. */
 export function checkMatch({ declared, namespace, path }: RouteMatch): void {
   if (path !== 'sys/namespaces/api-lock/unlock') requireUnlocked(namespace);
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {

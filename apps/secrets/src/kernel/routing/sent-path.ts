@@ -7,14 +7,14 @@ import type { Matched, PathTree } from '../mounts/path-tree';
 import type { Namespaces } from '../namespaces/namespaces';
 import type { RouteMatch } from './route-match';
 
-/** Longer paths are refused before anything looks at them. */
+/** Longer paths are refused before they are parsed. */
 export const maxPathLength = 4096;
 
 const noParams: Readonly<Record<string, string>> = {};
 
 /**
- * A path as it was sent: below `/v1/`, decoded, free of dot segments and doubled slashes. Its text is read only here;
- * all later steps see the `RouteMatch` it leads to, with the path in its one spelling.
+ * A path as sent: below `/v1/`, decoded, without dot segments and doubled slashes. Its text is parsed only here; all
+ * later steps see its `RouteMatch`, with the canonical path.
  */
 export class SentPath {
   readonly #text: string;
@@ -24,8 +24,8 @@ export class SentPath {
   }
 
   /**
-   * Takes a decoded path; `detour` says that it is not in its simplest form, and what that is. Throws `malformed` for
-   * invisible characters, as other servers of this kind do, and for paths that are too long.
+   * Takes a decoded path; `detour` is its simplest form, if it is not in that form. Throws `malformed` for invisible
+   * characters, as other servers of this kind do, and for paths that are too long.
    */
   static read(text: string): SentPath | { readonly detour: readonly string[] } {
     if (text.length > maxPathLength) throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
@@ -35,8 +35,8 @@ export class SentPath {
   }
 
   /**
-   * As `read`, for a path that is not in its simplest form because its end is base64: that is written as base64url, so that no
-   * slash is left in it. Undefined for all others.
+   * Like `read`, for a path that is not in its simplest form because it ends in base64: that is rewritten as base64url,
+   * without slashes. Undefined for all others.
    */
   static readBase64(text: string, namespaces: Namespaces, mounts: Mounts): SentPath | undefined {
     const simple = new SentPath(simplify(text).join('/'));
@@ -49,7 +49,7 @@ export class SentPath {
     return new SentPath(before + inBase64.replaceAll('/', '_').replaceAll('+', '-'));
   }
 
-  /** As `read`, for a path in a field: a slash before it says nothing, and detours are followed. Throws `invalid`. */
+  /** Like `read`, for a path in a field: a leading slash is ignored, and detours are followed. Throws `invalid`. */
   static ofField(text: string, field: string): SentPath {
     try {
       const read = SentPath.read(text.replace(/^\/+/, ''));
@@ -61,19 +61,19 @@ export class SentPath {
     }
   }
 
-  /** For what is decided before there are namespaces and mounts to ask. */
+  /** For decisions before namespaces and mounts are loaded. */
   is(text: string): boolean {
     return this.#text === text;
   }
 
-  /** What the audit line says of a request that was refused before its route was known. */
+  /** For the audit line of a request that was refused before its route was known. */
   get unplaced(): string {
     return this.#text;
   }
 
   /**
-   * The mount, path and operation it leads to; what is not found is refused later, when it is known who may learn that.
-   * Throws `malformed` for a write with a slash at its end, `missing` for a namespace that is not there.
+   * Its mount, path and operation; if they are not found, the request is refused later, when it is known who may learn
+   * that. Throws `malformed` for a write with a trailing slash, `missing` for an unknown namespace.
    */
   locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): RouteMatch {
     const text = this.textFor(verb);
@@ -92,13 +92,13 @@ export class SentPath {
         below: (mount ? resolved!.path : '') as CanonicalPath,
         declared: undefined,
         params: noParams,
-        written: undefined,
+        spelling: undefined,
         operation: undefined,
         auth: 'token',
       };
     }
     const { path: declared, text: below, folding } = matched;
-    // Nearly always nothing was to be changed, and no string is made.
+    // Nearly always nothing changes, and no string is built.
     const same = below === resolved!.path && rest.length === mount.path.length + below.length;
     const path = same ? rest : mount.path + below;
     const operation = declared.operations[verb];
@@ -111,13 +111,13 @@ export class SentPath {
       below: below as CanonicalPath,
       declared,
       params: matched.params,
-      written: matched.written,
+      spelling: matched.written,
       operation,
       auth: operation?.auth ?? declared.auth,
     };
   }
 
-  /** The declaration of a system path that answers without mounts and namespaces. */
+  /** The declaration of a system path that works without mounts and namespaces. */
   locateSystem(tree: PathTree, verb: Verb): (Matched & { readonly text: CanonicalPath }) | undefined {
     const text = this.textFor(verb);
     if (!text.startsWith('sys/')) return undefined;

@@ -3,14 +3,14 @@ import type { Prisma } from '../../generated/prisma/client';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 
-/** Something several people do together, a share each; at most one of a kind is under way. */
+/** The state of a ceremony, in which several people each give a share; at most one of a kind is under way. */
 export type CeremonyKind = 'recovery' | 'barrier' | 'root';
 
 type CeremonyRow = Pick<Prisma.RekeyGetPayload<object>, 'expiresAtMs' | 'sealed'>;
 
 /**
- * The progress of a ceremony: in the database, sealed, so that any node goes on and a restart forgets nothing. It ends
- * with its completion, when it is cancelled, or after its time. Two steps at once come one after the other.
+ * The progress of a ceremony: sealed in the database, so that any node can continue and a restart loses nothing. It
+ * ends when it is completed, cancelled or expired. Simultaneous steps run one after the other.
  */
 export class Ceremony<S> {
   constructor(
@@ -23,17 +23,17 @@ export class Ceremony<S> {
     return this.open(await this.storage.database.prisma.rekey.findUnique({ where: { kind: this.kind } }));
   }
 
-  /** False when one is under way. */
+  /** False if one is under way. */
   async begin(state: S): Promise<boolean> {
     const now = this.storage.clock.now();
-    const begun = await this.storage.database.prisma.$executeRaw`
+    const changed = await this.storage.database.prisma.$executeRaw`
       INSERT INTO rekey (kind, expires_at_ms, sealed) VALUES (${this.kind}, ${now + this.lifetimeMs}, ${this.seal(state)})
       ON CONFLICT (kind) DO UPDATE SET revision = 1, expires_at_ms = excluded.expires_at_ms, sealed = excluded.sealed
        WHERE rekey.expires_at_ms <= ${now}`;
-    return begun === 1;
+    return changed === 1;
   }
 
-  /** Begins, and replaces one that is under way; two calls at once run one after the other. */
+  /** Starts, replacing one that is under way; simultaneous calls run one after the other. */
   async restart(state: S): Promise<void> {
     const { kind } = this;
     const row = { revision: 1, expiresAtMs: this.storage.clock.now() + this.lifetimeMs, sealed: this.seal(state) };
@@ -45,8 +45,8 @@ export class Ceremony<S> {
   }
 
   /**
-   * One step, one at a time: gets the state and returns the next one, or undefined when the ceremony is over. Writes of
-   * `advance` are in the same transaction. A refusal thrown with `keeping` still stores the state that goes with it.
+   * One step at a time: gets the state and returns the next one, or undefined when the ceremony is over. Writes of
+   * `advance` are in the same transaction. A refusal from `refusalWithState` still stores its state.
    */
   async step<T>(advance: (state: S | undefined, tx: Tx) => Promise<{ state: S | undefined; result: T }>): Promise<T> {
     const outcome = await this.storage.committer.transaction(async (tx) => {
@@ -66,8 +66,8 @@ export class Ceremony<S> {
     return outcome.result;
   }
 
-  /** A refusal that changes the state all the same: wrong shares are forgotten. */
-  keeping(state: S, refusal: Refusal): Error {
+  /** A refusal that still changes the state: wrong shares are forgotten. */
+  refusalWithState(state: S, refusal: Refusal): Error {
     return new RefusedStep(state, refusal);
   }
 

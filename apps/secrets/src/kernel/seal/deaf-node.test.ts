@@ -55,11 +55,11 @@ describe('a node that hears nothing of the others', () => {
     const { barrier } = first.storage;
     await first.storage.database.query(WRITE, [name, barrier.sealJson({ seen: name }, cell)]);
     expect(deaf.storage.barrier.keys.version).toBeLessThan(barrier.keys.version);
-    const seen = await way(async (from) => {
+    const value = await way(async (from) => {
       const { rows } = await from.query<{ sealed: Buffer }>(LOOK, [name]);
       return deaf.storage.barrier.openJson(rows[0]!.sealed, cell);
     });
-    expect(seen).toEqual({ seen: name });
+    expect(value).toEqual({ seen: name });
   });
 
   it('also takes the new key when it was asked for the state of its keys', async () => {
@@ -71,10 +71,10 @@ describe('a node that hears nothing of the others', () => {
 
   it('is sealed all the same when another one seals the service, because it asks', async () => {
     // Without this it would go on answering from the database after an operator has sealed everything.
-    const asking = await node(proxy.url);
-    expect(asking.seal.sealed).toBe(false);
+    const deafNode = await node(proxy.url);
+    expect(deafNode.seal.sealed).toBe(false);
     await first.seal.seal();
-    await until(() => asking.seal.sealed);
-    expect(() => asking.storage.barrier.keys).toThrow('sealed');
+    await until(() => deafNode.seal.sealed);
+    expect(() => deafNode.storage.barrier.keys).toThrow('sealed');
   });
 });

@@ -11,17 +11,17 @@ import { encryptText, readShareKeys } from './share-encryption';
 import { olderShares, ShareMarks } from './share-marks';
 import { alreadyGiven, checkShareLength, joined, parseShare } from './shares';
 
-/** How the generation of a root token is getting on. */
+/** The progress of generating a root token. */
 export interface RootAttempt {
   readonly nonce: string;
   readonly started: boolean;
   readonly progress: number;
   readonly required: number;
   readonly complete: boolean;
-  /** Only in the answer that completes: the token, disguised by the one-time password or encrypted. */
+  /** Only in the last answer: the token, encoded with the one-time password or encrypted. */
   readonly encodedToken: string;
   readonly pgpFingerprint: string;
-  /** Only in the answer that starts. */
+  /** Only in the first answer. */
   readonly otp: string;
   readonly otpLength: number;
 }
@@ -32,7 +32,7 @@ interface GenerateRootState {
   readonly pgpKey?: string;
   readonly pgpFingerprint: string;
   readonly shares: readonly string[];
-  /** A share has proven it: strangers cannot end it any more. */
+  /** A valid share was given: strangers can no longer end it. */
   readonly proven?: boolean;
 }
 
@@ -41,11 +41,10 @@ const OTP_LENGTH = 26;
 const LIFETIME_MS = 3600_000;
 
 /**
- * Makes a root token for those who hold enough shares of the recovery key (or of the unseal key). The token leaves the
- * service only encoded, so that the person who gives the last share cannot read it without the others.
- *
- * No token is asked for, so anyone may come. A share that is not in force is refused and spoils nothing. A holder of a
- * share can replace what strangers have begun, and only a holder can end what has been proven by a share.
+ * Generates a root token for people who hold enough shares of the recovery key (or of the unseal key). The token leaves
+ * the service only encoded, so that the person who gives the last share cannot read it without the others. Callers need
+ * no token, so anyone may start it. A share that is not current is refused without effect. A holder of a share can
+ * replace an attempt that strangers have started, and only a holder can end one with a valid share.
  */
 export class RootGeneration {
   private readonly ceremony: Ceremony<GenerateRootState>;
@@ -66,12 +65,12 @@ export class RootGeneration {
   private readonly storage: StorageKernel;
 
   async status(): Promise<RootAttempt> {
-    return this.shown(await this.ceremony.find());
+    return this.attemptOf(await this.ceremony.find());
   }
 
   /**
-   * Begins. Without a one-time password or an OpenPGP key a password is made and shown, once. With a share in force it
-   * replaces what is under way; the share is still to be given. Throws `invalid`.
+   * Starts. Without a one-time password or an OpenPGP key, a password is generated and shown once. With a current share
+   * it replaces an attempt under way; the share must still be given. Throws `invalid`.
    */
   async start({ otp, pgpKey, key: share }: { otp?: string; pgpKey?: string; key?: string }): Promise<RootAttempt> {
     if (otp && pgpKey) throw new Refusal('invalid', 'only one of otp and pgp_key may be given');
@@ -90,10 +89,10 @@ export class RootGeneration {
       await this.prove(share);
       await this.ceremony.restart(state);
     } else if (!(await this.ceremony.begin(state))) throw new Refusal('invalid', 'root generation already in progress');
-    return { ...(await this.shown(state)), otp: password ?? '' };
+    return { ...(await this.attemptOf(state)), otp: password ?? '' };
   }
 
-  /** Gives up a generation that no share has proven. Throws `invalid` for any other. */
+  /** Cancels an attempt without a valid share. Throws `invalid` for any other. */
   cancel(): Promise<void> {
     return this.ceremony.step(async (state) => {
       if (!state?.proven) return { state: undefined, result: undefined };
@@ -104,16 +103,16 @@ export class RootGeneration {
     });
   }
 
-  /** Takes one share; the last one brings the token. Throws `invalid`, or `limited` when asked too quickly. */
+  /** Takes one share; the last one yields the token. Throws `invalid`, or `limited` for too many calls. */
   async update(keyText: string, nonce: string): Promise<RootAttempt> {
     const share = parseShare(keyText);
     checkShareLength(share);
     const isCurrent = await this.marks.knows(share);
-    // Those who hold a share are never held up by those who hold none.
+    // Holders of shares are never blocked by others.
     if (isCurrent !== true) this.allowance.take();
     const { threshold } = await this.seal.requireRecord();
     const set = newWriteSet();
-    const done = await this.ceremony.step<GenerateRootState | { state: GenerateRootState; key: Buffer }>(
+    const outcome = await this.ceremony.step<GenerateRootState | { state: GenerateRootState; key: Buffer }>(
       async (state) => {
         if (!state) throw new Refusal('invalid', 'no root generation in progress');
         if (nonce !== state.nonce) {
@@ -123,8 +122,8 @@ export class RootGeneration {
           );
         }
         if (isCurrent === false) throw unknownShare();
-        const given = state.shares.map((text) => Buffer.from(text, 'base64'));
-        if (alreadyGiven(given, share)) {
+        const shares = state.shares.map((text) => Buffer.from(text, 'base64'));
+        if (alreadyGiven(shares, share)) {
           throw new Refusal('invalid', 'given key has already been provided during this generation operation');
         }
         const next: GenerateRootState = {
@@ -133,9 +132,9 @@ export class RootGeneration {
           shares: [...state.shares, share.toString('base64')],
         };
         if (next.shares.length < threshold) return { state: next, result: next };
-        const key = await joined([...given, share]);
+        const key = await joined([...shares, share]);
         if (!key || !(await this.seal.recognises(key))) {
-          throw this.ceremony.keeping(
+          throw this.ceremony.refusalWithState(
             { ...state, shares: [] },
             new Refusal('invalid', 'root generation aborted: unseal key verification failed'),
           );
@@ -143,15 +142,15 @@ export class RootGeneration {
         return { state: undefined, result: { state: next, key } };
       },
     );
-    if (!('key' in done)) return this.shown(done);
-    done.key.fill(0);
+    if (!('key' in outcome)) return this.attemptOf(outcome);
+    outcome.key.fill(0);
     const token = this.mintRoot(set);
     await this.storage.committer.commit(set);
     return {
-      ...(await this.shown(done.state)),
-      progress: done.state.shares.length,
+      ...(await this.attemptOf(outcome.state)),
+      progress: outcome.state.shares.length,
       complete: true,
-      encodedToken: await encode(token, done.state),
+      encodedToken: await encode(token, outcome.state),
     };
   }
 
@@ -164,7 +163,7 @@ export class RootGeneration {
     throw isCurrent === undefined ? olderShares() : unknownShare();
   }
 
-  private async shown(state: GenerateRootState | undefined): Promise<RootAttempt> {
+  private async attemptOf(state: GenerateRootState | undefined): Promise<RootAttempt> {
     const { threshold } = await this.seal.requireRecord();
     return {
       nonce: state?.nonce ?? '',

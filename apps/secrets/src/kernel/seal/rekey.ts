@@ -15,7 +15,7 @@ import { alreadyGiven, checkShareCount, checkShareLength, cut, joined, parseShar
 /** Which shares are replaced: those of the recovery key (auto seal) or those that unseal (Shamir). */
 export type RekeyKind = 'recovery' | 'barrier';
 
-/** What a rekey asks for; keys are base64 of binary OpenPGP keys. */
+/** The input of a rekey; keys are base64 of binary OpenPGP keys. */
 export interface RekeyRequest {
   readonly shares: number;
   readonly threshold: number;
@@ -24,7 +24,7 @@ export interface RekeyRequest {
   readonly requireVerification: boolean;
 }
 
-/** How a rekey is getting on. Spec: Rekey status. */
+/** The progress of a rekey. Spec: Rekey status. */
 export interface RekeyStatus {
   readonly nonce: string;
   readonly started: boolean;
@@ -49,7 +49,7 @@ export interface RekeyResult {
   readonly verificationNonce?: string;
 }
 
-/** How the verification of new shares is getting on. Spec: Rekey verification status. */
+/** The progress of verifying new shares. Spec: Rekey verification status. */
 export interface VerifyStatus {
   readonly nonce: string;
   readonly started: boolean;
@@ -58,7 +58,7 @@ export interface VerifyStatus {
   readonly progress: number;
 }
 
-/** Encrypted shares that were kept, by fingerprint. Spec: Rekey backup. */
+/** The stored encrypted shares, by fingerprint. Spec: Rekey backup. */
 export interface RekeyBackup {
   readonly nonce: string;
   readonly keys: ReadonlyMap<string, readonly Buffer[]>;
@@ -73,7 +73,7 @@ interface RekeyState {
   readonly backup: boolean;
   readonly verify: boolean;
   readonly given: readonly string[];
-  /** Once verification is pending: the new key, not in force yet, and the new shares given back so far. */
+  /** While verification is pending: the new key, which is not active yet, and the new shares given back so far. */
   readonly pending?: {
     readonly nonce: string;
     readonly key: string;
@@ -82,7 +82,7 @@ interface RekeyState {
   };
 }
 
-/** Whether a share is one of those in force, and how many there are. */
+/** Whether a share is a current one, and how many there are. */
 export interface ShareCheck {
   readonly valid: boolean;
   readonly threshold: number;
@@ -110,9 +110,8 @@ const words = {
 } as const;
 
 /**
- * Replaces the shares of a key: holders of the old ones agree, new ones are given out, and, where that was asked for,
- * nothing is in force until enough of the new ones have been given back.
- * Spec: States and transitions.
+ * Replaces the shares of a key: holders of the old ones agree, new ones are issued and, if verification was requested,
+ * become active only when enough of them have been given back. Spec: States and transitions.
  */
 export class Rekey {
   private readonly ceremony: Ceremony<RekeyState>;
@@ -133,15 +132,15 @@ export class Rekey {
 
   async status(): Promise<RekeyStatus> {
     const required = await this.required();
-    return shown(await this.ceremony.find(), required);
+    return statusOf(await this.ceremony.find(), required);
   }
 
-  /** The same, but with a seal that has no such key: nothing is under way, and no share is needed. */
+  /** The same for a seal without such a key: nothing is under way, and no share is needed. */
   async progress(): Promise<RekeyStatus> {
-    return (await this.applies()) ? this.status() : shown(undefined, 0);
+    return (await this.applies()) ? this.status() : statusOf(undefined, 0);
   }
 
-  /** Throws `invalid` for a request that cannot be, and while one is under way. */
+  /** Throws `invalid` for an impossible request, and while one is under way. */
   async start(request: RekeyRequest): Promise<RekeyStatus> {
     const { pgpKeys, shares, threshold, backup } = request;
     if (backup && pgpKeys.length === 0) {
@@ -162,15 +161,15 @@ export class Rekey {
       given: [],
     };
     if (!(await this.ceremony.begin(state))) throw invalid('rekey already in progress');
-    return shown(state, required);
+    return statusOf(state, required);
   }
 
-  /** Forgets the rekey; the shares in force stay in force. */
+  /** Cancels the rekey; the current shares stay valid. */
   cancel(): Promise<void> {
     return this.ceremony.cancel();
   }
 
-  /** Takes one share of the key in force; the last one brings the new shares. Throws `invalid`. */
+  /** Takes one share of the current key; the last one yields the new shares. Throws `invalid`. */
   async update(keyText: string, nonce: string): Promise<RekeyStatus | RekeyResult> {
     const share = parseShare(keyText);
     checkShareLength(share);
@@ -185,13 +184,13 @@ export class Rekey {
       if (nonce !== state.nonce) {
         throw invalid(`incorrect nonce supplied; nonce for this rekey operation is "${state.nonce}"`);
       }
-      const given = state.given.map(bytes);
-      if (alreadyGiven(given, share)) throw invalid('given key has already been provided during this rekey operation');
+      const shares = state.given.map(bytes);
+      if (alreadyGiven(shares, share)) throw invalid('given key has already been provided during this rekey operation');
       const next: RekeyState = { ...state, given: [...state.given, share.toString('base64')] };
-      if (next.given.length < required) return { state: next, result: shown(next, required) };
-      const key = await joined([...given, share]);
+      if (next.given.length < required) return { state: next, result: statusOf(next, required) };
+      const key = await joined([...shares, share]);
       if (!key || !(await this.seal.recognises(key))) {
-        throw this.ceremony.keeping({ ...state, given: [] }, invalid(this.words.wrong));
+        throw this.ceremony.refusalWithState({ ...state, given: [] }, invalid(this.words.wrong));
       }
       key.fill(0);
       return this.complete(tx, state);
@@ -205,7 +204,7 @@ export class Rekey {
     return verification(state);
   }
 
-  /** Takes one of the new shares; the last one takes them into force. Throws `invalid`. */
+  /** Takes one of the new shares; the last one activates them. Throws `invalid`. */
   async verify(keyText: string, nonce: string): Promise<VerifyStatus | { nonce: string; complete: true }> {
     const share = parseShare(keyText);
     checkShareLength(share);
@@ -217,24 +216,28 @@ export class Rekey {
       if (nonce !== pending.nonce) {
         throw invalid(`incorrect nonce supplied; nonce for this verify operation is "${pending.nonce}"`);
       }
-      const given = pending.given.map(bytes);
-      if (alreadyGiven(given, share)) throw invalid('given key has already been provided during this verify operation');
+      const shares = pending.given.map(bytes);
+      if (alreadyGiven(shares, share))
+        throw invalid('given key has already been provided during this verify operation');
       const next: RekeyState = {
         ...state,
         pending: { ...pending, given: [...pending.given, share.toString('base64')] },
       };
       if (next.pending!.given.length < state.threshold) return { state: next, result: verification(next) };
-      const key = await joined([...given, share]);
+      const key = await joined([...shares, share]);
       if (!key || !sameSecret(key, bytes(pending.key))) {
         const again = { ...state, pending: { ...pending, nonce: randomUUID(), given: [] } };
-        throw this.ceremony.keeping(again, invalid('rekey verification failed; incorrect key shares supplied'));
+        throw this.ceremony.refusalWithState(
+          again,
+          invalid('rekey verification failed; incorrect key shares supplied'),
+        );
       }
       await this.takeIntoForce(tx, key, state, pending.marks);
       return { state: undefined, result: { nonce: pending.nonce, complete: true } };
     });
   }
 
-  /** Forgets the new shares given back so far; the rekey stays. Throws `invalid` when none is under way. */
+  /** Forgets the new shares given back so far; the rekey continues. Throws `invalid` if none is under way. */
   async restartVerify(): Promise<VerifyStatus> {
     await this.required();
     return this.ceremony.step(async (state) => {
@@ -244,13 +247,13 @@ export class Rekey {
     });
   }
 
-  /** Tells whether a share is still right. Nothing is used up, no rekey advances. Throws `invalid` and `limited`. */
+  /** Whether a share is still valid. Uses up nothing and advances no rekey. Throws `invalid` and `limited`. */
   async check(keyText: string): Promise<ShareCheck> {
     const { shares, threshold } = await this.record();
     return { valid: await this.marks.recognises(keyText), threshold, shares };
   }
 
-  /** The shares kept by the last rekey that asked for it. */
+  /** The backup of shares from the last rekey that requested one. */
   async findBackup(): Promise<RekeyBackup | undefined> {
     const sealed = await readSealedSetting(this.storage.database.prisma, this.backupName);
     if (!sealed) return undefined;
@@ -301,7 +304,7 @@ export class Rekey {
     this.forced = key;
   }
 
-  /** Runs a step; only what was committed is in force on this node. */
+  /** Runs a step; this node only uses what was committed. */
   private async stepping<T>(step: Parameters<Ceremony<RekeyState>['step']>[0]): Promise<T> {
     this.forced = undefined;
     const result = await this.ceremony.step(step);
@@ -325,7 +328,7 @@ export class Rekey {
     return { table: 'setting', row: this.backupName, column: 'sealed' };
   }
 
-  /** How many shares of the key in force it takes. Throws `invalid` if this seal has no such key. */
+  /** The threshold of the current key. Throws `invalid` if this seal has no such key. */
   private async required(): Promise<number> {
     return (await this.record()).threshold;
   }
@@ -345,7 +348,7 @@ const isOf = ({ type }: SealRecord, kind: RekeyKind): boolean => (type === 'auto
 const invalid = (message: string): Refusal => new Refusal('invalid', message);
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
-function shown(state: RekeyState | undefined, required: number): RekeyStatus {
+function statusOf(state: RekeyState | undefined, required: number): RekeyStatus {
   return {
     nonce: state?.nonce ?? '',
     started: state !== undefined,

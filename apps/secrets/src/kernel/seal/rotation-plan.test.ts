@@ -43,7 +43,7 @@ const sealedUnderOlder = async () => {
   );
   return Number(rows[0]!.count);
 };
-const known = (expected: number) => until(() => two.storage.barrier.keys.version === expected);
+const waitForVersion = (expected: number) => until(() => two.storage.barrier.keys.version === expected);
 
 describe('rotation by itself', () => {
   it('does nothing by age unless told, and nothing at all when it is off', async () => {
@@ -60,14 +60,14 @@ describe('rotation by itself', () => {
     await Promise.all([one, two, one, two].map(({ rotation }) => rotation.rotateIfDue()));
     // Whichever node took the key, the other hears of it.
     await until(async () => (await term()) === 2);
-    await known(2);
+    await waitForVersion(2);
     clock.advance(day * 1000 - 1);
     await two.rotation.rotateIfDue();
     expect(await term()).toBe(2);
     clock.advance(1);
     await two.rotation.rotateIfDue();
     await until(async () => (await term()) === 3);
-    await known(3);
+    await waitForVersion(3);
   });
 
   it('takes one when all nodes together have sealed enough, and counts from zero under it', async () => {
@@ -93,7 +93,7 @@ describe('rotation by itself', () => {
     await seal(two, 600);
     await two.rotation.rotateIfDue();
     await until(async () => (await term()) === before + 1);
-    await known(before + 1);
+    await waitForVersion(before + 1);
     // Resealing exceeded the rules by now, but it does not count as use of the new key. A job of an older rotation may do part of it.
     await until(async () => (await one.rotation.progress())?.running === false && (await sealedUnderOlder()) === 0);
     await one.rotation.rotateIfDue();

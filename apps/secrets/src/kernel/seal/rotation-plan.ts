@@ -2,10 +2,10 @@ import { storeSetting } from '../storage/settings';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 
-/** When a new key is taken into use automatically. */
+/** When the key is rotated automatically. */
 export interface RotationRules {
   readonly enabled: boolean;
-  /** The oldest a key gets; 0 for no bound. */
+  /** The maximum age of a key; 0 for no bound. */
   readonly intervalSeconds: number;
   /** At this many values sealed under one key, on all nodes together. */
   readonly maxOperations: number;
@@ -25,10 +25,10 @@ interface Use {
   readonly count: number;
 }
 
-/** The rules of automatic rotation, and how much the key in force was used. */
+/** The rules of automatic rotation, and the use of the current key. */
 export class RotationPlan {
   /** The part of this node's use that it has reported. */
-  private told: Use = { term: 0, count: 0 };
+  private reported: Use = { term: 0, count: 0 };
 
   constructor(private readonly storage: StorageKernel) {}
 
@@ -36,7 +36,7 @@ export class RotationPlan {
     return (await read(this.storage.database)).rules;
   }
 
-  /** Replaces the rules by what is made of them, one change after the other. */
+  /** Changes the rules, one change at a time. */
   async change(change: (before: RotationRules) => RotationRules): Promise<void> {
     await this.storage.committer.inTurn(`setting/${rulesName}`, async (tx) => {
       const { rules } = await read(tx);
@@ -44,7 +44,7 @@ export class RotationPlan {
     });
   }
 
-  /** Tells what this node has sealed since it last did, and whether the key must go. */
+  /** Reports what this node has sealed since the last report, and returns whether the key must be rotated. */
   async isDue(installedAtMs: number): Promise<boolean> {
     const { barrier, clock } = this.storage;
     await this.tell();
@@ -58,10 +58,10 @@ export class RotationPlan {
   private async tell(): Promise<void> {
     const { database, barrier } = this.storage;
     const now: Use = { term: barrier.keys.version, count: barrier.sealedCount };
-    // Keys that were read again begin to count from zero.
-    const before = this.told.term === now.term && this.told.count <= now.count ? this.told.count : 0;
+    // The count restarts at zero when keys are read again.
+    const before = this.reported.term === now.term && this.reported.count <= now.count ? this.reported.count : 0;
     if (now.count > before) await tell(database, { term: now.term, count: now.count - before });
-    this.told = now;
+    this.reported = now;
   }
 }
 
@@ -74,7 +74,7 @@ async function read({ prisma }: Pick<Tx, 'prisma'>): Promise<{ rules: RotationRu
   };
 }
 
-/** Adds to the use that other nodes reported of the same key; a report about an older key is late. */
+/** Adds to the use that other nodes have reported for the same key; late reports about older keys are ignored. */
 async function tell({ prisma }: Pick<Tx, 'prisma'>, { term, count }: Use): Promise<void> {
   await prisma.$executeRaw`
     INSERT INTO setting AS s (name, value)

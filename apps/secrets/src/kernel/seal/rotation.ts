@@ -9,13 +9,13 @@ import { type SealedColumn, sealedColumns } from './sealed-columns';
 export interface KeyStatus {
   readonly term: number;
   readonly installedAtMs: number;
-  /** Values this node has sealed since it took the key into use, without those resealed after a rotation. */
+  /** Values that this node has sealed with the key, without those resealed after a rotation. */
   readonly encryptions: number;
 }
 
 interface RotationState {
   readonly version: number;
-  /** Which of the sealed columns, and the last row of it that is done. */
+  /** The current sealed column, and its last resealed row. */
   readonly at: number;
   readonly after?: readonly string[];
 }
@@ -36,7 +36,7 @@ export class Rotation {
     storage.background.every('key-rotation', 60_000, () => this.rotateIfDue(), { byTime: true });
   }
 
-  /** Takes a new key into use where the rules say so; of several nodes one does. */
+  /** Rotates the key if the rules require it; only one of several nodes does. */
   async rotateIfDue(): Promise<undefined> {
     const record = await findSeal(this.storage.database);
     if (!record || !(await this.plan.isDue(record.keyInstalledAtMs))) return;
@@ -50,13 +50,13 @@ export class Rotation {
     return { term: barrier.keys.version, installedAtMs: keyInstalledAtMs, encryptions: barrier.sealedCount };
   }
 
-  /** Takes a new key into use on every node and begins to reseal what is sealed under older ones. */
+  /** Activates a new key on every node and starts to reseal values of older keys. */
   async rotate(): Promise<KeyStatus> {
     await this.install();
     return this.keyStatus();
   }
 
-  /** False if the key is not the one installed at that time any more. */
+  /** False if the key installed at that time has been replaced. */
   private async install(insteadOfMs?: number): Promise<boolean> {
     const { storage, seal } = this;
     const version = await storage.committer.transaction(
@@ -79,7 +79,7 @@ export class Rotation {
     return true;
   }
 
-  /** The progress of resealing; undefined when there never was any. */
+  /** The progress of resealing; undefined if there never was any. */
   progress(): Promise<JobFacts | undefined> {
     return this.storage.jobs.newest(KIND, '');
   }
@@ -87,7 +87,7 @@ export class Rotation {
   private async step({ version, at, after }: RotationState): Promise<JobStep<RotationState>> {
     const column = sealedColumns[at];
     if (!column) return { state: { version, at }, advanced: 0, finished: true };
-    // A newer rotation has its own job, whose key this node may have and this job must not undo.
+    // A newer rotation has its own job; this job must not undo its work.
     if (this.storage.barrier.keys.version < version) await this.storage.reloadKeys();
     const { resealed, last, more } = await this.resealSome(column, after);
     const finished = !more && at + 1 >= sealedColumns.length;
@@ -106,7 +106,7 @@ export class Rotation {
       if (barrier.keys.versionOf(old) >= barrier.keys.version) continue;
       const parts = column.key.map(([name]) => row[name]!);
       const cell = { table: column.table, row: column.row(...(parts as never[])), column: column.column };
-      // Not counted as use of the key: a store of more values than the rules allow would rotate for ever.
+      // Not counted as use of the key: a store with more values than the rules allow would rotate forever.
       changed.push({ keys: parts.map(keyText), old, fresh: barrier.keys.seal(barrier.open(old, cell), cell) });
     }
     if (changed.length > 0) {
@@ -134,7 +134,7 @@ function select({ table, column, key }: SealedColumn, follows: boolean): string 
   return `SELECT ${names}, "${column}" AS sealed FROM "${table}" WHERE "${column}" IS NOT NULL ${bound} ORDER BY ${names} LIMIT $1`;
 }
 
-/** Writes only where the row has not changed since, and lets the witness of an entry follow. */
+/** Writes only if the row has not changed since, and updates the witness of an entry. */
 function update({ table, column, key }: SealedColumn): string {
   const arrays = key.map(([, type], index) => `$${index + 1}::text[]::${type}[]`);
   const names = key.map(([name]) => name);

@@ -21,7 +21,7 @@ type WithPrisma = Pick<Tx, 'prisma'>;
 
 const ONE = { id: 1 };
 
-/** The seal record; undefined before the service is initialised. `lock` holds it until the transaction ends. */
+/** The seal record; undefined before the service is initialised. `lock` locks it until the transaction ends. */
 export async function findSeal({ prisma }: WithPrisma, lock = false): Promise<SealRecord | undefined> {
   if (lock) await prisma.$executeRaw`SELECT FROM seal WHERE id = 1 FOR UPDATE`;
   const row = await prisma.seal.findUnique({ where: ONE });
@@ -39,13 +39,17 @@ export async function findSeal({ prisma }: WithPrisma, lock = false): Promise<Se
   };
 }
 
-/** Writes the record of a new installation; false when there is one already. */
+/** Writes the record of a new installation; false if there is one already. */
 export async function insertSeal(
   { prisma }: Tx,
   record: Pick<SealRecord, 'type' | 'keyring' | 'shares' | 'threshold' | 'verifier' | 'initialisedAtMs'>,
 ): Promise<boolean> {
   const { keyring, verifier, initialisedAtMs } = record;
-  const sealed = { keyring: own(keyring), verifier: verifier && own(verifier), keyInstalledAtMs: initialisedAtMs };
+  const sealed = {
+    keyring: copyOf(keyring),
+    verifier: verifier && copyOf(verifier),
+    keyInstalledAtMs: initialisedAtMs,
+  };
   const { count } = await prisma.seal.createMany({ data: { ...record, ...sealed }, skipDuplicates: true });
   return count === 1;
 }
@@ -54,26 +58,26 @@ export async function insertSeal(
 export const flagSeal = ({ prisma }: WithPrisma, sealed: boolean) =>
   prisma.seal.updateMany({ where: ONE, data: { sealed } });
 
-/** Stores the same keys wrapped again, unless others were stored meanwhile. */
+/** Stores the rewrapped keys, unless others were stored in between. */
 export const rewrapSeal = ({ prisma }: WithPrisma, wrapped: Buffer, before: Buffer) =>
-  prisma.seal.updateMany({ where: { ...ONE, keyring: own(before) }, data: { keyring: own(wrapped) } });
+  prisma.seal.updateMany({ where: { ...ONE, keyring: copyOf(before) }, data: { keyring: copyOf(wrapped) } });
 
 /** Stores other keys; all nodes will read them. */
 export const replaceKeyring = ({ prisma }: Tx, wrapped: Buffer, keyInstalledAtMs: number) =>
   prisma.seal.updateMany({
     where: ONE,
-    data: { keyring: own(wrapped), generation: { increment: 1 }, keyInstalledAtMs },
+    data: { keyring: copyOf(wrapped), generation: { increment: 1 }, keyInstalledAtMs },
   });
 
 /** Activates another recovery key. */
 export const replaceRecovery = ({ prisma }: Tx, verifier: Buffer, shares: number, threshold: number) =>
-  prisma.seal.updateMany({ where: ONE, data: { verifier: own(verifier), shares, threshold } });
+  prisma.seal.updateMany({ where: ONE, data: { verifier: copyOf(verifier), shares, threshold } });
 
-/** Activates other unseal shares: the same keys, wrapped with another key. */
+/** Activates other unseal shares: the same keyring, wrapped with another key. */
 export const replaceShares = ({ prisma }: Tx, wrapped: Buffer, shares: number, threshold: number) =>
   prisma.seal.updateMany({
     where: ONE,
-    data: { keyring: own(wrapped), shares, threshold, generation: { increment: 1 } },
+    data: { keyring: copyOf(wrapped), shares, threshold, generation: { increment: 1 } },
   });
 
-const own = (bytes: Buffer): Buffer<ArrayBuffer> => Buffer.from(bytes);
+const copyOf = (bytes: Buffer): Buffer<ArrayBuffer> => Buffer.from(bytes);

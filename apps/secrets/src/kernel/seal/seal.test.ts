@@ -37,11 +37,11 @@ async function node(options: Partial<SealOptions> & { keys?: () => SealKeys } = 
   });
   const seal = new Seal(storage, { type: 'auto', sealKeys: options.keys ?? (() => ({ current: key(1) })), ...options });
   const rotation = new Rotation(storage, seal);
-  const made = { storage, seal, rotation };
-  running.push(made);
+  const parts = { storage, seal, rotation };
+  running.push(parts);
   await storage.start();
   await seal.start();
-  return made;
+  return parts;
 }
 
 async function fresh() {
@@ -185,8 +185,8 @@ describe('a Shamir seal', () => {
       requireVerification: false,
     });
     await rekey.update(old[0]!, nonce);
-    const done = await rekey.update(old[1]!, nonce);
-    const fresher = 'keys' in done ? done.keys.map((one) => one.toString('hex')) : [];
+    const result = await rekey.update(old[1]!, nonce);
+    const fresher = 'keys' in result ? result.keys.map((one) => one.toString('hex')) : [];
     expect(fresher).toHaveLength(2);
     const again = await node(shamir);
     await again.seal.unseal(old[0]!);
@@ -258,8 +258,8 @@ describe('rotating the key', () => {
         WHERE table_schema = 'public' AND data_type = 'bytea' AND column_name LIKE 'sealed%' ORDER BY 1, 2`,
     );
     await client.end();
-    const known = sealedColumns.map(({ table, column }) => `${table}.${column}`).sort();
-    expect(known).toEqual(rows.map((row) => `${row.table_name}.${row.column_name}`).sort());
+    const listed = sealedColumns.map(({ table, column }) => `${table}.${column}`).sort();
+    expect(listed).toEqual(rows.map((row) => `${row.table_name}.${row.column_name}`).sort());
   });
 });
 
@@ -287,9 +287,9 @@ describe('making a root token from shares', () => {
     await expect(there.update(shares[0]!, nonce)).rejects.toThrow('already been provided');
     expect(await there.update(shares[1]!, nonce)).toMatchObject({ progress: 2, complete: false });
     await expect(here.update(shares[2]!, randomUUID())).rejects.toThrow(`operation is "${nonce}"`);
-    const done = await here.update(shares[2]!, nonce);
-    expect(done.complete).toBe(true);
-    const bytes = Buffer.from(done.encodedToken, 'base64').map((byte, at) => byte ^ otp.charCodeAt(at));
+    const result = await here.update(shares[2]!, nonce);
+    expect(result.complete).toBe(true);
+    const bytes = Buffer.from(result.encodedToken, 'base64').map((byte, at) => byte ^ otp.charCodeAt(at));
     expect(Buffer.from(bytes).toString()).toBe(minted[0]);
     expect(await there.status()).toMatchObject({ started: false, progress: 0 });
   });
@@ -397,9 +397,9 @@ describe('a recovery rekey', () => {
     const { nonce } = await one.start(request());
     await one.update(shares[0]!, nonce);
     await two.update(shares[1]!, nonce);
-    const done = await one.update(shares[2]!, nonce);
-    expect(done).toMatchObject({ nonce, verificationRequired: false, pgpFingerprints: null });
-    const fresher = keysOf(done);
+    const result = await one.update(shares[2]!, nonce);
+    expect(result).toMatchObject({ nonce, verificationRequired: false, pgpFingerprints: null });
+    const fresher = keysOf(result);
     expect(await two.status()).toMatchObject({ started: false, required: 2 });
     const again = await one.start(request());
     await one.update(shares[3]!, again.nonce);
@@ -412,9 +412,9 @@ describe('a recovery rekey', () => {
     const { nonce } = await one.start(request());
     await one.update(shares[0]!, nonce);
     const tries = await Promise.allSettled([one.update(shares[1]!, nonce), two.update(shares[2]!, nonce)]);
-    const won = tries.filter((one) => one.status === 'fulfilled');
-    expect(won).toHaveLength(1);
-    shares = keysOf((won[0] as PromiseFulfilledResult<object>).value);
+    const winners = tries.filter((one) => one.status === 'fulfilled');
+    expect(winners).toHaveLength(1);
+    shares = keysOf((winners[0] as PromiseFulfilledResult<object>).value);
     expect(shares).toHaveLength(3);
   });
 
@@ -422,9 +422,9 @@ describe('a recovery rekey', () => {
     const { nonce } = await one.start(request({ requireVerification: true }));
     expect(await one.verifyStatus()).toEqual({ nonce: '', started: false, threshold: 2, shares: 3, progress: 0 });
     await one.update(shares[0]!, nonce);
-    const done = await one.update(shares[1]!, nonce);
-    const pending = (done as { verificationNonce: string }).verificationNonce;
-    const fresher = keysOf(done);
+    const result = await one.update(shares[1]!, nonce);
+    const pending = (result as { verificationNonce: string }).verificationNonce;
+    const fresher = keysOf(result);
     expect(await two.status()).toMatchObject({ started: true, progress: 0, verificationNonce: pending, nonce });
     await expect(one.update(shares[0]!, nonce)).rejects.toThrow(
       `rekey operation already finished; verification must be performed; nonce for the verification operation is "${pending}"`,
@@ -478,13 +478,13 @@ describe('a recovery rekey', () => {
     const { nonce, pgpFingerprints } = await one.start(request({ pgpKeys: [text, text, text], backup: true }));
     expect(pgpFingerprints).toEqual([fingerprint, fingerprint, fingerprint]);
     await one.update(shares[0]!, nonce);
-    const done = await one.update(shares[1]!, nonce);
+    const result = await one.update(shares[1]!, nonce);
     const open = async (message: Buffer) => {
       const decryptionKeys = await readPrivateKey({ binaryKey: privateKey.write() });
       const { data } = await decrypt({ message: await readMessage({ binaryMessage: message }), decryptionKeys });
       return data as string;
     };
-    const messages = (done as RekeyResult).keys;
+    const messages = (result as RekeyResult).keys;
     shares = await Promise.all(messages.map(open));
     for (const share of shares) expect(share).toMatch(/^[0-9a-f]{66}$/);
     const backup = (await two.findBackup())!;

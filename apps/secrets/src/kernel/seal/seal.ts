@@ -26,7 +26,7 @@ export interface SealOptions {
   readonly log?: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** What seal-status tells. */
+/** The content of seal-status. */
 export interface SealStatus {
   readonly type: SealType;
   readonly initialised: boolean;
@@ -38,16 +38,16 @@ export interface SealStatus {
   readonly recoverySeal: boolean;
 }
 
-/** What an initialisation asks for; keys are base64 of binary OpenPGP keys. */
+/** The input of an initialisation; keys are base64 of binary OpenPGP keys. */
 export interface InitRequest {
   readonly shares: number;
   readonly threshold: number;
   readonly pgpKeys?: readonly string[];
 }
 
-/** The only time the shares exist. */
+/** The result of an initialisation: the only time that the shares exist. */
 export interface InitResult<T> {
-  /** Recovery shares of an auto seal, unseal shares of a Shamir seal; encrypted when OpenPGP keys were given. */
+  /** Recovery shares of an auto seal, unseal shares of a Shamir seal; encrypted if OpenPGP keys were given. */
   readonly shares: readonly Buffer[];
   readonly recovery: boolean;
   readonly populated: T;
@@ -55,25 +55,27 @@ export interface InitResult<T> {
 
 /** The notice that the service was sealed. */
 const SEALED = 'sealed';
-/** How often a node that does not hear itself asks whether it is sealed. */
+/** How often a node without heartbeats asks whether it is sealed. */
 const ASK_MS = 300;
 
 const WRONG_SHARES =
   'unable to retrieve stored keys: invalid key: failed to decrypt keys from storage: cipher: message authentication failed';
 
 /**
- * Whether this node has the keys, and how it gets them. A flag in the database seals all nodes within a second; with a
- * seal key from outside a node opens itself again when the flag is gone.
+ * Whether this node has the keys, and how it gets them. A flag in the database seals all nodes within a second; with an
+ * auto seal, a node unseals itself when the flag is gone.
  */
 export class Seal {
-  /** What the database said last, whether or not this node has done as it says. */
+  /** The last state in the database, whether or not this node has followed it yet. */
   private record: SealRecord | undefined;
   /** The generation of the keys in use; 0 while there are none. */
   private inUse = 0;
   private readonly progress = new ShareProgress();
-  /** What wraps the keyring under a Shamir seal; kept while open, so that rotation can wrap it again. */
+  /**
+   * The key that wraps the keyring under a Shamir seal; kept while unsealed, so that rotation can rewrap the keyring.
+   */
   private unsealKey: Buffer | undefined;
-  /** Heartbeats begun before this show a state that this node has changed itself. */
+  /** Heartbeats from before this time show a state that this node itself has changed since. */
   private changedMs = 0;
   private busy: Promise<unknown> = Promise.resolve();
   private readonly openings = new Set<() => void | Promise<void>>();
@@ -89,7 +91,7 @@ export class Seal {
       if (key === SEALED && !this.sealed) this.drop();
       void this.exclusive(() => this.follow()).catch(() => {});
     });
-    // Without heartbeats this node does not hear that it is sealed: then it asks.
+    // Without heartbeats this node would not learn that it is sealed, so it asks.
     storage.background.every('seal', ASK_MS, async () => {
       if (!storage.changes.fresh) await this.exclusive(() => this.follow());
       return undefined;
@@ -104,17 +106,17 @@ export class Seal {
     return this.record !== undefined;
   }
 
-  /** Called each time this node has got its keys; the promise is waited for before the node counts as open. */
+  /** Called each time this node gets its keys; the node counts as unsealed once the promise resolves. */
   onOpen(opened: () => void | Promise<void>): void {
     this.openings.add(opened);
   }
 
-  /** Called each time this node has dropped its keys. */
+  /** Called each time this node drops its keys. */
   onClose(closed: () => void): void {
     this.closings.add(closed);
   }
 
-  /** Reads how the installation is sealed and opens it if no share is needed. */
+  /** Reads how the installation is sealed and unseals it if no share is needed. */
   start(): Promise<void> {
     return this.exclusive(() => this.follow());
   }
@@ -134,8 +136,8 @@ export class Seal {
   }
 
   /**
-   * Makes the keys of a new installation. `populate` adds what it must begin with to the write set (the root token,
-   * mounts), so that all of it is there or nothing. Throws `invalid`.
+   * Creates the keys of a new installation. `populate` adds the initial content (root token, mounts) to the write set,
+   * so that everything is created or nothing. Throws `invalid`.
    */
   init<T>(request: InitRequest, populate: (set: WriteSet) => Promise<T> | T): Promise<InitResult<T>> {
     return this.exclusive(() => this.initialise(request, populate));
@@ -151,7 +153,7 @@ export class Seal {
     });
   }
 
-  /** Takes one share. At the threshold the service opens, or `invalid` says the shares were wrong. */
+  /** Takes one share. At the threshold it unseals the service, or throws `invalid` if the shares were wrong. */
   async unseal(text: string): Promise<SealStatus> {
     await this.exclusive(() => this.take(text));
     return this.status();
@@ -163,7 +165,7 @@ export class Seal {
     return this.status();
   }
 
-  /** Whether a key that shares make is the one in force: the recovery key, or the unseal key of a Shamir seal. */
+  /** Whether a combined key is the current one: the recovery key, or the unseal key of a Shamir seal. */
   async recognises(key: Buffer): Promise<boolean> {
     const record = await this.requireRecord();
     if (record.type === 'auto') return record.verifier !== undefined && verifies(key, record.verifier);
@@ -182,24 +184,24 @@ export class Seal {
     return record;
   }
 
-  /** Wraps keys the way this installation is sealed. */
+  /** Wraps keys for this installation's seal. */
   wrap(keyring: Keyring): Buffer {
     return keyring.wrap(this.unsealKey ?? this.sealKeys().current);
   }
 
-  /** Opens a wrapped keyring with what this node has. */
+  /** Opens a wrapped keyring with this node's key. */
   unwrap(wrapped: Buffer): Keyring {
     if (this.unsealKey) return Keyring.unwrap(wrapped, [this.unsealKey]);
     const { current, previous } = this.sealKeys();
     return Keyring.unwrap(wrapped, previous ? [current, previous] : [current]);
   }
 
-  /** Another key wraps the keyring from now on: new shares of a Shamir seal. */
+  /** From now on another key wraps the keyring: new shares of a Shamir seal. */
   rewrapped(unsealKey: Buffer): void {
     this.unsealKey = unsealKey;
   }
 
-  /** Reads the keyring again if it has changed; true when it had. */
+  /** Reads the keyring again if it has changed; true if it had. */
   async reload(): Promise<boolean> {
     const before = this.inUse;
     const record = await this.load();
@@ -303,7 +305,7 @@ export class Seal {
     return (this.record?.type ?? this.options.type) === 'auto';
   }
 
-  /** Does as the database says. */
+  /** Follows the state in the database. */
   private async follow(): Promise<void> {
     const record = await this.load();
     if (!record) return;
@@ -372,7 +374,7 @@ export class Seal {
     return this.options.sealKeys();
   }
 
-  /** Changes of the seal come one after the other. */
+  /** Changes of the seal run one after the other. */
   private exclusive<T>(work: () => Promise<T>): Promise<T> {
     const result = this.busy.then(work);
     this.busy = result.catch(() => {});
@@ -389,6 +391,6 @@ function openedBy(record: SealRecord, key: Buffer): Keyring {
   }
 }
 
-/** Each share encrypted to the key at its place. */
+/** Encrypts each share to the key at the same index. */
 export const encryptAll = (shares: readonly Buffer[], keys: readonly ShareKey[]): Promise<Buffer[]> =>
   Promise.all(shares.map((share, index) => encryptShare(share, keys[index]!)));

@@ -4,7 +4,7 @@ export interface SealedColumn {
   readonly column: string;
   /** Primary key columns, in order, with their types. */
   readonly key: readonly (readonly [name: string, type: 'uuid' | 'text' | 'bytea'])[];
-  /** The row as its cell names it, from the key columns. */
+  /** The row's name in its cell, from the key columns. */
   readonly row: (...key: never[]) => string;
 }
 
@@ -13,8 +13,8 @@ const same = (id: string): string => id;
 const byId = (table: string, column = 'sealed'): SealedColumn => ({ table, column, key: [['id', 'uuid']], row: same });
 
 /**
- * Every sealed column of the database: what a rotation reseals. Batch tokens are not stored and keep the key they were
- * made with. A test holds this list against the schema.
+ * Every sealed column of the database: what a rotation reseals. Batch tokens are not stored and keep their original
+ * key. A test compares this list with the schema.
  */
 export const sealedColumns: readonly SealedColumn[] = [
   {

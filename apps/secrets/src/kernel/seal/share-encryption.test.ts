@@ -41,7 +41,7 @@ function costly(algorithm: number, numbers: readonly number[], signature: readon
 }
 
 describe('keys that shares are encrypted to', () => {
-  const made = async (options: object) => {
+  const createKey = async (options: object) => {
     const { publicKey } = await generateKey({ userIDs: [{ name: 'holder' }], format: 'binary', ...options });
     return Buffer.from(publicKey as Uint8Array).toString('base64');
   };
@@ -49,7 +49,7 @@ describe('keys that shares are encrypted to', () => {
   it.each([[{ type: 'curve25519' }], [{ type: 'ecc', curve: 'nistP256' }], [{ type: 'rsa', rsaBits: 2048 }]])(
     'may be %j',
     async (options) => {
-      const [key] = await readShareKeys([await made(options)], 'x');
+      const [key] = await readShareKeys([await createKey(options)], 'x');
       expect((await encryptShare(Buffer.from('share'), key!)).length).toBeGreaterThan(50);
     },
   );
@@ -66,7 +66,7 @@ describe('keys that shares are encrypted to', () => {
 
   it('are refused with hundreds of self-signatures', async () => {
     const userIDs = Array.from({ length: 65 }, (_, n) => ({ name: `holder ${n}` }));
-    const key = await made({ type: 'curve25519', userIDs });
+    const key = await createKey({ type: 'curve25519', userIDs });
     await expect(readShareKeys([key], 'x')).rejects.toMatchObject(refusal('more than 64 self-signatures'));
   });
 });

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { createMessage, encrypt, type PublicKey, readKey, type Subkey } from 'openpgp';
 
-/** An OpenPGP key that a share will be encrypted to. */
+/** An OpenPGP key to encrypt a share to. */
 export interface ShareKey {
   /** 40 lower-case hexadecimal digits. */
   readonly fingerprint: string;
@@ -46,7 +46,7 @@ async function readShareKey(text: string, prefix: string): Promise<ShareKey> {
   return { fingerprint: key.getFingerprint().toLowerCase(), key };
 }
 
-/** Algorithms whose signatures are verified natively, and by no loop over numbers as large as the sender likes. */
+/** Algorithms whose signatures are verified natively, without loops over numbers that the sender chooses. */
 const quick = new Set(['rsaEncryptSign', 'rsaEncrypt', 'rsaSign', 'ed25519', 'x25519']);
 const quickCurves = new Set(['nistP256', 'nistP384', 'nistP521', 'ed25519Legacy', 'curve25519Legacy']);
 const mostBits = 8192;
@@ -54,8 +54,8 @@ const mostExponentBytes = 8;
 const mostSignatures = 64;
 
 /**
- * Why a key is not even checked: to check it, its owner's signatures have to be verified, which for a key of kilobytes can
- * take minutes, and some may send one without a token. Undefined if it cannot take long.
+ * Why a key is refused without a check: checking verifies its owner's signatures, which can take minutes for a key of
+ * kilobytes, and callers without a token may send one. Undefined if the check is fast.
  */
 function tooCostly(key: PublicKey): string | undefined {
   const parts: (PublicKey | Subkey)[] = [key, ...key.subkeys];

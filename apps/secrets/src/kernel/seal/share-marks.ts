@@ -9,28 +9,28 @@ import { checkShareLength, parseShare } from './shares';
 
 const ROW = 'key-share-marks';
 const cell = { table: 'setting', row: ROW, column: 'sealed' };
-/** What is kept of a share: enough to recognise it, and no use for making it. In base64. */
+/** A mark of a share, in base64: enough to recognise the share, not to restore it. */
 export const markOf = (share: Uint8Array): string =>
   createHmac('sha256', share).update('keystead key share mark').digest('base64');
 
 /**
- * The marks of the current shares, sealed, so that each holder can check a share without the others. A check uses nothing
- * up and advances no ceremony.
+ * The marks of the current shares, sealed, so that each holder can check a share without the others. A check uses up
+ * nothing and advances no ceremony.
  */
 export class ShareMarks {
   private readonly allowance = new Allowance();
 
   constructor(private readonly storage: StorageKernel) {}
 
-  /** Keeps the marks of shares that come into force; without marks, what is kept of earlier shares goes. */
+  /** Stores the marks of new shares; without marks, those of earlier shares are removed. */
   async keep({ prisma }: Tx, marks: readonly string[] | undefined): Promise<void> {
     if (marks) await storeSealedSetting(prisma, ROW, this.storage.barrier.sealJson(marks, cell));
     else await deleteSetting(prisma, ROW);
   }
 
   /**
-   * Whether a share is one of the current ones; takes the same time for each of them. Throws `invalid` for text that is not
-   * a share and where no marks were kept, `limited` when asked too quickly.
+   * Whether a share is one of the current ones; takes constant time. Throws `invalid` for text that is not a share and
+   * if there are no marks, `limited` for too many calls.
    */
   async recognises(keyText: string): Promise<boolean> {
     this.allowance.take();
@@ -41,7 +41,7 @@ export class ShareMarks {
     return isCurrent;
   }
 
-  /** The same for a share that was read, as often as one likes; undefined if no marks were kept. */
+  /** The same for a parsed share, without a limit on calls; undefined if there are no marks. */
   async knows(share: Buffer): Promise<boolean | undefined> {
     const sealed = await readSealedSetting(this.storage.database.prisma, ROW);
     if (!sealed) return undefined;

@@ -15,8 +15,8 @@ interface Task {
 }
 
 /**
- * Work that every node does by itself now and then. A task never overlaps itself; times are spread at random, so that
- * nodes do not ask the database in step. Tasks rest while the service is sealed.
+ * Periodic work of every node. A task never overlaps itself; times are randomised, so that nodes do not query the
+ * database in step. Tasks pause while the service is sealed.
  */
 export class Background {
   private readonly tasks = new Map<string, Task>();
@@ -24,13 +24,13 @@ export class Background {
 
   constructor(
     private readonly resting: () => boolean,
-    /** True while decisions that depend on the time must wait. */
+    /** True while time-dependent decisions must wait. */
     private readonly untimely: () => boolean,
     private readonly log?: BackgroundLog,
   ) {}
 
   /**
-   * `run` returns true to be run again at once, because more is waiting. `byTime`: it handles what is due, and does not run
+   * `run` returns true to run again at once, because more is waiting. `byTime`: it handles due items, and does not run
    * while the time is not known.
    */
   every(
@@ -83,7 +83,7 @@ export class Background {
     try {
       if (await task.run()) task.again = true;
     } catch (error) {
-      // The heartbeat reports once that the database is away.
+      // The heartbeat reports once that the database is unavailable.
       if (!isRefusal(error)) this.log?.warn({ err: error, task: task.name }, 'background work failed');
     }
   }

@@ -5,7 +5,7 @@ import type { Barrier } from './types';
 /** The barrier of one process: holds the keyring while the service is unsealed, and nothing while it is sealed. */
 export class KeyringBarrier implements Barrier {
   private keyring: Keyring | undefined;
-  /** Values sealed under the newest key, also where the same keys were read again meanwhile. */
+  /** Values sealed under the newest key, even if the same keys were read again since. */
   sealedCount = 0;
   private countedVersion = 0;
 
@@ -19,7 +19,7 @@ export class KeyringBarrier implements Barrier {
     return this.keyring;
   }
 
-  /** Takes a keyring into use; the one before is wiped. */
+  /** Activates a keyring and wipes the previous one. */
   unseal(keyring: Keyring): void {
     if (this.keyring && this.keyring !== keyring) this.keyring.destroy();
     this.keyring = keyring;
@@ -39,7 +39,7 @@ export class KeyringBarrier implements Barrier {
     return this.keys.seal(plain, at);
   }
 
-  /** True for what was sealed under a key that came after those of this node; the rest is for `open` to judge. */
+  /** True for a value sealed under a key newer than this node's; `open` checks everything else. */
   isNewer(sealed: Buffer): boolean {
     return this.keyring !== undefined && sealed.length > 5 && sealed.readUInt32BE(1) > this.keyring.version;
   }

@@ -47,8 +47,8 @@ describe('a node serves nothing from its memory a second after it changed elsewh
     await until(async () => other.changes.fresh && test.storage.changes.fresh && (await read(path)) === 'old');
     await begin();
     await write(path, 'new');
-    const { stale, asked } = await staleAnswers(async () => (await read(path)) !== 'old');
-    expect(asked).toBeGreaterThan(0);
+    const { stale, asked: reads } = await staleAnswers(async () => (await read(path)) !== 'old');
+    expect(reads).toBeGreaterThan(0);
     expect(stale).toBe(0);
     proxy.hold(undefined);
     await until(async () => other.changes.fresh && (await read(path)) === 'new');
@@ -56,12 +56,12 @@ describe('a node serves nothing from its memory a second after it changed elsewh
 
   it('once it has caught up, however short a time ago that was', async () => {
     await until(async () => other.changes.fresh && test.storage.changes.fresh);
-    const heard: string[] = [];
-    other.changes.listen('mount', (key) => heard.push(key));
+    const notices: string[] = [];
+    other.changes.listen('mount', (key) => notices.push(key));
     for (let n = 0; n < 200; n++) {
       await test.storage.committer.inTurn('x', async () => undefined, [{ topic: 'mount', key: String(n) }]);
       await Promise.all([other.changes.catchUp(), other.changes.catchUp()]);
-      expect(heard.at(-1)).toBe(String(n));
+      expect(notices.at(-1)).toBe(String(n));
     }
   });
 

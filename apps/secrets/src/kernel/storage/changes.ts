@@ -19,15 +19,15 @@ import type { ChangeNotices, Notice, Tx } from './types';
 
 export interface ChangesOptions {
   readonly database: Database;
-  /** Makes the connection that listens and beats; nothing else uses it, and its queries give up by themselves. */
+  /** Opens the connection for notices and heartbeats; nothing else uses it, and its queries have timeouts. */
   readonly connect: () => pg.Client;
   readonly address: string;
-  /** Never listen: behind transaction poolers. */
+  /** Never LISTEN: behind transaction poolers. */
   readonly poll?: boolean;
   readonly beatMs?: number;
   /** Compared with the time of the database at every heartbeat. */
   readonly time?: DatabaseClock;
-  /** Notified of every heartbeat that the database answers. */
+  /** Notified of every answered heartbeat. */
   readonly silence?: Silence;
   readonly log?: { warn(fields: object, message: string): void };
 }
@@ -39,14 +39,14 @@ interface BeatRow extends SealRow {
   at: number;
 }
 
-/** A node not heard for so long counts as gone. */
+/** A node without a heartbeat for this long counts as gone. */
 const GONE_MS = 3000;
 /**
- * A heartbeat begun longer ago no longer proves that notices arrive. Counted from its beginning: notices sent before it
- * are heard before it, however long either took.
+ * An older heartbeat no longer proves that notices arrive. Counted from its start: notices sent before it arrive before
+ * it, however long either took.
  */
 const STALE_MS = 900;
-/** A shorter silence cannot have made others think this node gone. */
+/** After a shorter silence others cannot consider this node gone. */
 const FORGOTTEN_MS = GONE_MS / 2;
 /** How long a new node waits until all others must have noticed it. */
 const JOIN_MS = 1000;
@@ -80,17 +80,16 @@ const LEAVE = { name: 'node-leave', text: 'DELETE FROM node WHERE id = $1' };
 const TELL = { name: 'change-tell', text: `SELECT pg_notify('${CHANNEL}', $1)` };
 const STORE = { name: 'change-store', text: 'INSERT INTO change (node, keys) VALUES ($1, $2) RETURNING id' };
 const SEE = { name: 'change-see', text: 'SELECT keys FROM change WHERE id = $1' };
-// Ids become visible out of order, so a poll looks back further than it must and skips what it knows.
+// Ids become visible out of order, so a poll looks back further than necessary and skips known notices.
 const POLL = {
   name: 'change-poll',
   text: `SELECT id, keys FROM change WHERE node <> $1 AND at > clock_timestamp() - interval '10 seconds'`,
 };
 
 /**
- * Sends notices of what to forget to other nodes, and hears theirs.
- *
- * A single node sends nothing. A node proves to itself that it hears by its own heartbeat; when it misses that, everything
- * cached is forgotten and stays unused until it hears again.
+ * Sends notices of what to forget to other nodes, and receives theirs. A single node sends nothing. A node receives its
+ * own heartbeat as proof that notices arrive; if it misses that, everything cached is forgotten and caches stay unused
+ * until heartbeats arrive again.
  */
 export class NodeChanges extends Listeners implements ChangeNotices {
   readonly id = randomUUID();
@@ -98,8 +97,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   others = 0;
   /** Other nodes that do not yet have this node's keyring generation. */
   lagging = 0;
-  private readonly known = new Set<string>();
-  /** The connection that listens and beats. */
+  private readonly channels = new Set<string>();
+  /** The connection for notices and heartbeats. */
   private own: pg.Client | undefined;
   private timer: NodeJS.Timeout | undefined;
   private stopped = true;
@@ -107,9 +106,9 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   private othersPoll = false;
   private generation = 0;
   private joinedMs = Number.POSITIVE_INFINITY;
-  /** When the newest heartbeat that was heard had been asked for. */
+  /** When the newest received heartbeat had been sent. */
   private heardMs = Number.NEGATIVE_INFINITY;
-  /** Number of notices that are stored but not yet read. */
+  /** The number of notices that are stored but not yet read. */
   private fetching = 0;
   private beatMs = Number.NEGATIVE_INFINITY;
   /** When the last heartbeat began, so that a slow one does not delay the next. */
@@ -118,8 +117,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   private beatCount = 0;
   private failing = false;
   private running: Promise<void> | undefined;
-  /** A round trip that waits for notices under way, and the next one that waits for it. */
-  private asking: Promise<void> | undefined;
+  /** The current round trip that waits for notices, and the next one. */
+  private pendingQuestion: Promise<void> | undefined;
   private nextAsking: Promise<void> | undefined;
 
   constructor(private readonly options: ChangesOptions) {
@@ -132,7 +131,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     return this.fetching === 0 && now - this.heardMs <= STALE_MS && now - this.joinedMs >= JOIN_MS;
   }
 
-  /** Milliseconds since this node asked for the heartbeat it heard last; infinite before the first time. */
+  /** Milliseconds since this node sent the last received heartbeat; infinite before the first. */
   get silenceMs(): number {
     return performance.now() - this.heardMs;
   }
@@ -142,7 +141,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     this.generation = generation;
   }
 
-  /** Registers the node and begins to hear; the first heartbeat has been written when it resolves. */
+  /** Registers the node and starts to receive; resolves when the first heartbeat is written. */
   async start(): Promise<void> {
     this.stopped = false;
     await this.beat();
@@ -159,33 +158,33 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     await own?.end().catch(() => {});
   }
 
-  /** True when a commit has to tell others; unsure counts as yes. */
+  /** True if a commit must notify others; true when unsure. */
   get mustTell(): boolean {
     const { beatMs = 300 } = this.options;
     return this.others > 0 || performance.now() - this.beatMs > beatMs * 2 + 100;
   }
 
   /**
-   * Hears all notices sent before now. They come before the answer to any query on the listening connection, so one round
-   * trip will do, and callers at the same time share it. Where it fails, this node is not fresh.
+   * Receives all notices sent before now. They arrive before the answer to any query on the listening connection, so
+   * one round trip is enough, and simultaneous callers share it. If it fails, this node is not fresh.
    */
   catchUp(): Promise<void> {
     if (!this.mustTell) return Promise.resolve();
-    // A round trip that is under way may have begun before the change.
-    this.nextAsking ??= (this.asking ?? Promise.resolve()).then(() => {
+    // A round trip under way may have started before the change.
+    this.nextAsking ??= (this.pendingQuestion ?? Promise.resolve()).then(() => {
       this.nextAsking = undefined;
-      const asking = this.ask().finally(() => {
-        if (this.asking === asking) this.asking = undefined;
+      const question = this.ask().finally(() => {
+        if (this.pendingQuestion === question) this.pendingQuestion = undefined;
       });
-      this.asking = asking;
-      return asking;
+      this.pendingQuestion = question;
+      return question;
     });
     return this.nextAsking;
   }
 
   /**
-   * Resolves when every node has heard the notices sent before now: one that has not is not fresh by then, and reads again
-   * what it needs.
+   * Resolves when every node has received the notices sent before now: a node that has not is not fresh by then, and
+   * reads again what it needs.
    */
   async heardByAll(): Promise<void> {
     if (this.mustTell) await setTimeout(STALE_MS);
@@ -200,7 +199,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     }
   }
 
-  /** Tells notices inside a transaction, so that they are heard exactly when it commits. */
+  /** Sends notices inside a transaction, so that they are delivered exactly when it commits. */
   async tell(tx: Pick<Tx, 'query'>, notices: readonly Notice[]): Promise<void> {
     if (notices.length === 0) return;
     const lines = noticeLines(notices);
@@ -228,8 +227,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       const client = this.own ?? (await this.connect());
       const { time, silence } = this.options;
       const askedMs = performance.now();
-      const answered = time?.compare();
-      // On its own connection: a busy pool must not keep a node from being heard.
+      const finishComparison = time?.compare();
+      // On its own connection: a busy pool must not delay heartbeats.
       const { rows } = await client.query<BeatRow & pg.QueryResultRow>({
         ...BEAT,
         values: [
@@ -242,7 +241,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
         ],
       });
       const row = rows[0]!;
-      answered?.(row.at);
+      finishComparison?.(row.at);
       silence?.noteAnswer();
       this.failing = false;
       this.others = row.others;
@@ -251,7 +250,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       this.beatMs = performance.now();
       if (this.polls) await this.poll();
       else this.countUnheard();
-      this.seen(row, askedMs);
+      this.notify(row, askedMs);
       this.beatCount++;
       if (this.beatCount % TIDY_BEATS === 0) await client.query(TIDY);
       if (this.polls && !this.options.poll && this.beatCount % LISTEN_AGAIN_BEATS === 0) {
@@ -269,20 +268,20 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     const client = this.options.connect();
     client.on('notification', ({ payload }) => {
       const message = parsePayload(payload ?? '');
-      if (message) this.heard(message);
+      if (message) this.receive(message);
     });
-    const lost = () => {
+    const onLoss = () => {
       if (this.own === client) this.dropConnection();
     };
-    client.on('error', lost);
-    client.on('end', lost);
+    client.on('error', onLoss);
+    client.on('end', onLoss);
     await client.connect();
     this.own = client;
     if (!this.polls) await client.query(`LISTEN ${CHANNEL}`);
     return client;
   }
 
-  /** Notices of a time without a listener are lost, so nothing cached can be trusted. */
+  /** Notices sent without a listener are lost, so nothing cached can be trusted. */
   private dropConnection(): void {
     const client = this.own;
     this.own = undefined;
@@ -291,13 +290,13 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     client?.end().catch(() => {});
   }
 
-  private heard(message: Message): void {
+  private receive(message: Message): void {
     if (message.node === this.id) {
       if (message.kind === 'beat') this.alive(message.askedMs);
       return;
     }
     if (message.kind === 'beat') {
-      // A new node: whether to send notices is known before our next heartbeat.
+      // A new node: from now on notices must be sent, even before our next heartbeat.
       this.others = Math.max(this.others, 1);
     } else if (message.kind === 'notices') {
       this.apply(message.notices);
@@ -308,7 +307,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
 
   private alive(askedMs: number): void {
     this.unheard = 0;
-    // After such a silence others may have considered this node gone and sent it nothing; they must notice it first.
+    // After such a silence others may have considered this node gone and sent it nothing; they must first notice it
+    // again.
     if (this.silenceMs > FORGOTTEN_MS) {
       this.applyAll();
       this.joinedMs = performance.now();
@@ -327,10 +327,10 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       });
   }
 
-  /** Queries work but notifications never come: a pooler in between. Then look for changes instead. */
+  /** Queries work but notifications never arrive, because of a pooler: then poll for changes instead. */
   private countUnheard(): void {
     this.unheard++;
-    // The listening connection may be dead without having noticed: try a new one first.
+    // The listening connection may be silently dead: try a new one first.
     if (this.unheard === UNHEARD_BEATS_BEFORE_POLLING / 2) this.dropConnection();
     if (this.unheard <= UNHEARD_BEATS_BEFORE_POLLING) return;
     this.unheard = 0;
@@ -343,15 +343,15 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     const askedMs = performance.now();
     const { rows } = await this.options.database.query<{ id: string; keys: string }>(POLL, [this.id]);
     for (const { id, keys } of rows) {
-      if (this.known.has(id)) continue;
-      this.known.add(id);
+      if (this.channels.has(id)) continue;
+      this.channels.add(id);
       this.apply(parseNoticeLines(keys));
     }
     const current = new Set(rows.map((row) => row.id));
-    for (const id of this.known) if (!current.has(id)) this.known.delete(id);
+    for (const id of this.channels) if (!current.has(id)) this.channels.delete(id);
     this.alive(askedMs);
   }
 }
 
-/** What the rest of a node needs from its changes, regardless of how it receives them. */
+/** What the rest of a node needs from change notices, however they are received. */
 export type NodeNotices = Pick<NodeChanges, keyof NodeChanges>;

@@ -29,17 +29,17 @@ export interface CommitterOptions {
 interface QueuedSet {
   readonly set: WriteSet;
   readonly lane: Lane;
-  done(): void;
+  resolve(): void;
   fail(error: unknown): void;
 }
 
-/** Two keep the database busy while one's answer travels; more would make batches smaller, not faster. */
+/** Two keep the database busy while the answer to one is on its way; more would make batches smaller, not faster. */
 const IN_FLIGHT = 2;
 const MAX_SETS = 64;
 
 /**
- * Writes sets in groups: those waiting at the same time share one statement per table and one commit, and are answered
- * after it. A lone caller does not wait. A set that fails is run again by itself, so that only it fails.
+ * Commits write sets in groups: simultaneous ones share one statement per table and one commit, and are answered after
+ * it. A single caller does not wait. A failing group is repeated set by set, so that only the failing set fails.
  */
 export class GroupCommitter implements Committer {
   private readonly line = new SerialQueue();
@@ -58,7 +58,7 @@ export class GroupCommitter implements Committer {
     this.auditChain = chain;
   }
 
-  /** Sets waiting or under way; for the metrics. */
+  /** Waiting sets and sets under way; for the metrics. */
   get pending(): number {
     return this.batches.pending;
   }
@@ -67,8 +67,8 @@ export class GroupCommitter implements Committer {
     if (isEmpty(set)) return Promise.resolve();
     const lane = laneOf(set);
     if (lane === 'own') return this.timed(() => this.ownTransaction(set));
-    return new Promise((done, fail) => {
-      this.batches.add({ set, lane, done, fail });
+    return new Promise((resolve, fail) => {
+      this.batches.add({ set, lane, resolve, fail });
     });
   }
 
@@ -124,14 +124,14 @@ export class GroupCommitter implements Committer {
       else if (batch[0]!.lane === 'intents') await this.writeIntents(batch);
       else await this.writeMixed(batch);
     } catch (error) {
-      // After a lost connection we cannot know whether the write was committed: say so, do not write twice.
+      // After a lost connection it is unknown whether the write was committed: report that, do not write twice.
       if (isLost(error) || batch.length === 1) for (const waiting of batch) waiting.fail(error);
       else if (error instanceof PreconditionFailed) await this.writeOthers(batch, error);
       else await Promise.all(batch.map((waiting) => this.single(waiting)));
     }
   }
 
-  /** Sets whose entries had changed are refused, and the rest of the batch is written without them. */
+  /** Sets whose entries have changed are refused, and the rest of the batch is written without them. */
   private async writeOthers(batch: readonly QueuedSet[], failure: PreconditionFailed): Promise<void> {
     const others: QueuedSet[] = [];
     for (const waiting of batch) {
@@ -146,7 +146,7 @@ export class GroupCommitter implements Committer {
   private async single(waiting: QueuedSet): Promise<void> {
     try {
       await this.ownTransaction(waiting.set);
-      waiting.done();
+      waiting.resolve();
     } catch (error) {
       waiting.fail(error);
     }
@@ -160,7 +160,7 @@ export class GroupCommitter implements Committer {
     }
     const columns = putColumns(barrier, puts);
     const notices = changes.mustTell ? entryNotices(puts.keys()) : [];
-    const written = await this.writeWithTickets(columns, async () => {
+    const writtenKeys = await this.writeWithTickets(columns, async () => {
       await this.options.fault('commit:before');
       if (notices.length === 0) return putRows(this.options.database, columns);
       return this.transaction(async (tx) => {
@@ -172,12 +172,12 @@ export class GroupCommitter implements Committer {
     await this.tellLate(notices.length > 0, () => entryNotices(puts.keys()));
     await this.options.fault('commit:after');
     resumeInSlices(batch, (waiting) => {
-      if (waiting.set.puts.every((put) => written.has(cacheKey(put)))) waiting.done();
+      if (waiting.set.puts.every((put) => writtenKeys.has(cacheKey(put)))) waiting.resolve();
       else waiting.fail(denied());
     });
   }
 
-  /** Remembers what was written, unless it was written or forgotten elsewhere meanwhile. */
+  /** Caches what was written, unless it was written or forgotten elsewhere in the meantime. */
   private async writeWithTickets(
     columns: PutColumns,
     write: () => Promise<WrittenRow[]>,
@@ -204,25 +204,25 @@ export class GroupCommitter implements Committer {
     );
     await this.options.fault('commit:after');
     const isMade = ({ set }: QueuedSet) => inserted.has(set.tokens[0]!.hash.toString('latin1'));
-    resumeInSlices(batch.filter(isMade), (waiting) => waiting.done());
-    // By itself, each learns whether its parent is gone or its id is taken.
+    resumeInSlices(batch.filter(isMade), (waiting) => waiting.resolve());
+    // Set by set, each learns whether its parent is gone or its id is taken.
     await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));
   }
 
-  /** One statement is a transaction by itself: what is noted before an outside call costs one round trip. */
+  /** A single statement is a transaction by itself: recording an intent before an outside call costs one round trip. */
   private async writeIntents(batch: readonly QueuedSet[]): Promise<void> {
     const { barrier, changes, clock, database, fault } = this.options;
     const intents = batch.flatMap(({ set }) => set.intents);
     await fault('commit:before');
     await insertIntents(database, barrier, intents, clock.now(), changes.id);
     await fault('commit:after');
-    resumeInSlices(batch, (waiting) => waiting.done());
+    resumeInSlices(batch, (waiting) => waiting.resolve());
   }
 
   private async writeMixed(batch: readonly QueuedSet[]): Promise<void> {
     const sets = batch.map(({ set }) => set);
     await this.inTransaction(() => sets);
-    resumeInSlices(batch, (waiting) => waiting.done());
+    resumeInSlices(batch, (waiting) => waiting.resolve());
   }
 
   private async ownTransaction(set: WriteSet): Promise<void> {
@@ -233,44 +233,44 @@ export class GroupCommitter implements Committer {
     const { database, changes, cache, barrier, clock, deletedRows } = this.options;
     const deps = { barrier, clock, nodeId: changes.id, auditChain: this.auditChain };
     let tickets: Ticket[] = [];
-    let told = false;
+    let notified = false;
     let outcome: Map<string, Entry | null> | undefined;
     const settle = () => {
       for (const ticket of tickets.splice(0)) cache.settle(ticket, outcome?.get(ticket.key));
     };
-    let written: { sets: readonly WriteSet[]; operations: ReadonlyMap<string, unknown>; notices: Notice[] };
+    let batch: { sets: readonly WriteSet[]; operations: ReadonlyMap<string, unknown>; notices: Notice[] };
     try {
       await this.options.fault('commit:before');
       outcome = await database.transaction(async (tx) => {
         const sets = await setsOf(tx);
         const operations = lastOperations(sets);
         const notices = noticesOf(sets, operations.keys());
-        written = { sets, operations, notices };
-        // It may be the second time, after a deadlock.
+        batch = { sets, operations, notices };
+        // This may be the second attempt, after a deadlock.
         settle();
         tickets = [...operations.keys()].map((key) => cache.begin(key, true));
         const rows = await writeSets(deps, tx, sets, operations);
-        told = changes.mustTell;
-        if (told) await changes.tell(tx, notices);
+        notified = changes.mustTell;
+        if (notified) await changes.tell(tx, notices);
         return rows;
       });
     } finally {
       settle();
     }
-    const { sets, operations, notices } = written!;
+    const { sets, operations, notices } = batch!;
     deletedRows.note(
       sets.flatMap((set) => set.deletes),
       sets.flatMap((set) => set.prefixes),
     );
-    await this.tellLate(told, notices);
+    await this.tellLate(notified, notices);
     changes.apply(notices.filter(({ topic, key }) => topic !== 'entry' || !operations.has(key)));
     await this.options.fault('commit:after');
   }
 
-  /** A node may have joined between the decision not to tell and the commit. */
-  private async tellLate(told: boolean, notices: readonly Notice[] | (() => readonly Notice[])): Promise<void> {
+  /** A node may have joined between the decision not to send notices and the commit. */
+  private async tellLate(notified: boolean, notices: readonly Notice[] | (() => readonly Notice[])): Promise<void> {
     const { changes, database } = this.options;
-    if (told || changes.others === 0) return;
+    if (notified || changes.others === 0) return;
     await changes.tell(database, typeof notices === 'function' ? notices() : notices);
   }
 
@@ -288,7 +288,7 @@ export class GroupCommitter implements Committer {
 
 const denied = (): Refusal => new Refusal('denied', 'permission denied');
 
-/** The oldest waiting set and all of its lane that touch nothing in common. */
+/** The oldest waiting set and all sets of its lane that have no keys in common. */
 function ofOneLane(waiting: readonly QueuedSet[]): QueuedSet[] {
   const { lane } = waiting[0]!;
   const batch: QueuedSet[] = [];

@@ -11,35 +11,38 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Told how long statements took, for the metrics. */
+/** Called with the time of each statement, for the metrics. */
 export type ObserveStorage = (operation: 'read' | 'commit' | 'list', seconds: number) => void;
 
-// Text with a character that PostgreSQL keeps in no text (zero) or in no JSON (half of a surrogate pair).
+// Text with a character that PostgreSQL cannot store in text (NUL) or in JSON (an unpaired surrogate).
 const UNSTORABLE = new Set(['22021', '22P05']);
 const OUT_OF_RANGE = '22003';
-/** A statement that took longer than statements may, most likely because it waited for others. */
+/** A statement that exceeded the time limit, most likely because it waited for others. */
 const TOO_LONG = '57014';
 const AGAIN = new Set(['40001', '40P01']);
-/** Longest time in which a transaction is run again; by then its callers are about to leave. */
+/** How long a transaction is retried; after that its callers are about to leave. */
 const PATIENCE_MS = 30_000;
 const LONGEST_PAUSE_MS = 200;
 
-/** True when the same transaction may succeed if it is run once more. */
+/** True if the same transaction may succeed when it is repeated. */
 const isSerializationFailure = (error: unknown): boolean =>
   AGAIN.has((error as { code?: string }).code ?? '') || isStalePlan(error);
 
 /**
- * The pool. Lost connections become refusals that ask callers to come back, so nothing crashes; and so do values that the
- * database cannot hold.
+ * The connection pool. Lost connections become refusals that tell callers to retry, so nothing crashes; values that the
+ * database cannot store become refusals, too.
  */
 export class Database {
-  /** Set by the storage: knows rows that were sealed under keys this node does not have yet, and reads those keys. */
+  /** Set by the storage: recognises rows sealed under keys that this node does not have yet, and reads those keys. */
   newerKeys: NewerKeys | undefined;
-  /** For what need not be fast; inside of a transaction, that of `Tx`. Writes of several statements need a transaction. */
+  /**
+   * For queries that need not be fast; inside a transaction use that of `Tx`. Writes of several statements need a
+   * transaction.
+   */
   readonly prisma: PrismaClient;
   private readonly ours: PrismaOnOurs;
 
-  /** `readsOnly`: a write is nothing that this node does. */
+  /** `readsOnly`: this node never writes. */
   constructor(
     readonly pool: pg.Pool,
     private readonly options: { readonly readsOnly?: boolean } = {},
@@ -66,8 +69,8 @@ export class Database {
   }
 
   /**
-   * Runs in one transaction; runs again after a deadlock or a serialization failure, and when it came upon rows sealed
-   * under keys that this node had to read first.
+   * Runs in one transaction; repeated after a deadlock or a serialization failure, and if it met rows sealed under keys
+   * that this node had to read first.
    */
   async transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
     let watched = this.newerKeys;
@@ -129,20 +132,20 @@ export class Database {
   }
 }
 
-/** Keys that another node has taken into use. */
+/** Keys that another node has activated. */
 export interface NewerKeys {
-  /** True when one of the rows was sealed under such a key. */
+  /** True if one of the rows was sealed under such a key. */
   under(rows: readonly pg.QueryResultRow[]): boolean;
   /** Gets them. */
   read(): Promise<unknown>;
 }
 
-/** A transaction came upon rows that this node can only open with keys it has yet to read. */
+/** A transaction met rows that this node can only open with keys that it has not read yet. */
 class SealedUnderNewer extends Error {
   override readonly name = 'SealedUnderNewer';
 }
 
-/** The sealed values among rows; Prisma asks for rows as lists. */
+/** The sealed values among rows; Prisma gets rows as lists. */
 function sealedOf({ fields, rows }: pg.QueryResult): readonly pg.QueryResultRow[] {
   if (!Array.isArray(rows[0])) return rows;
   const at = fields.findIndex(({ name }) => name === 'sealed');

@@ -3,13 +3,13 @@ import { prefixEnd } from './entry-rows';
 import * as sql from './statements';
 import type { EntryKey, PrefixDelete } from './types';
 
-/** Fewer than this are no burden to any listing. */
+/** Fewer than this do not slow any listing. */
 const WORTH_A_LOOK = 200;
 const AT_ONCE = 1000;
-/** What is deleted faster than it can be looked at is left to listings and to the database's own tidying. */
+/** If rows are deleted faster than they can be visited, the rest is left to listings and to VACUUM. */
 const MOST = 100_000;
 
-/** What was deleted, by key and by folder. */
+/** Deleted keys and folders. */
 interface Deleted {
   readonly keys: EntryKey[];
   readonly prefixes: PrefixDelete[];
@@ -18,10 +18,9 @@ interface Deleted {
 const nothing = (): Deleted => ({ keys: [], prefixes: [] });
 
 /**
- * Looks once at rows that were deleted. In PostgreSQL an index names a deleted row until a query follows that name and
- * finds nothing. The first request that lists a folder would do so for all of them, so it is done here, in the background.
- *
- * A look only helps once no transaction can see the row any more: so it comes a round later than the deletion.
+ * Visits deleted rows once. In PostgreSQL an index entry of a deleted row stays until a query follows it and finds
+ * nothing. The first listing of a folder would do so for all of them, so it is done here, in the background. A visit
+ * only helps once no transaction can see the row any more, so it comes one round after the deletion.
  */
 export class DeletedRows {
   private looking = nothing();
@@ -30,7 +29,7 @@ export class DeletedRows {
 
   constructor(private readonly database: Database) {}
 
-  /** How much still has to be looked at. */
+  /** How much still has to be visited. */
   get waiting(): number {
     return [this.looking, this.settling, this.fresh].reduce(
       (sum, { keys, prefixes }) => sum + keys.length + prefixes.length,
@@ -38,20 +37,20 @@ export class DeletedRows {
     );
   }
 
-  /** Takes note of what was deleted and committed. */
+  /** Records committed deletions. */
   note(keys: Iterable<EntryKey>, prefixes: readonly PrefixDelete[] = []): void {
     if (this.waiting >= MOST) return;
     for (const { mountId, path } of keys) this.fresh.keys.push({ mountId, path });
     this.fresh.prefixes.push(...prefixes);
   }
 
-  /** Looks at what was deleted before the last call. */
+  /** Visits what was deleted before the last call. */
   async look(): Promise<void> {
     const { fresh } = this;
-    const worth = fresh.keys.length >= WORTH_A_LOOK || fresh.prefixes.length > 0;
+    const enough = fresh.keys.length >= WORTH_A_LOOK || fresh.prefixes.length > 0;
     this.looking = this.settling;
-    this.settling = worth ? fresh : nothing();
-    if (worth) this.fresh = nothing();
+    this.settling = enough ? fresh : nothing();
+    if (enough) this.fresh = nothing();
     try {
       await this.lookAt(this.looking);
     } finally {

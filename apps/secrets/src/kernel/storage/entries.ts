@@ -11,14 +11,14 @@ export interface EntriesOptions {
   readonly barrier: Barrier;
   readonly cache: CoherentCache<Entry>;
   readonly clock: Clock;
-  /** Called when a value was sealed with a key this node does not have yet; the read is then tried again. */
+  /** Called if a value was sealed with a key that this node does not have yet; then the read is repeated. */
   readonly reloadKeys: () => Promise<boolean>;
   readonly observe?: ObserveStorage;
 }
 
 const ALL = 1_000_000_000;
 
-/** Entries of the database, remembered decrypted; see `CoherentCache` for why no old answer stays. */
+/** Entries of the database, cached decrypted; see `CoherentCache` for why no outdated answer stays. */
 export class DatabaseEntries implements EntryStore {
   constructor(private readonly options: EntriesOptions) {}
 
@@ -79,7 +79,7 @@ export class DatabaseEntries implements EntryStore {
     return this.pathsIn(this.options.database, mountId, prefix, page);
   }
 
-  /** How many entries a mount has, and the bytes that they take as they are stored. */
+  /** The number of a mount's entries, and their stored size in bytes. */
   async weigh(mountId: string): Promise<{ readonly count: number; readonly bytes: number }> {
     const { rows } = await this.options.database.query<{ count: string; bytes: string }>(sql.WEIGH, [mountId]);
     return { count: Number(rows[0]!.count), bytes: Number(rows[0]!.bytes) };

@@ -14,7 +14,7 @@ export interface EntryRow {
 /** Bytes at the end of a sealed value that its witness repeats. */
 const STAMP_BYTES = 16;
 
-/** The database was changed by hand: a value does not belong where it lies, or is not the newest. */
+/** The database was changed by hand: a value is not at its place, or is not the newest. */
 class TamperedEntry extends Error {
   override readonly name = 'TamperedEntry';
   constructor(key: EntryKey, reason: string, cause?: unknown) {
@@ -24,20 +24,20 @@ class TamperedEntry extends Error {
 
 export const cacheKey = (key: EntryKey): string => `${key.mountId}/${key.path}`;
 
-/** Where an entry's value lies; binds it to its row. */
+/** The cell of an entry's value; binds it to its row. */
 export const entryCell = (key: EntryKey): Cell => ({ table: 'entry', row: cacheKey(key), column: 'sealed' });
 
-/** The first text after all that begin with a prefix; null when there is no such text. */
+/** The first text after all those with a prefix; null if there is no such text. */
 export function prefixEnd(prefix: string): string | null {
   for (let end = prefix.length; end > 0; end--) {
     const code = prefix.charCodeAt(end - 1);
-    // Surrogates and the last code unit have no successor that is a character.
+    // Surrogates and the last code unit have no character as successor.
     if (code < 0xd7ff) return prefix.slice(0, end - 1) + String.fromCharCode(code + 1);
   }
   return null;
 }
 
-/** Decrypts a row. Throws `TamperedEntry` when the row was swapped, altered, or replaced by an older one. */
+/** Decrypts a row. Throws `TamperedEntry` if the row was swapped, altered, or replaced by an older one. */
 export function openEntry(barrier: Barrier, row: EntryRow): Entry {
   const key = { mountId: row.mount_id, path: row.path };
   const stamp = row.sealed.subarray(row.sealed.length - STAMP_BYTES);

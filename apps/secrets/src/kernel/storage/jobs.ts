@@ -3,22 +3,22 @@ import { isRefusal } from '@keystead/refusal';
 import type { Database, Statement } from './database';
 import type { Barrier, Clock, Fault } from './types';
 
-/** What one step of a job achieved; the next step begins from `state`. */
+/** The result of one step of a job; the next step starts from `state`. */
 export interface JobStep<S> {
   readonly state: S;
-  /** How many things this step dealt with. */
+  /** How many items this step has processed. */
   readonly advanced: number;
   readonly finished: boolean;
-  /** The next step is not due before; any node may do it. */
+  /** When the next step is due; any node may do it. */
   readonly waitMs?: number;
-  /** How many things there are in all, once known. */
+  /** The total number of items, once known. */
   readonly total?: number;
 }
 
-/** Runs one step; it may run twice with the same state after a crash, so it must not mind. */
+/** Runs one step; it must be idempotent, because it may run twice with the same state after a crash. */
 export type RunStep<S> = (state: S) => Promise<JobStep<S>>;
 
-/** A job as others see it. */
+/** The public view of a job. */
 export interface JobFacts {
   readonly id: string;
   readonly kind: string;
@@ -28,7 +28,7 @@ export interface JobFacts {
   readonly total?: number;
   readonly startedAtMs: number;
   readonly updatedAtMs: number;
-  /** Steps that failed in a row. */
+  /** Failed steps in a row. */
   readonly failures: number;
 }
 
@@ -54,7 +54,7 @@ interface JobRow {
   sealed: Buffer;
 }
 
-/** A node that has not come back to its job by then is taken for dead. */
+/** A node that has not recorded progress by then counts as dead. */
 const CLAIM_MS = 15_000;
 /** Afterwards another job has its turn. */
 const TURN_MS = 2000;
@@ -90,16 +90,16 @@ const TIDY: Statement = {
   name: 'job-tidy',
   text: 'DELETE FROM job WHERE due_at_ms IS NULL AND updated_at_ms < $1',
 };
-/** How long a finished job can still be asked about. */
+/** How long a finished job can still be looked up. */
 const KEPT_MS = 7 * 24 * 3600_000;
 
-/** Long work in small steps, kept in the database: any node goes on where another one stopped. */
+/** Long work in small steps, stored in the database: any node continues where another one stopped. */
 export class Jobs {
   private readonly kinds = new Map<string, RunStep<unknown>>();
 
   constructor(private readonly options: JobsOptions) {}
 
-  /** Says how the jobs of a kind are done; every node must know all kinds. */
+  /** Registers the runner of a kind of job; every node must know all kinds. */
   define<S>(kind: string, step: RunStep<S>): void {
     this.kinds.set(kind, step as RunStep<unknown>);
   }
@@ -110,8 +110,8 @@ export class Jobs {
   }
 
   /**
-   * Records a job that this node begins with, at most for so long; afterwards any node goes on. Returns its id and
-   * whether it has ended.
+   * Records a job that this node starts, for at most this long; then any node continues. Returns its id and whether it
+   * has finished.
    */
   async startHere(
     kind: string,
@@ -136,7 +136,7 @@ export class Jobs {
     return rows[0] && facts(rows[0]);
   }
 
-  /** Goes on with one job that is due; true when there may be more to do. */
+  /** Continues one due job; true if there may be more to do. */
   async runDue(): Promise<boolean> {
     const { database, clock } = this.options;
     const { rows } = await database.query<JobRow>(CLAIM, [clock.now(), [...this.kinds.keys()]]);
@@ -156,7 +156,7 @@ export class Jobs {
     return id;
   }
 
-  /** Step after step, each recorded before the next, until the job ends or its turn is over; true when it has ended. */
+  /** Runs steps, each recorded before the next, until the job ends or its turn is over; true if it has ended. */
   private async run(row: JobRow, forMs: number): Promise<boolean> {
     const { database, barrier, clock, fault, log } = this.options;
     const end = performance.now() + forMs;
@@ -165,7 +165,7 @@ export class Jobs {
       for (;;) {
         const step = await this.kinds.get(row.kind)!(state);
         await fault(`job:${row.kind}`);
-        const over = performance.now() >= end;
+        const timedOut = performance.now() >= end;
         const now = clock.now();
         state = step.state;
         const { rowCount } = await database.query(ADVANCE, [
@@ -174,13 +174,13 @@ export class Jobs {
           step.advanced,
           step.total ?? null,
           step.finished ? 1 : 0,
-          step.finished ? null : step.waitMs !== undefined ? now + step.waitMs : over ? now : now + CLAIM_MS,
+          step.finished ? null : step.waitMs !== undefined ? now + step.waitMs : timedOut ? now : now + CLAIM_MS,
           now,
           row.claim,
         ]);
-        // Another node took it meanwhile, and goes on from what was recorded before.
+        // Another node has taken it, and continues from the last recorded state.
         if (rowCount === 0) return false;
-        if (step.finished || step.waitMs !== undefined || over) return step.finished;
+        if (step.finished || step.waitMs !== undefined || timedOut) return step.finished;
       }
     } catch (error) {
       if (!isRefusal(error)) log?.warn({ err: error, job: row.id, kind: row.kind }, 'job step failed');

@@ -7,7 +7,7 @@ import { isEmpty, needsTransaction } from './write-set';
 /** How a set is written: in its own transaction, or merged with others of its lane. */
 export type Lane = 'puts' | 'token' | 'mixed' | 'own' | 'intents';
 
-/** The lane of a set: the narrowest that has room for all it writes. */
+/** The lane of a set: the narrowest that fits everything it writes. */
 export function laneOf(set: WriteSet): Lane {
   if (needsTransaction(set)) return 'own';
   if (onlyIntents(set)) return 'intents';
@@ -19,8 +19,8 @@ export function laneOf(set: WriteSet): Lane {
 }
 
 /**
- * Sets that write one key share a batch only under the same token: else one might be left out, and the other lost. Where
- * something is required of the key, what another set of the batch makes of it would go unseen.
+ * Sets that write one key share a batch only under the same token: otherwise one might be left out, and the other lost.
+ * A condition on the key would not see the write of another set in the batch.
  */
 export function claims(owners: Map<string, string>, set: WriteSet): boolean {
   const owner = set.authorities.map((hash) => hash.toString('latin1')).join();
@@ -35,7 +35,7 @@ export function claims(owners: Map<string, string>, set: WriteSet): boolean {
 }
 
 const isChecked = ({ require }: EntryPut | EntryDelete): boolean => require !== undefined;
-/** No owner's name: the second caller for such a key waits for the next batch. */
+/** Not a real owner: the second caller for such a key waits for the next batch. */
 const CHECKED = 'checked';
 
 /** After a lost connection a write may or may not have been committed. */

@@ -2,7 +2,7 @@ import { prefixEnd } from './entry-rows';
 import * as sql from './statements';
 import type { ListPage, Tx } from './types';
 
-/** The folder whose names are asked for. */
+/** The folder to list. */
 interface Folder {
   readonly mountId: string;
   readonly prefix: string;
@@ -12,16 +12,16 @@ interface Folder {
 /** Rows read at a time, the first time and from then on. */
 const FIRST_ROWS = 1000;
 const ROWS = 5000;
-/** Folders looked for at a time, where folders hold so much that reading through them is waste. */
+/** Folders read at a time, if folders hold so much that reading their rows is wasteful. */
 const SKIPPED = 100;
-/** One new name in this many rows is worth reading them. */
+/** Reading rows is worthwhile if they yield one new name in this many. */
 const WORTH = 8;
 
 /**
  * Names directly under a folder, sorted bytewise: entries, and folders with a slash, each once.
  *
- * Reading rows in order costs a millisecond per thousand, and jumping from folder to folder twenty times that for each name,
- * however much lies in between. So rows are read as long as they bring names, and folders are jumped over where they do not.
+ * Reading rows in order costs a millisecond per thousand, and jumping from folder to folder twenty times that for each
+ * name, however much lies in between. So rows are read as long as they yield names; otherwise folders are skipped.
  */
 export async function listNames(database: Tx, folder: Folder, page: ListPage = {}): Promise<string[]> {
   const { mountId, prefix, nowMs } = folder;
@@ -53,5 +53,5 @@ export async function listNames(database: Tx, folder: Folder, page: ListPage = {
   return names;
 }
 
-/** Where a listing goes on after a name: behind everything that a folder holds, or right behind an entry. */
+/** Where a listing continues after a name: after the content of a folder, or right after an entry. */
 const behind = (name: string): string => (name.endsWith('/') ? `${name.slice(0, -1)}0` : `${name}\u0001`);

@@ -4,13 +4,13 @@ import type { Notice, Topic } from './types';
 export interface SealBeat {
   readonly initialised: boolean;
   readonly sealed: boolean;
-  /** Grows whenever the wrapped keyring changes. */
+  /** Increases whenever the wrapped keyring changes. */
   readonly generation: number;
-  /** When the database was asked, on this process's own scale (`performance.now`). */
+  /** When the database was asked, on this process's clock (`performance.now`). */
   readonly askedMs: number;
 }
 
-/** Columns, of a query that joins `seal`, from which `Listeners.seen` tells. */
+/** Columns, of a query that joins `seal`, for `Listeners.notify`. */
 export const SEAL_COLUMNS = 'seal.id IS NOT NULL AS seal_there, seal.sealed, seal.generation AS seal_generation';
 
 export interface SealRow {
@@ -19,7 +19,7 @@ export interface SealRow {
   readonly seal_generation: number | null;
 }
 
-/** Those who want to know what to forget, and how the installation is sealed. */
+/** Listeners for what to forget, and for the seal state of the installation. */
 export class Listeners {
   private readonly beats = new Set<(seal: SealBeat) => void>();
   private readonly listeners = new Map<Topic, Set<(key: string) => void>>();
@@ -30,12 +30,12 @@ export class Listeners {
     this.listeners.set(topic, listeners);
   }
 
-  /** Calls back at every heartbeat with what the database says about the seal. */
-  onBeat(seen: (seal: SealBeat) => void): void {
-    this.beats.add(seen);
+  /** Calls back at every heartbeat with the seal state from the database. */
+  onBeat(listener: (seal: SealBeat) => void): void {
+    this.beats.add(listener);
   }
 
-  /** Forgets on this node; called after the commit that made the notices true. */
+  /** Forgets on this node; called after the commit behind the notices. */
   apply(notices: readonly Notice[]): void {
     for (const { topic, key } of notices) {
       const listeners = this.listeners.get(topic);
@@ -48,9 +48,9 @@ export class Listeners {
     for (const listeners of this.listeners.values()) for (const forget of listeners) forget('*');
   }
 
-  /** Passes on the seal as a heartbeat found it that began at `askedMs`. */
-  protected seen({ seal_there, sealed, seal_generation }: SealRow, askedMs: number): void {
+  /** Passes on the seal state from a heartbeat that began at `askedMs`. */
+  protected notify({ seal_there, sealed, seal_generation }: SealRow, askedMs: number): void {
     const beat = { initialised: seal_there, sealed: sealed ?? false, generation: seal_generation ?? 0, askedMs };
-    for (const seen of this.beats) seen(beat);
+    for (const listener of this.beats) listener(beat);
   }
 }

@@ -12,12 +12,14 @@ type LockableTable =
   | 'mfa_method'
   | 'mfa_enforcement';
 
-/** The strongest hold keeps all others from the row, the others only from changing it, or its key. */
+/**
+ * Lock strengths: the strongest excludes all others from the row, the others only prevent changes to it, or to its key.
+ */
 type Hold = 'UPDATE' | 'SHARE' | 'KEY SHARE';
 
 /**
- * Holds the rows that a condition finds until the transaction ends, in one order so that two who hold several do not wait
- * for each other, and answers their ids. Prisma has no word for it; what they hold is read by it afterwards.
+ * Locks the rows of a condition until the transaction ends, in a fixed order to avoid deadlocks, and returns their ids.
+ * Prisma has no row locks; it reads the content afterwards.
  */
 export async function lockRows(
   tx: Tx,

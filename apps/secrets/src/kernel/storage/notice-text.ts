@@ -6,9 +6,9 @@ export const CHANNEL = 'keystead';
 /** PostgreSQL refuses longer payloads (8,000 bytes). */
 export const MAX_PAYLOAD_BYTES = 7900;
 
-/** What one notification says. */
+/** The content of one notification. */
 export type Message =
-  /** When its node asked for it, on the scale of that process. */
+  /** When its node sent it, on the clock of that process. */
   | { readonly kind: 'beat'; readonly node: string; readonly askedMs: number }
   | { readonly kind: 'notices'; readonly node: string; readonly notices: readonly Notice[] }
   /** The notices were too long and lie in the change table. */

@@ -1,7 +1,4 @@
-/**
- * Writes of one mount that are not committed yet, as reads must see them; on top of those that will be committed before
- * them, if there are any.
- */
+/** Uncommitted writes of one mount, as reads must see them, on top of those that will be committed before. */
 export class Pending {
   /** Values by path; null for deleted. */
   private readonly values = new Map<string, string | null>();
@@ -9,7 +6,7 @@ export class Pending {
 
   constructor(private readonly before?: Pending) {}
 
-  /** What a path will hold; null for nothing, undefined if no write is pending. */
+  /** The future value of a path; null for none, undefined if no write is pending. */
   value(path: string): string | null | undefined {
     const own = this.values.get(path);
     if (own !== undefined) return own;
@@ -30,17 +27,17 @@ export class Pending {
     this.cleared.push(prefix);
   }
 
-  /** Lays later writes over these. */
+  /** Adds later writes on top. */
   add(later: Pending): void {
     for (const prefix of later.cleared) this.clear(prefix);
     for (const [path, value] of later.values) this.values.set(path, value);
   }
 
-  /** The names that a folder will hold, of those it holds now; sorted bytewise. */
+  /** The future names of a folder, from its current ones; sorted bytewise. */
   names(folder: string, now: readonly string[]): readonly string[] {
     const before = this.before?.names(folder, now) ?? now;
     if (this.values.size === 0 && this.cleared.length === 0) return before;
-    const kept = new Set(
+    const remaining = new Set(
       before.filter((name) => {
         const path = folder + name;
         return this.values.get(path) !== null && !this.cleared.some((prefix) => path.startsWith(prefix));
@@ -49,8 +46,8 @@ export class Pending {
     for (const [path, value] of this.values) {
       if (value === null || !path.startsWith(folder)) continue;
       const slash = path.indexOf('/', folder.length);
-      kept.add(slash < 0 ? path.slice(folder.length) : path.slice(folder.length, slash + 1));
+      remaining.add(slash < 0 ? path.slice(folder.length) : path.slice(folder.length, slash + 1));
     }
-    return [...kept].sort();
+    return [...remaining].sort();
   }
 }

@@ -84,8 +84,8 @@ describe('a transaction', () => {
   it('costs nothing more where Prisma is not asked, and no second beginning where it is', async () => {
     const sent: string[] = [];
     const client = {
-      query: async (asked: string | { text: string }) => {
-        sent.push(typeof asked === 'string' ? asked : asked.text);
+      query: async (statement: string | { text: string }) => {
+        sent.push(typeof statement === 'string' ? statement : statement.text);
         return { rows: [], fields: [], rowCount: 0 };
       },
       on() {},
@@ -131,31 +131,31 @@ describe('a transaction', () => {
   it.each(both)('runs again after a serialization failure or a deadlock that %s met', async (name) => {
     for (const code of ['40001', '40P01']) {
       let runs = 0;
-      const made = randomUUID();
+      const id = randomUUID();
       await database().transaction(async (tx) => {
         runs += 1;
-        await ways[name].write(tx, made);
+        await ways[name].write(tx, id);
         if (runs < 3) await ways[name].raise(tx, code);
       });
-      expect([runs, await namesWith(made)]).toEqual([3, [made]]);
+      expect([runs, await namesWith(id)]).toEqual([3, [id]]);
     }
   });
 
   it('survives a deadlock between writes of Prisma', async () => {
     const names = [randomUUID(), randomUUID()];
     await database().prisma.setting.createMany({ data: names.map((name) => ({ name, value: 0 })) });
-    let met = 0;
+    let arrived = 0;
     let meet = () => {};
     const both = new Promise<void>((resolve) => (meet = resolve));
     const cross = (order: string[]) =>
       database().transaction(async (tx) => {
         await tx.prisma.setting.updateMany({ where: { name: order[0] }, data: { value: 1 } });
-        if (++met === 2) meet();
+        if (++arrived === 2) meet();
         await both;
         await tx.prisma.setting.updateMany({ where: { name: order[1] }, data: { value: 1 } });
       });
     await Promise.all([cross(names), cross([...names].reverse())]);
-    expect(met).toBeGreaterThan(2);
+    expect(arrived).toBeGreaterThan(2);
   });
 });
 
@@ -223,12 +223,12 @@ describe('what the database refuses', () => {
   });
 
   it('a write of several statements outside of a transaction', async () => {
-    const made = entity();
-    const data = { ...made, groups: { create: { group: { create: group() } } } };
+    const id = entity();
+    const data = { ...id, groups: { create: { group: { create: group() } } } };
     await expect(database().prisma.entity.create({ data })).rejects.toThrow(
       'a write of several statements needs a transaction',
     );
-    expect(await database().prisma.entity.count({ where: { id: made.id } })).toBe(0);
+    expect(await database().prisma.entity.count({ where: { id: id.id } })).toBe(0);
   });
 });
 

@@ -2,42 +2,42 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { Prisma, PrismaClient } from '../../generated/prisma/client';
 
-/** Sends a statement that Prisma made, and answers as the driver does. */
+/** Sends a statement from Prisma, and returns what the driver does. */
 export type Send = (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
 
-/** Prisma's view of a transaction that other code began. */
+/** Prisma's view of a transaction that other code started. */
 export interface PrismaWithin {
   readonly prisma: Prisma.TransactionClient;
   /** Lets Prisma forget the transaction; nothing is sent. */
   end(): Promise<void>;
 }
 
-/** Prisma's own limits must never be met: the statements have theirs. */
+/** Prisma's own timeouts must never apply: the statements have theirs. */
 const LIMITS = { maxWait: 60_000, timeout: 2 ** 31 - 1 } as const;
-/** Distinguishes our transactions from those that Prisma begins by itself. */
+/** Distinguishes our transactions from those that Prisma starts by itself. */
 const OURS = Prisma.TransactionIsolationLevel.ReadCommitted;
 
 /**
- * The Prisma client on connections of ours: outside of transactions its statements go where `send` brings them, inside they
- * go to the connection of the transaction that runs. A transaction that never asks for it pays nothing. What a statement
- * fails with is thrown as the driver said it.
+ * The Prisma client on our own connections: outside transactions its statements go through `send`, inside they use the
+ * connection of the running transaction. A transaction that does not use it pays nothing. Errors of statements are
+ * thrown as the driver raised them.
  */
 export class PrismaOnOurs {
   private readonly client: PrismaClient;
   private readonly pool: LentPool;
-  /** Begins follow each other: each lends its connection to the one that Prisma asks for. */
-  private begins: Promise<unknown> = Promise.resolve();
+  /** Transactions start one after the other: each lends its connection to the one that Prisma opens. */
+  private lastStart: Promise<unknown> = Promise.resolve();
 
   constructor(send: Send) {
     this.pool = new LentPool(send);
     this.client = new PrismaClient({
       adapter: new LentConnections(this.pool),
-      // Its longer words repeat the arguments of a call, and these go to the log.
+      // Its longer messages repeat the arguments of a call, which would go to the log.
       errorFormat: 'minimal',
     });
   }
 
-  /** Outside of transactions. One call is one statement: a write that takes more of them fails and wants a transaction. */
+  /** Outside transactions. One call is one statement: a write of several fails and needs a transaction. */
   outside(refuse: (error: unknown) => unknown): PrismaClient {
     return this.client.$extends({
       query: {
@@ -52,23 +52,23 @@ export class PrismaOnOurs {
     }) as unknown as PrismaClient;
   }
 
-  /** Inside of a transaction, whose statements are sent one after the other. Prisma hears of it with the first call. */
+  /** Inside a transaction, whose statements are sent one after the other. Prisma joins with the first call. */
   within(send: Send): PrismaWithin {
-    let begun: Promise<Begun> | undefined;
+    let started: Promise<Begun> | undefined;
     const begin = async () => {
-      begun ??= this.begin(inOrder(send));
-      return (await begun).prisma;
+      started ??= this.begin(inOrder(send));
+      return (await started).prisma;
     };
     return {
       prisma: calls(begin),
       end: async () => {
-        if (begun) await begun.then(({ end }) => end());
+        if (started) await started.then(({ end }) => end());
       },
     };
   }
 
   private begin(send: Send): Promise<Begun> {
-    const mine = this.begins.then(
+    const turn = this.lastStart.then(
       () =>
         new Promise<Begun>((resolve, reject) => {
           let leave = () => {};
@@ -88,8 +88,8 @@ export class PrismaOnOurs {
           ended.catch(reject);
         }),
     );
-    this.begins = mine.catch(() => {});
-    return mine;
+    this.lastStart = turn.catch(() => {});
+    return turn;
   }
 }
 
@@ -98,7 +98,7 @@ interface Begun {
   end(): Promise<void>;
 }
 
-/** What a statement of Prisma's failed with. It has no code, so that Prisma passes it on as it is. */
+/** The error of a Prisma statement. It has no code, so that Prisma passes it on unchanged. */
 class StatementFailed extends Error {
   override readonly name = 'StatementFailed';
 }
@@ -107,7 +107,7 @@ const causeOf = (error: unknown): unknown => (error instanceof StatementFailed ?
 
 type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
-/** The client that is begun with the first call. */
+/** A client that starts with the first call. */
 function calls(begin: () => Promise<Prisma.TransactionClient>): Prisma.TransactionClient {
   const call = (model: string | undefined, method: string, args: unknown[]) =>
     begin().then(async (client) => {
@@ -137,13 +137,13 @@ function calls(begin: () => Promise<Prisma.TransactionClient>): Prisma.Transacti
 function inOrder(send: Send): Send {
   let last: Promise<unknown> = Promise.resolve();
   return (statement) => {
-    const mine = last.then(() => send(statement));
-    last = mine.catch(() => {});
-    return mine;
+    const turn = last.then(() => send(statement));
+    last = turn.catch(() => {});
+    return turn;
   };
 }
 
-/** The driver of Prisma, which begins no transactions but ours. */
+/** Prisma's driver, which starts only our transactions. */
 class LentConnections extends PrismaPg {
   override async connect(): ReturnType<PrismaPg['connect']> {
     const adapter = await super.connect();
@@ -156,9 +156,9 @@ class LentConnections extends PrismaPg {
   }
 }
 
-/** What the driver of Prisma takes for a pool. It has no connections: it passes statements on. */
+/** The pool for Prisma's driver. It has no connections: it passes statements on. */
 class LentPool extends pg.Pool {
-  private lent: Send | undefined;
+  private borrowed: Send | undefined;
 
   constructor(private readonly send: Send) {
     super();
@@ -166,17 +166,17 @@ class LentPool extends pg.Pool {
 
   /** The connection of the next transaction. */
   lend(send: Send): void {
-    this.lent = send;
+    this.borrowed = send;
   }
 
   override readonly query = ((statement: pg.QueryConfig) => passOn(this.send, statement)) as never;
 
   override readonly connect = (async () => {
-    const send = this.lent;
-    this.lent = undefined;
+    const send = this.borrowed;
+    this.borrowed = undefined;
     if (!send) throw new Error('no transaction was begun');
     return {
-      // Beginning and ending are not Prisma's.
+      // Prisma does not begin or end transactions.
       query: async (statement: pg.QueryConfig) =>
         /^(BEGIN|COMMIT|ROLLBACK)$/.test(statement.text) ? NOTHING : passOn(send, statement),
       on() {},

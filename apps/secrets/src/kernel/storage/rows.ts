@@ -5,7 +5,7 @@ import type { Barrier, EntryPut, IntentRow, LeaseRow, TokenRow, Tx, WriteSet } f
 
 type Queryable = Pick<Tx, 'query'>;
 
-/** Entries side by side, sealed, as the statements take them. */
+/** Sealed entries as parallel arrays for the statements. */
 export interface PutColumns {
   readonly keys: string[];
   readonly puts: EntryPut[];
@@ -14,11 +14,11 @@ export interface PutColumns {
   readonly sealed: Buffer[];
   readonly expiries: (number | null)[];
   readonly authorities: (Buffer | null)[];
-  /** True when every entry is written under a token that must be live. */
+  /** True if every entry is written under a token that must be live. */
   readonly underTokens: boolean;
 }
 
-/** Seals entries and lays them side by side, ordered by key. */
+/** Seals entries and puts them into parallel arrays, ordered by key. */
 export function putColumns(
   barrier: Barrier,
   puts: ReadonlyMap<string, { readonly put: EntryPut; readonly authority: Buffer | undefined }>,
@@ -58,15 +58,16 @@ export function authoritiesOf(sets: readonly WriteSet[]): Buffer[] {
   return [...all.values()];
 }
 
-/** Holds tokens live until the commit; throws `denied` when one is being revoked or gone. */
+/** Locks tokens until the commit, so that they stay live; throws `denied` if one is gone or being revoked. */
 export async function lockTokens(tx: Queryable, hashes: readonly Buffer[]): Promise<void> {
   const { rows } = await tx.query(sql.LOCK_TOKENS, [hashes]);
   if (rows.length < hashes.length) throw new Refusal('denied', 'permission denied');
 }
 
-// Paths of tokens and leases end in a slash in the database: so they sort, list and match prefixes like the ids they begin.
+// Paths of tokens and leases end in a slash in the database: so they sort, list and match prefixes like the ids that
+// begin with them.
 
-/** Inserts tokens and returns which (latin1 of the hash); the rest has a dead parent or a taken id. */
+/** Inserts tokens and returns which (latin1 of the hash); the others have a dead parent or a taken id. */
 export async function insertTokens(tx: Queryable, tokens: readonly TokenRow[]): Promise<Set<string>> {
   const parents = new Map<string, Buffer>();
   for (const { parentHash } of tokens) if (parentHash) parents.set(parentHash.toString('latin1'), parentHash);
@@ -116,7 +117,7 @@ export async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): 
   }
 }
 
-/** So long after an intent was recorded an outside system may still do what it was asked: until then it is undone again. */
+/** How long after an intent an outside system may still act on a call: until then it is undone again. */
 export const INTENT_GRACE_MS = 5 * 60_000;
 /** A call of a living node that takes longer than this has lost its intent. */
 const LONGEST_CALL_MS = 30 * 60_000;
@@ -142,7 +143,7 @@ export async function insertIntents(
   ]);
 }
 
-/** Removes settled intents; throws when one is gone, because then what it announced has been undone. */
+/** Removes settled intents; throws if one is gone, because then its work has been undone. */
 export async function settleIntents(tx: Queryable, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const { rowCount } = await tx.query(sql.SETTLE_INTENTS, [ids]);

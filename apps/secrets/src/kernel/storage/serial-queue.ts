@@ -1,21 +1,21 @@
 import { Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
 
-/** The longest wait in a line; the client is about to give up. */
+/** The longest wait in a queue; then the client is about to give up. */
 const PATIENCE_MS = 60_000;
 
-/** Work under one name, one after the other, in the order in which it came; other names are not waited for. */
+/** Runs work under one name in order of arrival; other names do not wait. */
 export class SerialQueue {
   private readonly last = new Map<string, Promise<void>>();
 
-  /** Throws `unavailable` when the turn did not come in time; then nothing was done. */
+  /** Throws `unavailable` if the turn did not come in time; then nothing was done. */
   async stand<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.last.get(name);
     let leave = () => {};
-    const mine = new Promise<void>((resolve) => {
+    const turn = new Promise<void>((resolve) => {
       leave = resolve;
     });
-    this.last.set(name, mine);
+    this.last.set(name, turn);
     const untilMs = performance.now() + PATIENCE_MS;
     try {
       if (before) await during('waiting', 'turn', undefined, () => before);
@@ -23,7 +23,7 @@ export class SerialQueue {
         throw new Refusal('unavailable', 'too many simultaneous changes of the same object; try again');
       return await work();
     } finally {
-      if (this.last.get(name) === mine) this.last.delete(name);
+      if (this.last.get(name) === turn) this.last.delete(name);
       leave();
     }
   }

@@ -1,6 +1,6 @@
 import type { Notice, WriteSet } from './types';
 
-/** Ends the key of a notice that speaks of all entries under a prefix; no path can hold it. */
+/** Ends the key of a notice for all entries under a prefix; no path can contain it. */
 export const PREFIX_MARK = '\t';
 
 /** Tells other nodes to forget entries. */
@@ -9,7 +9,7 @@ export const entryNotices = (keys: Iterable<string>): Notice[] => [...keys].map(
 /** Tells nodes to forget all entries of a mount. */
 export const mountEntriesNotice = (mountId: string): Notice => ({ topic: 'entry', key: `${mountId}/${PREFIX_MARK}` });
 
-/** Everything that other nodes must forget when sets are written that touch these entries. */
+/** Everything that other nodes must forget after these entries are written. */
 export function noticesOf(sets: readonly WriteSet[], keys: Iterable<string>): Notice[] {
   const notices = entryNotices(keys);
   for (const set of sets) {

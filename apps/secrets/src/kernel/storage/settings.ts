@@ -3,13 +3,13 @@ import type { Tx } from './types';
 /** The client of the database, with or without a transaction. */
 type DatabaseClient = Tx['prisma'];
 
-/** What a row of all nodes says; undefined if there is none. The type is that of who wrote it. */
+/** A setting for all nodes; undefined if there is none. Its type is the writer's. */
 export async function readSetting<T>(client: DatabaseClient, name: string): Promise<T | undefined> {
   const row = await client.setting.findUnique({ where: { name } });
   return (row?.value as T | null | undefined) ?? undefined;
 }
 
-/** The same of a sealed one. */
+/** The same for a sealed setting. */
 export async function readSealedSetting(
   client: DatabaseClient,
   name: string,
@@ -17,12 +17,12 @@ export async function readSealedSetting(
   return (await client.setting.findUnique({ where: { name } }))?.sealed ?? undefined;
 }
 
-/** Writes a setting, whether there was one or not. */
+/** Creates or replaces a setting. */
 export async function storeSetting(client: DatabaseClient, name: string, value: object): Promise<void> {
   await client.setting.upsert({ where: { name }, create: { name, value }, update: { value } });
 }
 
-/** The same for one that is sealed. */
+/** The same for a sealed setting. */
 export async function storeSealedSetting(
   client: DatabaseClient,
   name: string,
@@ -36,7 +36,7 @@ export async function deleteSetting(client: DatabaseClient, name: string): Promi
   await client.setting.deleteMany({ where: { name } });
 }
 
-/** Adds one to a setting that is a list; of two who do so at once both are in it. */
+/** Adds an item to a list setting; simultaneous additions are both kept. */
 export async function addToSetting(client: DatabaseClient, name: string, item: object): Promise<void> {
   const entry = JSON.stringify([item]);
   await client.$executeRaw`

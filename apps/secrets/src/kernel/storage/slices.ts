@@ -2,24 +2,24 @@
 const PER_TURN = 32;
 
 /**
- * Resumes hundreds of callers who waited for one commit a few at a time, with turns of the event loop for others in
- * between. Nothing is delayed where few wait.
+ * Resumes hundreds of callers of one commit a few at a time, with turns of the event loop for others in between. A few
+ * callers are not delayed.
  */
 export function resumeInSlices<T>(waiting: readonly T[], goOn: (one: T) => void): void {
   for (const one of waiting.slice(0, PER_TURN)) goOn(one);
   if (waiting.length > PER_TURN) setImmediate(() => resumeInSlices(waiting.slice(PER_TURN), goOn));
 }
 
-/** Time that long work takes of one turn of the event loop. */
+/** How long work may take in one turn of the event loop. */
 const TURN_MS = 10;
-/** Rows that are decrypted in one turn, however fast. */
+/** The most rows that are decrypted in one turn. */
 const ROWS_PER_TURN = 100;
 
-/** Measures how long work takes, so that it can give others a turn of the event loop. */
+/** Measures work, so that it can yield to others. */
 export class Pauses {
   private beganMs = performance.now();
 
-  /** Whether the work has taken its share of this turn. */
+  /** Whether the work has used its share of this turn. */
   get due(): boolean {
     return performance.now() - this.beganMs > TURN_MS;
   }
@@ -34,7 +34,7 @@ export class Pauses {
 /** Work that can be interrupted wherever it yields. */
 export type SlicedWork<R> = Generator<void, R>;
 
-/** Runs work to completion, with a turn of the event loop for others whenever it took long. */
+/** Runs work to completion, yielding to the event loop whenever a slice is over. */
 export async function runInSlices<R>(steps: SlicedWork<R>): Promise<R> {
   const pauses = new Pauses();
   for (;;) {
@@ -44,7 +44,7 @@ export async function runInSlices<R>(steps: SlicedWork<R>): Promise<R> {
   }
 }
 
-/** Does work to its end. */
+/** Runs work to completion. */
 export function runToEnd<R>(steps: SlicedWork<R>): R {
   for (;;) {
     const step = steps.next();

@@ -5,12 +5,12 @@ import type { NodeNotices } from './changes';
 import { Listeners, SEAL_COLUMNS, type SealRow } from './listeners';
 
 export interface StandbyChangesOptions {
-  /** Makes the connection that looks; nothing else uses it, and its queries give up by themselves. */
+  /** Opens the connection for polling; nothing else uses it, and its queries have timeouts. */
   readonly connect: () => pg.Client;
   readonly lag: ReplayLag;
-  /** Compared with the time of the database at every look. */
+  /** Compared with the time of the database at every poll. */
   readonly time?: DatabaseClock;
-  /** Told of every look that the database answers. */
+  /** Notified of every answered poll. */
   readonly silence?: Silence;
   readonly log?: { warn(fields: object, message: string): void };
 }
@@ -28,8 +28,8 @@ const LOOK = {
 const LOOK_MS = 1000;
 
 /**
- * The changes of a node that reads from a standby, where it cannot hear notices: it forgets everything with every look.
- * What it answers from memory was read after the last look, and is never older than the standby may be behind.
+ * The changes of a node that reads from a standby, where there are no notices: it forgets everything at every poll.
+ * Cached answers were read after the last poll, and are never older than the allowed lag of the standby.
  */
 export class StandbyChanges extends Listeners implements NodeNotices {
   readonly id = randomUUID();
@@ -55,7 +55,7 @@ export class StandbyChanges extends Listeners implements NodeNotices {
     return performance.now() - this.heardMs;
   }
 
-  /** Not sent to others. */
+  /** Sends nothing to others. */
   setGeneration(): void {}
 
   async start(): Promise<void> {
@@ -99,7 +99,7 @@ export class StandbyChanges extends Listeners implements NodeNotices {
       silence?.noteAnswer();
       this.heardMs = askedMs;
       this.failing = false;
-      this.seen(row, askedMs);
+      this.notify(row, askedMs);
     } catch (error) {
       if (!this.failing) log?.warn({ err: error }, 'the standby does not answer');
       this.failing = true;
@@ -109,11 +109,11 @@ export class StandbyChanges extends Listeners implements NodeNotices {
 
   private async connect(): Promise<pg.Client> {
     const client = this.options.connect();
-    const lost = () => {
+    const onLoss = () => {
       if (this.own === client) this.drop();
     };
-    client.on('error', lost);
-    client.on('end', lost);
+    client.on('error', onLoss);
+    client.on('end', onLoss);
     await client.connect();
     this.own = client;
     return client;

@@ -20,7 +20,7 @@ const put = (path: string, value: string, require?: WriteSet['puts'][number]['re
   set.puts.push({ mountId, path, value: Buffer.from(value), require });
   return set;
 };
-const gone = (path: string): WriteSet => {
+const deletion = (path: string): WriteSet => {
   const set = newWriteSet();
   set.deletes.push({ mountId, path });
   return set;
@@ -36,7 +36,7 @@ describe('entries', () => {
     await freshly();
     await commit(put('plain', 'two'));
     expect(await read('plain')).toBe('two');
-    await commit(gone('plain'));
+    await commit(deletion('plain'));
     expect(await read('plain')).toBeUndefined();
   });
 
@@ -269,7 +269,7 @@ describe('an entry changed by hand', () => {
     await commit(put('t/back', '1'));
     await commit(put('t/back', '2'));
     const [old] = await test.byHand(`SELECT mount_id, path, sealed, revision FROM entry WHERE path = 't/back'`);
-    await commit(gone('t/back'));
+    await commit(deletion('t/back'));
     await test.byHand('INSERT INTO entry (mount_id, path, sealed, revision) VALUES ($1, $2, $3, $4)', [
       old!.mount_id,
       old!.path,
@@ -305,7 +305,7 @@ describe('two nodes', () => {
     const nodes = [test.storage, other];
     for (let round = 0; round < 60; round++) {
       const path = `torn/${round % 3}`;
-      const writes = [put(path, 'a'), put(path, 'b'), gone(path), put(path, 'c'), gone(path), put(path, 'd')];
+      const writes = [put(path, 'a'), put(path, 'b'), deletion(path), put(path, 'c'), deletion(path), put(path, 'd')];
       if (round % 5 === 4) {
         writes[2] = newWriteSet();
         writes[2].prefixes.push({ mountId, prefix: 'torn/' });

@@ -19,51 +19,51 @@ export interface StorageOptions {
   readonly maxConnections?: number;
   /** Where this node listens, shown in the node table. */
   readonly address?: string;
-  /** Look for changes instead of listening: behind transaction poolers. */
+  /** Poll for changes instead of listening: behind transaction poolers. */
   readonly poll?: boolean;
-  /** Only read, from what may be a standby that is behind by no more than so. */
+  /** Read-only, from what may be a standby; the most that it may lag. */
   readonly standby?: { readonly maxLagMs: number };
   readonly cacheEntries?: number;
   readonly cacheBytes?: number;
-  /** Tells the time instead of the database. */
+  /** A clock that replaces the database's. */
   readonly clock?: Clock;
   /** The clock of this machine, in epoch milliseconds. */
   readonly machineClock?: () => number;
-  /** How far that clock may be off before this node ends nothing any more; 2 s. */
+  /** How far that clock may be off before this node stops expiring anything; 2 s. */
   readonly clockToleranceMs?: number;
   readonly fault?: Fault;
   readonly observe?: ObserveStorage;
   readonly log?: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
 }
 
-/** A database that has answered nothing for so long is not waited for. */
+/** After this much silence, callers no longer wait for the database. */
 const SILENT_MS = 3000;
 
-/** Bytes an entry costs besides its value. */
+/** Bytes that an entry costs in addition to its value. */
 const ENTRY_OVERHEAD = 200;
 
 /**
- * The storage of one node: all parts that use the database, built together. `start` registers the node and begins to hear
- * others; reading and writing need an unsealed barrier.
+ * The storage of one node: all parts that use the database, built together. `start` registers the node and starts
+ * receiving notices; reading and writing need an unsealed barrier.
  */
 export class StorageKernel {
   readonly database: Database;
   readonly barrier = new KeyringBarrier();
   readonly changes: NodeNotices;
-  /** How far the standby is behind that this node reads from; undefined on a node that also writes. */
+  /** The lag of the standby that this node reads from; undefined on a writing node. */
   readonly standbyLag: ReplayLag | undefined;
   readonly entries: DatabaseEntries;
   readonly committer: GroupCommitter;
   readonly deletedRows: DeletedRows;
   readonly jobs: Jobs;
   readonly background: Background;
-  /** The time of the database, as all nodes have it. */
+  /** The time of the database, shared by all nodes. */
   readonly clock: Clock;
   readonly silence: Silence;
   readonly fault: Fault;
   readonly log: StorageOptions['log'];
   private readonly time: DatabaseClock | undefined;
-  /** Set by `kernel/seal`: reads the wrapped keyring again, and says whether it had changed. */
+  /** Set by `kernel/seal`: reads the wrapped keyring again, and returns whether it had changed. */
   reloadKeys: () => Promise<boolean> = async () => false;
 
   constructor(options: StorageOptions) {
@@ -145,18 +145,18 @@ export class StorageKernel {
     this.background.every('tidy', 60_000, () => this.tidy(), { byTime: true });
   }
 
-  /** Why this node must end nothing by the time; undefined when it may. */
+  /** Why nothing may expire on this node now; undefined if it may. */
   get clockTrouble(): string | undefined {
     return this.time?.trouble;
   }
 
   async start(): Promise<void> {
     await this.changes.start();
-    // What is due is for those who may write.
+    // Due items are left to writing nodes.
     if (!this.standbyLag) this.background.start();
   }
 
-  /** Lets what runs come to its end, leaves the other nodes, and forgets the keys. */
+  /** Finishes running work, unregisters the node, and forgets the keys. */
   async stop(): Promise<void> {
     await this.background.stop();
     await this.changes.stop();
@@ -165,13 +165,13 @@ export class StorageKernel {
     this.barrier.drop();
   }
 
-  /** Drops the keys of this process and all it remembers. */
+  /** Drops the keys of this process and all caches. */
   drop(): void {
     this.barrier.drop();
     this.changes.applyAll();
   }
 
-  /** Removes what has expired, in small bites. */
+  /** Removes expired rows in small batches. */
   private async tidy(): Promise<boolean> {
     const { rows } = await this.database.query<{ mount_id: string; path: string }>(SWEEP_EXPIRED, [this.clock.now()]);
     this.deletedRows.note(rows.map(({ mount_id: mountId, path }) => ({ mountId, path })));

@@ -13,16 +13,16 @@ export interface Clock {
 /**
  * Encrypts values at rest and makes keyed hashes. Every method throws `sealed` while the service is sealed.
  *
- * A cell names where a value lies: swapping two sealed values makes both unreadable.
+ * A cell names the place of a value: swapping two sealed values makes both unreadable.
  */
 export interface Barrier {
   readonly sealed: boolean;
   seal(plain: Uint8Array, at: Cell): Buffer<ArrayBuffer>;
   open(sealed: Uint8Array, at: Cell): Buffer;
-  /** JSON in, sealed bytes out. Maps and big numbers are the caller's affair. */
+  /** JSON in, sealed bytes out. The caller handles maps and big numbers. */
   sealJson(value: unknown, at: Cell): Buffer<ArrayBuffer>;
   openJson<T>(sealed: Uint8Array, at: Cell): T;
-  /** HMAC-SHA256 under a key that rotation never changes: for looking up what must not be stored. */
+  /** HMAC-SHA256 under a key that rotation never changes: to look up values that must not be stored. */
   mac(purpose: string, data: string | Uint8Array): Buffer<ArrayBuffer>;
   derive(purpose: string): Buffer;
 }
@@ -38,11 +38,11 @@ export interface Entry extends EntryKey {
   readonly value: Buffer;
   /** 1 when created, one more with every write. */
   readonly revision: number;
-  /** From then on the entry counts as absent and is swept away. */
+  /** When the entry starts to count as absent, and is deleted. */
   readonly expiresAtMs?: number;
 }
 
-/** What must be true at commit for the set to be written; otherwise `PreconditionFailed` and nothing is changed. */
+/** A condition at commit; if it is not met, the set fails with `PreconditionFailed` and nothing changes. */
 export type Precondition = 'absent' | 'present' | { readonly revision: number };
 
 /** Writes one entry, whole. */
@@ -118,21 +118,19 @@ export interface LeaseRow {
   readonly quotaIds: readonly string[];
 }
 
-/** Something about to be made in another system; `undo` tells how to take it back. */
+/** Something about to be created in another system; `undo` says how to remove it. */
 export interface IntentRow {
   readonly id: string;
   readonly mountId: string;
   readonly kind: string;
   readonly undo: unknown;
-  /** Belongs to no running call: it is undone after a while in any case. */
+  /** Not part of a running call: it is undone after a while in any case. */
   readonly later?: boolean;
 }
 
 /**
- * Everything one call changes, committed at once or not at all.
- *
- * Sets without `prefixes` and `run` are merged with others that wait at the same moment. Fill the lists in
- * place; a set with nothing in it commits without touching the database.
+ * Everything that one call changes, committed together or not at all. Sets without `prefixes` and `run` are merged with
+ * simultaneous ones. Fill the lists in place; an empty set commits without touching the database.
  */
 export interface WriteSet {
   // An entry is in either `puts` or `deletes`, once; prefixes are removed before both. The `add…` functions of write-set.ts
@@ -143,9 +141,9 @@ export interface WriteSet {
   readonly tokens: TokenRow[];
   readonly leases: LeaseRow[];
   readonly intents: IntentRow[];
-  /** Ids of intents that are now accounted for; one that is gone already fails the set, since it has been undone. */
+  /** Ids of intents that are now done; if one is already gone, the set fails, because the intent was undone. */
   readonly settled: string[];
-  /** Intents that this call recorded on their own; what of them is not settled when it ends is let go. */
+  /** Intents that this call recorded separately; those not settled when it ends are released. */
   readonly opened: string[];
   readonly notices: Notice[];
   /** Lines for the chained audit table; see `kernel/audit`. */
@@ -158,7 +156,7 @@ export interface WriteSet {
 
 /** An open transaction. Statements with a name are prepared once per connection. */
 export interface Tx {
-  /** The same transaction by Prisma, for what need not be fast. */
+  /** The same transaction through Prisma, for queries that need not be fast. */
   readonly prisma: Prisma.TransactionClient;
   query<R extends pg.QueryResultRow>(
     statement: string | { readonly name: string; readonly text: string },
@@ -166,19 +164,19 @@ export interface Tx {
   ): Promise<pg.QueryResult<R>>;
 }
 
-/** Writes sets. Resolves after the commit; what this node caches is right by then, other nodes follow within 1 s. */
+/** Commits a set. Resolves after the commit; by then this node's caches are right, other nodes follow within 1 s. */
 export interface Committer {
   commit(set: WriteSet): Promise<void>;
   /**
-   * Decides in a transaction, and writes what `decide` makes of what it reads there. Of all nodes, only one decides under
-   * a name at a time, and each gets its turn. `decide` runs again after a serialization failure.
+   * Runs `decide` in a transaction and commits what it writes. Of all nodes, only one decides under a name at a time,
+   * and each gets its turn. `decide` runs again after a serialization failure.
    */
   decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
-  /** Within a transaction: waits for the turn of a name, and keeps it to the end of the transaction. */
+  /** Within a transaction: waits for the turn of a name, and holds it until the end of the transaction. */
   takeTurn(tx: Tx, name: string): Promise<void>;
   /**
-   * The same as `transaction`, for what many may change at once, or make under one name: of all nodes, only one runs
-   * under a name at a time, in the order of asking, and on this node those who wait keep no connection busy.
+   * Like `transaction`, for names that many may change at once: of all nodes, only one runs under a name at a time, in
+   * order of arrival, and waiting callers of this node use no connection.
    */
   inTurn<T>(
     name: string,
@@ -202,7 +200,7 @@ export interface ListPage {
 /** Reads entries. */
 export interface EntryReader {
   read(key: EntryKey): Promise<Entry | undefined>;
-  /** One query for all that are not cached; the answer has the order of the keys. */
+  /** One query for all uncached keys; the result has the order of the keys. */
   readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]>;
   /** Names directly under a folder prefix (`''` or ending in `/`), sorted bytewise; folders end in `/`. */
   list(mountId: string, prefix: string, page?: ListPage): Promise<string[]>;
@@ -210,29 +208,29 @@ export interface EntryReader {
   listDeep(mountId: string, prefix: string, page?: ListPage): Promise<string[]>;
 }
 
-/** Reads entries; cached, bounded, coherent over nodes. */
+/** Reads entries, through a bounded cache that is coherent across nodes. */
 export interface EntryStore extends EntryReader {
-  /** Reads in a transaction, past the cache, and locks the entries that were read until it ends. */
+  /** Reads in a transaction, without the cache, and locks the entries until it ends. */
   within(tx: Tx): EntryReader;
 }
 
-/** Caches hear here what changed, on this node or another. */
+/** Tells caches what changed, on this node or another. */
 export interface ChangeNotices {
-  /** Called for every notice of the topic; `*` asks to forget all. Also called with `*` when notices were missed. */
+  /** Called for every notice of the topic; `*` asks to forget all. Also called with `*` after missed notices. */
   listen(topic: Topic, forget: (key: string) => void): void;
-  /** False while this node cannot know what changed elsewhere: cached authority must then be read again. */
+  /** False while this node cannot know of changes elsewhere: then cached permissions must be read again. */
   readonly fresh: boolean;
-  /** True if other nodes may change things, of which this one hears a moment later. */
+  /** True if other nodes may make changes, which this one learns a moment later. */
   readonly mustTell: boolean;
-  /** Resolves when every notice of what was committed before now has been heard, or this node is not fresh. */
+  /** Resolves when all notices of earlier commits have arrived, or this node is not fresh. */
   catchUp(): Promise<void>;
 }
 
-/** A memory of answers that storage can give again. */
+/** A cache of answers that storage can give again. */
 export interface Cache<V> {
-  /** The cached value, or the loaded one; `undefined` (absent) is remembered as well. */
+  /** The cached value, or the loaded one; `undefined` (absent) is cached, too. */
   get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
-  /** What is cached right now, without loading. `null`: known to be absent; `undefined`: not known. */
+  /** The cached value, without loading. `null`: known to be absent; `undefined`: not cached. */
   peek(key: string): V | null | undefined;
   forget(key: string): void;
   clear(): void;

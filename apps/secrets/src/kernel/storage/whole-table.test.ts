@@ -7,19 +7,19 @@ describe('what is kept wholly in memory', () => {
     let stored = 1;
     let tell = () => {};
     const readings: (() => void)[] = [];
-    const begun = { count: 0 };
+    const loads = { count: 0 };
     const changes = {
       fresh: true,
       listen: (_topic: string, forget: (key: string) => void) => {
         tell = () => forget('*');
       },
     };
-    const shown = { value: 0 };
-    const whole = new WholeTable(changes as unknown as ChangeNotices, 'mount', async () => {
+    const rendered = { value: 0 };
+    const cachedTable = new WholeTable(changes as unknown as ChangeNotices, 'mount', async () => {
       const read = stored;
-      begun.count++;
+      loads.count++;
       await new Promise<void>((resolve) => readings.push(resolve));
-      shown.value = read;
+      rendered.value = read;
     });
     const change = (to: number) => {
       stored = to;
@@ -34,10 +34,10 @@ describe('what is kept wholly in memory', () => {
     };
     /** What the one who asks now goes on with. */
     const ask = async () => {
-      await whole.refresh();
-      return shown.value;
+      await cachedTable.refresh();
+      return rendered.value;
     };
-    return { changes, change, finish, ask, begun };
+    return { changes, change, finish, ask, begun: loads };
   }
 
   it('shows who asks after a notice nothing that was read before it', async () => {
@@ -51,14 +51,14 @@ describe('what is kept wholly in memory', () => {
   });
 
   it('is read twice for all who ask during a reading, while notices may be missed', async () => {
-    const { changes, change, finish, ask, begun } = table();
+    const { changes, change, finish, ask, begun: loads } = table();
     changes.fresh = false;
     const first = ask();
     change(2);
     const others = [...Array(100)].map(() => ask());
     await finish();
     expect([await first, ...new Set(await Promise.all(others))]).toEqual([1, 2]);
-    expect(begun.count).toBe(2);
+    expect(loads.count).toBe(2);
   });
 
   it('shows who asks while notices may be missed nothing that was read before they asked', async () => {

@@ -1,13 +1,13 @@
 import type { ChangeNotices, Topic } from './types';
 
 /**
- * What is kept wholly in memory and read again as a whole: when another node has changed it, or when this node does not
- * hear the others. Those who ask at the same time share one reading.
+ * A table that is fully in memory and read again as a whole: when another node has changed it, or when this node
+ * receives no notices. Simultaneous callers share one read.
  */
 export class WholeTable {
-  private known = false;
+  private loaded = false;
   private loading: Promise<void> | undefined;
-  /** The reading after that one, for all who ask meanwhile. */
+  /** The read after that one, for all callers in the meantime. */
   private next: Promise<void> | undefined;
 
   constructor(
@@ -18,12 +18,12 @@ export class WholeTable {
     changes.listen(topic, () => this.forget());
   }
 
-  /** Reads it again where it may have changed; nothing to wait for where it has not. */
+  /** Reads it again if it may have changed; undefined if it has not. */
   refresh(): Promise<void> | undefined {
-    const { known, loading } = this;
-    if (known && this.changes.fresh) return loading;
+    const { loaded, loading } = this;
+    if (loaded && this.changes.fresh) return loading;
     if (!loading) return this.load();
-    // A reading that began before the last notice, or that no notice would have reached, shows what was before.
+    // A read that began before the last notice, or without notices, shows an older state.
     const load = () => {
       this.next = undefined;
       return this.loading ?? this.load();
@@ -32,23 +32,23 @@ export class WholeTable {
     return this.next;
   }
 
-  /** Reads until nothing was heard of a change meanwhile, so that the caller sees what it has just written. */
+  /** Reads until no change was noticed during the read, so that the caller sees what it has just written. */
   async reload(): Promise<void> {
     await this.loading;
     await this.refresh();
   }
 
-  /** It is read again before it is used again. */
+  /** Makes the next use read it again. */
   forget(): void {
-    this.known = false;
+    this.loaded = false;
   }
 
   private load(): Promise<void> {
-    // Set before reading: a change heard meanwhile must not be overwritten by its older state.
-    this.known = true;
+    // Set before reading: a change noticed meanwhile must not be overwritten by an older state.
+    this.loaded = true;
     const loading = this.read()
       .catch((error) => {
-        this.known = false;
+        this.loaded = false;
         throw error;
       })
       .finally(() => {

@@ -18,29 +18,29 @@ export function newWriteSet(): WriteSet {
   };
 }
 
-/** Adds a write; what the set did to the same entry before counts no more. */
+/** Adds a write, replacing the set's earlier changes of the entry. */
 export function addPut(set: WriteSet, put: EntryPut): void {
   dropEntry(set, ({ mountId, path }) => mountId === put.mountId && path === put.path);
   set.puts.push(put);
 }
 
-/** Adds a removal; what the set did to the same entry before counts no more. */
-export function addDelete(set: WriteSet, gone: EntryDelete): void {
-  dropEntry(set, ({ mountId, path }) => mountId === gone.mountId && path === gone.path);
-  set.deletes.push(gone);
+/** Adds a removal, replacing the set's earlier changes of the entry. */
+export function addDelete(set: WriteSet, deletion: EntryDelete): void {
+  dropEntry(set, ({ mountId, path }) => mountId === deletion.mountId && path === deletion.path);
+  set.deletes.push(deletion);
 }
 
-/** Adds the removal of a prefix; what the set wrote below it before counts no more. */
-export function addPrefixDelete(set: WriteSet, gone: PrefixDelete): void {
-  dropEntry(set, ({ mountId, path }) => mountId === gone.mountId && path.startsWith(gone.prefix));
-  set.prefixes.push(gone);
+/** Adds the removal of a prefix, replacing the set's earlier writes below it. */
+export function addPrefixDelete(set: WriteSet, deletion: PrefixDelete): void {
+  dropEntry(set, ({ mountId, path }) => mountId === deletion.mountId && path.startsWith(deletion.prefix));
+  set.prefixes.push(deletion);
 }
 
-/** Adds all that another set does, after what this one does. */
+/** Adds everything from another set, after this one's changes. */
 export function joinSet(set: WriteSet, later: WriteSet): void {
   for (const prefix of later.prefixes) addPrefixDelete(set, prefix);
   for (const put of later.puts) addPut(set, put);
-  for (const gone of later.deletes) addDelete(set, gone);
+  for (const deletion of later.deletes) addDelete(set, deletion);
   const lists = ['tokens', 'leases', 'intents', 'settled', 'opened', 'notices', 'audit', 'run', 'authorities'] as const;
   for (const list of lists) (set[list] as unknown[]).push(...later[list]);
 }
@@ -51,10 +51,10 @@ function dropEntry(set: WriteSet, dropped: (key: EntryKey) => boolean): void {
   }
 }
 
-/** Intents that the call of a set recorded and the set does not settle. */
+/** Recorded intents of the call that the set does not settle. */
 export const unsettled = (set: WriteSet): string[] => set.opened.filter((id) => !set.settled.includes(id));
 
-/** True when committing the set would change nothing and send no notice. */
+/** True if committing the set would change nothing and send no notice. */
 export function isEmpty(set: WriteSet): boolean {
   return (
     set.puts.length === 0 &&
@@ -70,7 +70,7 @@ export function isEmpty(set: WriteSet): boolean {
   );
 }
 
-/** True when the set writes how the system behind its mount is reached. */
+/** True if the set writes the configuration of its mount's outside system. */
 export function writesConfig({ puts, deletes }: WriteSet): boolean {
   const isConfig = ({ path }: EntryKey): boolean => path.startsWith('config/');
   return puts.some(isConfig) || deletes.some(isConfig);
@@ -79,11 +79,11 @@ export function writesConfig({ puts, deletes }: WriteSet): boolean {
 /** True for sets that need their own transaction. */
 export const needsTransaction = (set: WriteSet): boolean => set.run.length > 0 || set.prefixes.length > 0;
 
-/** Writes found their entries otherwise than their sets required; nothing of those sets was written. */
+/** Entries did not meet the conditions of their sets; nothing of those sets was written. */
 export class PreconditionFailed extends Error {
   override readonly name = 'PreconditionFailed';
   constructor(
-    /** Of the entries, as the cache names them. */
+    /** The cache keys of the entries. */
     readonly keys: ReadonlySet<string>,
   ) {
     super('an entry changed meanwhile');

@@ -17,7 +17,7 @@ import { PreconditionFailed } from './write-set';
 /** Turns the audit lines of a batch into rows of the chained table; made by `kernel/audit`. */
 export type AuditChain = (tx: Tx, lines: readonly string[]) => Promise<void>;
 
-/** What writing sets needs. */
+/** What committing sets needs. */
 export interface WriteDeps {
   readonly barrier: Barrier;
   readonly clock: Clock;
@@ -25,24 +25,24 @@ export interface WriteDeps {
   readonly auditChain: AuditChain | undefined;
 }
 
-/** A row of the entry table as it was just written. */
+/** A new row of the entry table. */
 export interface WrittenRow {
   mount_id: string;
   path: string;
   revision: number;
 }
 
-/** What becomes of each entry that sets write or remove, by its key: the last word counts. */
+/** The final operation on each entry of the sets, by key. */
 export function lastOperations(sets: readonly WriteSet[]): Map<string, EntryPut | EntryDelete> {
   const operations = new Map<string, EntryPut | EntryDelete>();
   for (const set of sets) {
     for (const put of set.puts) operations.set(cacheKey(put), put);
-    for (const gone of set.deletes) operations.set(cacheKey(gone), gone);
+    for (const deletion of set.deletes) operations.set(cacheKey(deletion), deletion);
   }
   return new Map([...operations].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
-/** Writes sets in an open transaction, and answers what their entries are then; null for those removed. */
+/** Writes sets in an open transaction, and returns their entries as written; null for removed ones. */
 export async function writeSets(
   deps: WriteDeps,
   tx: Tx,
@@ -52,7 +52,7 @@ export async function writeSets(
   const { barrier, clock, nodeId, auditChain } = deps;
   const authorities = authoritiesOf(sets);
   if (authorities.length > 0) await lockTokens(tx, authorities);
-  // Prefixes first: what a call writes after clearing a folder stays.
+  // Prefixes first, so that writes after clearing a folder stay.
   for (const { mountId, prefix } of sets.flatMap((set) => set.prefixes)) {
     const below = [mountId, prefix, prefixEnd(prefix)];
     await tx.query(sql.DELETE_PREFIX, below);
@@ -113,10 +113,10 @@ async function writeEntries(
     const all = [...deletes.values()];
     const values = [all.map((one) => one.mountId), all.map((one) => one.path), all.map(requiredCode), clock.now()];
     const { rows } = await tx.query<WrittenRow>(sql.DELETE_ENTRIES, values);
-    // Only what was ever rewritten has one.
-    const seen = rows.filter(({ revision }) => revision > 1);
-    if (seen.length > 0) {
-      await tx.query(sql.DELETE_WITNESSES, [seen.map((row) => row.mount_id), seen.map((row) => row.path)]);
+    // Only rewritten entries have one.
+    const existing = rows.filter(({ revision }) => revision > 1);
+    if (existing.length > 0) {
+      await tx.query(sql.DELETE_WITNESSES, [existing.map((row) => row.mount_id), existing.map((row) => row.path)]);
     }
     const found = new Set(rows.map((row) => cacheKey({ mountId: row.mount_id, path: row.path })));
     const missing = [...deletes].filter(([key, one]) => one.require !== undefined && !found.has(key));
@@ -126,7 +126,7 @@ async function writeEntries(
   return outcome;
 }
 
-/** What is required of a row, as the statements take it. */
+/** The condition on a row, encoded for the statements. */
 function requiredCode({ require }: { readonly require?: Precondition }): number | null {
   if (require === undefined) return null;
   if (typeof require === 'object') return require.revision;
@@ -135,7 +135,7 @@ function requiredCode({ require }: { readonly require?: Precondition }): number 
 
 const valuesOf = ({ mounts, paths, sealed, expiries }: PutColumns) => [mounts, paths, sealed, expiries];
 
-/** Writes entries, whole; those of dead tokens do not come back. */
+/** Writes entries; those of dead tokens are not returned. */
 export async function putRows(tx: Pick<Tx, 'query'>, columns: PutColumns): Promise<WrittenRow[]> {
   const { authorities } = columns;
   const values = valuesOf(columns);
@@ -146,7 +146,7 @@ export async function putRows(tx: Pick<Tx, 'query'>, columns: PutColumns): Promi
 
 /** An entry as it was written. */
 export function entryOf({ mountId, path, value, expiresAtMs }: EntryPut, revision: number): Entry {
-  // An own copy: the caller may use its buffer again.
+  // A copy, because the caller may reuse its buffer.
   const entry: Entry = { mountId, path, value: Buffer.from(value), revision };
   return expiresAtMs === undefined ? entry : { ...entry, expiresAtMs };
 }

@@ -2,7 +2,10 @@ import type { Auth } from '@keystead/envelope';
 import type { Identity } from '../identity/identity';
 import type { MintedToken } from './types';
 
-/** The `auth` block of a token, empty text where only its accessor is known; policies of its entity are looked up now. */
+/**
+ * The `auth` block of a token, with empty text if only its accessor is known; the policies of its entity are the
+ * current ones.
+ */
 export async function authOf(
   identities: Pick<Identity, 'find'>,
   { token, record }: MintedToken,

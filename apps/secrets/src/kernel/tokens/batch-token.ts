@@ -1,7 +1,7 @@
 import type { Barrier } from '../storage/types';
 import type { TokenRecord } from './types';
 
-/** Batch tokens are not stored: all they are is inside them, encrypted. */
+/** Batch tokens are not stored: they contain all their data, encrypted. */
 const CELL = { table: 'token', row: 'batch', column: 'blob' };
 const PREFIX = 'b.';
 
@@ -12,7 +12,7 @@ type Carried = Omit<
   'hash' | 'key' | 'type' | 'accessor' | 'parentHash' | 'usesLeft' | 'authenticatedAtMs'
 > & {
   readonly parent?: string;
-  /** Those of earlier versions have none. */
+  /** Batch tokens of earlier versions have none. */
   readonly authenticatedAtMs?: number;
 };
 
@@ -23,7 +23,7 @@ export function writeBatchToken(barrier: Barrier, token: Omit<TokenRecord, 'hash
   return PREFIX + barrier.sealJson(carried, CELL).toString('base64url');
 }
 
-/** Reads a batch token; undefined for what is none of ours. */
+/** Reads a batch token; undefined if it is not ours. */
 export function readBatchToken(barrier: Barrier, text: string): Omit<TokenRecord, 'hash' | 'key'> | undefined {
   const blob = Buffer.from(text.slice(PREFIX.length), 'base64url');
   let carried: Carried;

@@ -19,7 +19,7 @@ export interface StoredToken {
 export const TOKEN_COLUMNS =
   'hash, parent_hash, namespace_id, mount_id, entity_id, path, state, uses_left, created_at_ms, expires_at_ms, sealed';
 
-/** What of a token lies sealed. The end is repeated in it, so that a life prolonged by hand is noticed. */
+/** The sealed part of a token. It repeats the end, so that a manual change of the lifetime is noticed. */
 interface SealedToken {
   a: string;
   n: string;
@@ -42,14 +42,14 @@ interface SealedToken {
   w?: TokenRecord['wrapping'];
 }
 
-/** The database tells something else about a token than was sealed with it. */
+/** The database row of a token does not match its sealed part. */
 class TamperedToken extends Error {
   override readonly name = 'TamperedToken';
 }
 
 const tokenCell = (key: string) => ({ table: 'token', row: key, column: 'sealed' });
 
-/** Seals what is secret of a token. */
+/** Seals the secret part of a token. */
 export function sealToken(barrier: Barrier, token: TokenRecord): Buffer {
   const sealed: SealedToken = {
     a: token.accessor,
@@ -92,7 +92,7 @@ export function tokenRow(barrier: Barrier, token: TokenRecord): TokenRow {
   };
 }
 
-/** Decrypts a row; throws when it was altered. */
+/** Decrypts a row; throws if it was altered. */
 export function openToken(barrier: Barrier, row: StoredToken): TokenRecord {
   const key = row.hash.toString('hex');
   const sealed = barrier.openJson<SealedToken>(row.sealed, tokenCell(key));
@@ -128,7 +128,7 @@ export function openToken(barrier: Barrier, row: StoredToken): TokenRecord {
     numUses: sealed.u ?? 0,
     usesLeft,
     boundCidrs: sealed.c ?? [],
-    // A parent that was revoked by itself has left its children without one.
+    // A parent that was revoked without its children has left them as orphans.
     orphan: row.parent_hash === null,
     internal: sealed.i,
     wrapping: sealed.w,

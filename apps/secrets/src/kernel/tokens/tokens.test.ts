@@ -72,12 +72,12 @@ describe('a service token', () => {
     await whileHearing(test.storage, async () => {
       const { token, record } = await mint();
       await tokens.find(token);
-      const asked = test.storage.database.query;
+      const originalQuery = test.storage.database.query;
       test.storage.database.query = () => Promise.reject(new Error('the database was asked'));
       try {
         expect((await tokens.find(token))?.key).toBe(record.key);
       } finally {
-        test.storage.database.query = asked;
+        test.storage.database.query = originalQuery;
       }
     });
   });
@@ -112,9 +112,9 @@ describe('a token with a number of uses', () => {
     expect(first.usesLeft).toBe(1);
     const last = await tokens.spend((await tokens.find(token))!);
     expect(last.usesLeft).toBe(-1);
-    const over = (await tokens.find(token))!;
-    expect(over.usesLeft).toBe(-1);
-    await expect(tokens.spend(over)).rejects.toMatchObject({ kind: 'denied' });
+    const ended = (await tokens.find(token))!;
+    expect(ended.usesLeft).toBe(-1);
+    await expect(tokens.spend(ended)).rejects.toMatchObject({ kind: 'denied' });
   });
 
   it('gives its last use to one of many', async () => {
@@ -155,8 +155,8 @@ describe('a batch token', () => {
 describe('accessors', () => {
   it('are listed whole or in pages', async () => {
     const namespaceId = '11111111-1111-4111-8111-111111111111';
-    const made = await Promise.all(Array.from({ length: 7 }, () => mint({ namespaceId })));
-    const all = made.map(({ record }) => record.accessor).sort();
+    const children = await Promise.all(Array.from({ length: 7 }, () => mint({ namespaceId })));
+    const all = children.map(({ record }) => record.accessor).sort();
     expect((await tokens.listAccessors(namespaceId)).sort()).toEqual(all);
     const paged: string[] = [];
     for (;;) {
@@ -176,7 +176,7 @@ describe('what is left of a lifetime', () => {
     [0, 0],
     [-5000, 0],
     [1001, 2],
-  ])('of %p ms is %p s', (left, seconds) => {
-    expect(remainingSeconds(left === undefined ? undefined : 1000 + left, 1000)).toBe(seconds);
+  ])('of %p ms is %p s', (remainingMs, seconds) => {
+    expect(remainingSeconds(remainingMs === undefined ? undefined : 1000 + remainingMs, 1000)).toBe(seconds);
   });
 });

@@ -19,7 +19,7 @@ const FIND_BY_ACCESSOR: Statement = {
   name: 'token-find-accessor',
   text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE accessor_hash = $1 AND state = 0`,
 };
-// The last use makes the row due, so that it goes even if the node that took the use does not come back.
+// The last use makes the row due, so that it is removed even if the node that took the use dies.
 const SPEND: Statement = {
   name: 'token-spend',
   text: `UPDATE token SET uses_left = uses_left - 1,
@@ -32,23 +32,23 @@ const LIST_ACCESSORS: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $4) ORDER BY accessor_hash LIMIT $3`,
 };
 
-/** What tokens need of the rest of the service. */
+/** What tokens need from the rest of the service. */
 export interface TokenHosts {
-  /** Whether a namespace is another one or lies below it. */
+  /** Whether a namespace is another one or below it. */
   within(outer: string, inner: string): boolean;
 }
 
-/** A request that took the last use has this long to end the token itself. */
+/** How long a request that took the last use has to end the token itself. */
 const LAST_USE_MS = 120_000;
 const RANDOM_LENGTH = 24;
 const PAGE = 1000;
 
-/** Tokens on the token table. What was found is remembered; revocation on any node is heard within a second. */
+/** Tokens on the token table. Found tokens are cached; every node learns of revocations within a second. */
 export class StoredTokens implements Tokens {
   private readonly cache: CoherentCache<TokenRecord>;
   /**
-   * Keyed hashing costs more than remembering which token has which hash. By a plain hash of it: the text of a token
-   * would outlive its revocation here.
+   * Keyed hashing costs more than a cache of the hashes. Its keys are plain hashes, because the text of a token would
+   * outlive its revocation here.
    */
   private readonly keys: LRUCache<string, string>;
 
@@ -76,7 +76,7 @@ export class StoredTokens implements Tokens {
     const cached = cachedKey === undefined ? undefined : this.cache.peek(cachedKey);
     if (cached) return this.living(cached);
     const record = await this.findByHash(cachedKey === undefined ? this.hashOf(token) : Buffer.from(cachedKey, 'hex'));
-    // Only tokens that exist: guesses must not push others out.
+    // Only existing tokens: guesses must not push out others.
     if (record) this.keys.set(plain, record.key);
     return record;
   }
@@ -91,7 +91,7 @@ export class StoredTokens implements Tokens {
       const { rows } = await this.storage.database.query<StoredToken>(FIND, [hash]);
       record = rows[0] && (await this.open(rows[0]));
     } finally {
-      // Uses are counted in the database, so a limited token is read each time; absence is not remembered.
+      // Uses are counted in the database, so a limited token is read each time; absence is not cached.
       this.cache.settle(ticket, record?.usesLeft === undefined ? record : undefined);
     }
     return record && this.living(record);
@@ -149,7 +149,7 @@ export class StoredTokens implements Tokens {
       wrapping: spec.wrapping,
     };
     if (spec.type === 'batch') {
-      // A batch token is nowhere written, but its parent must live, as it must for each of its uses.
+      // A batch token is not stored, but its parent must be live, here and at each use.
       if (spec.parent) set.authorities.push(spec.parent.hash);
       const token = writeBatchToken(barrier, base);
       return { token, record: this.identified(token, base) };
@@ -176,7 +176,7 @@ export class StoredTokens implements Tokens {
     return accessors;
   }
 
-  /** The keyed hash a token is found by. */
+  /** The lookup hash of a token. */
   hashOf(token: string): Buffer {
     return this.storage.barrier.mac('token', token);
   }
@@ -188,7 +188,7 @@ export class StoredTokens implements Tokens {
 
   private async findBatch(token: string): Promise<TokenRecord | undefined> {
     let carried = readBatchToken(this.storage.barrier, token);
-    // Another node may have made it under a newer key.
+    // Another node may have issued it under a newer key.
     if (!carried && (await this.storage.reloadKeys())) carried = readBatchToken(this.storage.barrier, token);
     if (!carried) return undefined;
     const record = this.living(this.identified(token, carried));
@@ -208,7 +208,7 @@ export class StoredTokens implements Tokens {
 
   private living(record: TokenRecord): TokenRecord | undefined {
     if (record.expiresAtMs !== undefined && record.expiresAtMs <= this.storage.clock.now()) return undefined;
-    // The request that took the last use may still look at its token; spending fails for all others.
+    // The request that took the last use may still read its token; using it fails for all others.
     return record.usesLeft === 0 ? { ...record, usesLeft: -1 } : record;
   }
 }

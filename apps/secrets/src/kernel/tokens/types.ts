@@ -1,6 +1,6 @@
 import type { WriteSet } from '../storage/types';
 
-/** Whether a token is a stored row or an encrypted blob that carries itself. */
+/** Whether a token is a stored row or a self-contained encrypted blob. */
 export type TokenType = 'service' | 'batch';
 
 /** A live token, decrypted. Times are epoch milliseconds, durations whole seconds. */
@@ -14,7 +14,7 @@ export interface TokenRecord {
   readonly accessor: string;
   readonly parentHash?: Buffer;
   readonly namespaceId: string;
-  /** Where the token was made, `auth/token/create` or a login path; relative to its namespace. */
+  /** Where the token was created, `auth/token/create` or a login path; relative to its namespace. */
   readonly path: string;
   readonly displayName: string;
   /** Sorted; without those of the entity and its groups. */
@@ -28,34 +28,34 @@ export interface TokenRecord {
   /** Token role, when made through one. */
   readonly role?: string;
   readonly createdAtMs: number;
-  /** The time of the login; a token that was made with another has that one's time. */
+  /** The time of the login; a child token has its parent's. */
   readonly authenticatedAtMs: number;
   /** Absent: never expires. */
   readonly expiresAtMs?: number;
   readonly lastRenewalMs?: number;
   /** As given at creation or last renewal. */
   readonly ttlSeconds: number;
-  /** Cap of the issuing role or auth method, 0 for none; renewals observe it. */
+  /** The cap of the issuing role or auth method, 0 for none; renewals observe it. */
   readonly maxTtlSeconds: number;
   readonly explicitMaxTtlSeconds: number;
   readonly periodSeconds: number;
   readonly renewable: boolean;
   /** As given at creation; 0 is unlimited. */
   readonly numUses: number;
-  /** Undefined for unlimited; -1 when the last use has been taken: the token cannot be spent any more. */
+  /** Undefined for unlimited; -1 when the last use has been taken: the token cannot be used any more. */
   readonly usesLeft?: number;
   readonly boundCidrs: readonly string[];
   readonly orphan: boolean;
-  /** What the issuing auth method keeps for renewal. */
+  /** Data of the issuing auth method for renewals. */
   readonly internal?: Readonly<Record<string, unknown>>;
   /** Only the internal policy of a wrapping token; see `kernel/wrapping`. */
   readonly wrapping?: { readonly creationPath: string; readonly ttlSeconds: number };
 }
 
-/** What a new token shall be; every rule about who may ask for it has been applied already. */
+/** The properties of a new token; all rules about who may request it have been checked already. */
 export interface TokenSpec {
   readonly type: TokenType;
-  /** Asked for by a sudo caller; otherwise random. */
+  /** Chosen by a sudo caller; otherwise random. */
   readonly id?: string;
   /** Undefined makes an orphan. */
   readonly parent?: TokenRecord;
@@ -84,32 +84,34 @@ export interface TokenSpec {
   readonly wrapping?: { readonly creationPath: string; readonly ttlSeconds: number };
 }
 
-/** A token just made: the only moment its text exists. */
+/** A new token: the only time its text exists. */
 export interface MintedToken {
   readonly token: string;
   readonly record: TokenRecord;
 }
 
-/** Token records: made, found, used. Their end is a matter of `kernel/leases`. */
+/** Creates, finds and uses tokens. `kernel/leases` ends them. */
 export interface Tokens {
   /**
-   * The live record of the token a request is made with; undefined when unknown, expired, revoked or with a dead parent
-   * (batch). Tokens that a request is about are found with `findWithin`.
+   * The live record of a request's own token; undefined if unknown, expired, revoked or with a dead parent (batch).
+   * Tokens that a request refers to are found with `findWithin`.
    */
   find(token: string): Promise<TokenRecord | undefined>;
   findByHash(hash: Buffer): Promise<TokenRecord | undefined>;
-  /** A live token as a namespace sees it: made there or below; any other one is as if it did not exist. */
+  /** A live token that is visible in a namespace: created there or below; any other one seems not to exist. */
   findWithin(namespaceId: string, token: string): Promise<TokenRecord | undefined>;
   /** The same by accessor. */
   findByAccessor(namespaceId: string, accessor: string): Promise<TokenRecord | undefined>;
   /**
-   * Counts one use in the database and returns the record as after it; unlimited tokens cost nothing.
-   * `usesLeft` is -1 when this was the last one: the caller ends the token after the request. Throws `denied` when
-   * another request took it.
+   * Counts one use in the database and returns the record after it; unlimited tokens cost nothing. `usesLeft` is -1
+   * after the last use: the caller ends the token after the request. Throws `denied` if another request took the last
+   * use.
    */
   spend(record: TokenRecord): Promise<TokenRecord>;
   /** Adds a new token to the write set. It can be found after the set's commit. */
   mint(spec: TokenSpec, set: WriteSet): MintedToken;
-  /** The accessors of a namespace, whole or in pages, in the order of their keyed hashes: all that an index can hold. */
+  /**
+   * The accessors of a namespace, all or in pages, in the order of their keyed hashes, which is the only indexed order.
+   */
   listAccessors(namespaceId: string, page?: { after?: string; limit?: number }): Promise<string[]>;
 }

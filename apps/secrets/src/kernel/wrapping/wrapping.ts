@@ -5,18 +5,18 @@ import type { WriteSet } from '../storage/types';
 import { newWriteSet } from '../storage/write-set';
 import type { TokenRecord, Tokens } from '../tokens/types';
 
-/** What wrapping needs of the rest of the service. */
+/** What wrapping needs from the rest of the service. */
 export interface WrappingHosts {
   /** The per-token storage that every namespace has. */
   privateMountId(namespaceId: string): string;
   /** The namespace of a token. */
   findNamespace(namespaceId: string): Namespace | undefined;
-  /** Whether a namespace is another one or lies below it. */
+  /** Whether a namespace is another one or below it. */
   within(outer: string, inner: string): boolean;
   endToken(record: TokenRecord): Promise<void>;
 }
 
-/** An answer to be wrapped. */
+/** An answer to wrap. */
 export interface WrapRequest {
   /** JSON text. */
   readonly envelope: string;
@@ -26,14 +26,14 @@ export interface WrapRequest {
   readonly wrappedAccessor?: string;
 }
 
-/** A wrapped answer that joined a write set. */
+/** A wrapped answer in a write set. */
 export interface Wrapped {
   readonly token: string;
   readonly accessor: string;
   readonly createdAtMs: number;
 }
 
-/** What can be said about a wrapped answer without taking it out. */
+/** Information about a wrapped answer that costs no use. */
 export interface WrapFacts {
   readonly creationPath: string;
   readonly createdAtMs: number;
@@ -46,8 +46,8 @@ const WRAPPING_POLICY = 'response-wrapping';
 const PATH = 'response';
 
 /**
- * Answers kept under a separate token that can be taken out once. The one use is counted in the database, so that of many
- * calls at the same time one is answered.
+ * Stores answers under separate tokens that can be unwrapped once. The single use is counted in the database, so only
+ * one of many simultaneous calls succeeds.
  */
 export class Wrapping {
   constructor(
@@ -56,7 +56,7 @@ export class Wrapping {
     private readonly hosts: WrappingHosts,
   ) {}
 
-  /** Adds a wrapping token and what it holds to the write set. */
+  /** Adds a wrapping token and its content to the write set. */
   wrap({ envelope, namespace, path, ttlSeconds }: WrapRequest, set: WriteSet): Wrapped {
     const { token, record } = this.tokens.mint(
       {
@@ -82,13 +82,16 @@ export class Wrapping {
     return { token, accessor: record.accessor, createdAtMs: record.createdAtMs };
   }
 
-  /** What a wrapping token holds, from outside; costs no use. Throws `invalid` for anything else. */
+  /** Describes the content of a wrapping token; costs no use. Throws `invalid` for anything else. */
   async lookup(namespaceId: string, token: string): Promise<WrapFacts> {
     const { wrapping, createdAtMs } = await this.require(namespaceId, token);
     return { creationPath: wrapping.creationPath, createdAtMs, ttlSeconds: wrapping.ttlSeconds };
   }
 
-  /** The envelope's JSON text, given out once. Throws `invalid` for a token that is used, over, or no wrapping token. */
+  /**
+   * The envelope's JSON text, returned once. Throws `invalid` for a token that is used, expired, or not a wrapping
+   * token.
+   */
   async unwrap(namespaceId: string, token: string): Promise<string> {
     const record = await this.require(namespaceId, token);
     await this.spend(record);
@@ -98,7 +101,7 @@ export class Wrapping {
     return envelope;
   }
 
-  /** The same answer under a new token; the old one is dead. */
+  /** The same answer under a new token; the old one is invalid. */
   async rewrap(namespaceId: string, token: string): Promise<Wrapped & WrapFacts> {
     const record = await this.require(namespaceId, token);
     const namespace = this.hosts.findNamespace(record.namespaceId);
@@ -117,8 +120,8 @@ export class Wrapping {
   }
 
   /**
-   * A wrapping token is used as every token is, in its own namespace and below, and found as every token is, from its own
-   * namespace and above. Siblings do not know it.
+   * Like every token, a wrapping token is used in its own namespace and below, and found from its own namespace and
+   * above. Siblings cannot see it.
    */
   private async require(
     namespaceId: string,
@@ -128,7 +131,7 @@ export class Wrapping {
     if (!record?.wrapping || record.usesLeft === -1) throw notValid();
     const { within } = this.hosts;
     if (!within(namespaceId, record.namespaceId) && !within(record.namespaceId, namespaceId)) throw notValid();
-    // What lies in a locked namespace does not come out by way of the one above.
+    // Content of a locked namespace cannot be read through a namespace above.
     requireUnlocked(this.hosts.findNamespace(record.namespaceId));
     return record as TokenRecord & Required<Pick<TokenRecord, 'wrapping'>>;
   }

@@ -37,9 +37,9 @@ async function shownConfig({ seal, mounts, namespaces, storage }: Modules, confi
     await mounts.refresh();
     for (const mount of mounts.list(namespaces.root.uuid, 'auth')) {
       if (mount.config.listingVisibility !== 'unauth') continue;
-      const shown = { method: mount.type, mount: mount.path.slice('auth/'.length) };
-      if (mount.type === 'oidc') providers.push(shown);
-      else if (mount.type === 'userpass' || mount.type === 'ldap') passwords.push(shown);
+      const methodInfo = { method: mount.type, mount: mount.path.slice('auth/'.length) };
+      if (mount.type === 'oidc') providers.push(methodInfo);
+      else if (mount.type === 'userpass' || mount.type === 'ldap') passwords.push(methodInfo);
     }
   }
   // If none is marked visible people may know theirs: the field shows the usual path.

@@ -52,7 +52,7 @@ export async function proveCode(
 }
 
 /** `userpass`, `userpass/` and `auth/userpass/` are one. */
-export const mountPath = (given: string): string => `auth/${given.replace(/^\/*(auth\/)?|(?<!\/)\/+$/g, '')}/`;
+export const mountPath = (path: string): string => `auth/${path.replace(/^\/*(auth\/)?|(?<!\/)\/+$/g, '')}/`;
 
 async function requirePasswordMount(
   kernel: Kernel,

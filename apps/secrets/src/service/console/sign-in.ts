@@ -121,19 +121,19 @@ export class ConsoleSignIn {
     const pasted = token.trim();
     const record = await findPasted(kernel, pasted, from);
     const set = newWriteSet();
-    const held = exchange(kernel, { token: pasted, record }, rules, set);
-    const made = sessions.begin(held, { method: 'token', pasted: record.key }, set);
+    const sessionToken = exchange(kernel, { token: pasted, record }, rules, set);
+    const session = sessions.begin(sessionToken, { method: 'token', pasted: record.key }, set);
     await kernel.committer.commit(set);
-    return made;
+    return session;
   }
 
   private async withPassword(proof: PasswordSignIn, from: From): Promise<Made> {
     const { kernel } = this.parts;
     const { method, username, code, namespace = '' } = proof;
-    const judged = await logIn(kernel, proof, from);
-    if ('requirement' in judged && !code) throw codeRequired();
+    const outcome = await logIn(kernel, proof, from);
+    if ('requirement' in outcome && !code) throw codeRequired();
     const token =
-      'token' in judged ? judged.token : await proveCode(kernel, judged.requirement, code!, namespace, from);
+      'token' in outcome ? outcome.token : await proveCode(kernel, outcome.requirement, code!, namespace, from);
     return this.begin(token, () => ({ method, mount: mountPath(proof.mount), username, namespace }));
   }
 
@@ -145,9 +145,9 @@ export class ConsoleSignIn {
     try {
       requireUnlimited(record);
       const set = newWriteSet();
-      const made = sessions.begin({ token, record }, byOf(record), set);
+      const session = sessions.begin({ token, record }, byOf(record), set);
       await kernel.committer.commit(set);
-      return made;
+      return session;
     } catch (error) {
       await this.letGo(record);
       throw error;
@@ -166,10 +166,10 @@ export class ConsoleSignIn {
     if (by.method !== 'userpass' && by.method !== 'ldap') {
       throw new Refusal('unauthenticated', 'this session has no password');
     }
-    const judged = await logIn(kernel, { ...by, method: by.method, password: proof.password }, from);
+    const outcome = await logIn(kernel, { ...by, method: by.method, password: proof.password }, from);
     // The password was right; the token of that login is not used.
-    const made = 'token' in judged ? await kernel.tokens.find(judged.token) : undefined;
-    if (made) await this.letGo(made);
+    const token = 'token' in outcome ? await kernel.tokens.find(outcome.token) : undefined;
+    if (token) await this.letGo(token);
   }
 
   private async proveCode({ entityId = '' }: TokenRecord, code: string): Promise<void> {

@@ -46,9 +46,9 @@ export async function onTrail<T>(
     await committer.commit(set);
   }
   try {
-    const done = await work();
+    const result = await work();
     await audit.response(entry, { status });
-    return done;
+    return result;
   } catch (error) {
     const message = isRefusal(error) ? error.message : 'internal error';
     await audit.response(entry, { status: isRefusal(error) ? doorStatus[error.kind] : 500 }, { message });
