@@ -29,9 +29,9 @@ const longLine = 8 * 1024;
 
 /**
  * Appends lines to an open file descriptor. Lines that arrive during a write are written together with the next one.
- * Only so many lines wait for a stuck sink, and only for a limited time; others are refused, and new lines are refused
- * at once until the stuck write returns. A failed write may have left part of a line: the next one starts on a new
- * line, so that it can be parsed.
+ * Only a limited number of lines wait for a stuck sink, for a limited time; others are refused, and new lines are
+ * refused at once until the stuck write returns. A failed write may have left part of a line: the next one starts on a
+ * new line, so that it can be parsed.
  */
 export class LineWriter {
   private next: LineBatch | undefined;

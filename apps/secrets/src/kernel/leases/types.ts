@@ -17,7 +17,7 @@ export interface LeaseRecord {
   readonly forced: boolean;
   /** Failed revocations. */
   readonly attempts: number;
-  /** Since when its outside system has not answered. */
+  /** When its outside system stopped answering. */
   readonly awaySinceMs?: number;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
