@@ -32,7 +32,7 @@ const CheckOutput = z.object({
   rights: z.array(rightOutput),
 });
 
-/** A dry run: which of the rights that roles and rotation need the root credentials have. Decision 0024. */
+/** A dry run: which of the rights that roles and rotation need the root credentials have. Decision 0023. */
 export const rootCheckPath = (cloud: CloudTwo) => {
   const check = operation({
     summary: 'List the rights that the root credentials lack. Changes nothing at the provider.',

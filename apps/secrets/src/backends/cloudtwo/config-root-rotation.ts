@@ -5,7 +5,7 @@ import { checkTerms, plan, replan, rotationFields, rotationOutput, shownRotation
 
 /**
  * When the root key is replaced, to be read and changed by itself: writing the configuration as a whole takes the key,
- * which is unknown to all after a rotation. Decision 0024.
+ * which is unknown to all after a rotation. Decision 0023.
  */
 export const rootRotationPath = path('config/root/rotation', {
   summary: 'The automatic rotation of the root key.',

@@ -11,7 +11,7 @@ import { type GithubConfig, requireConfig } from './config';
 import { policiesOf } from './map';
 import type { Organizations } from './organizations';
 
-/** Login with a token of GitHub. Decision 0164. */
+/** Login with a token of GitHub. Decision 0115. */
 export const loginPath = (organizations: Organizations) =>
   path('login', {
     summary: 'Log in with a token of GitHub.',
