@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { AsnConvert } from '@peculiar/asn1-schema';
 import { Certificate, CertificateList } from '@peculiar/asn1-x509';
 import { runOf } from './generated-pki';
-import { describeComparison, differing } from './request-comparison';
+import { describeComparison, onlyDiffer } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
 // Every path of pki against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
@@ -173,8 +173,6 @@ const isMistake = (told: Told) => mistakes.some((one) => one.test(text(told)));
 const bodyHas = (field: string, ...values: unknown[]) =>
   ((_ours, _theirs, { body }) =>
     body !== undefined && field in body && values.includes(body[field])) satisfies Difference['fits'];
-const onlyDiffer = (ours: Told, theirs: Told, members: RegExp): boolean =>
-  differing(ours, theirs).every(([path]) => members.test(path));
 const differences: readonly Difference[] = [
   {
     why: 'a field that is null is absent',

@@ -119,11 +119,7 @@ const membersOf = (value: unknown): Members | undefined =>
   typeof value === 'object' && value !== null ? (value as Members) : undefined;
 
 /** The members in which two answers differ: their paths, and both values. */
-export function differing(
-  one: unknown,
-  other: unknown,
-  at = '',
-): (readonly [path: string, one: unknown, other: unknown])[] {
+function differing(one: unknown, other: unknown, at = ''): (readonly [path: string, one: unknown, other: unknown])[] {
   if (JSON.stringify(one) === JSON.stringify(other)) return [];
   const [left, right] = [membersOf(one), membersOf(other)];
   const isApart = Array.isArray(one) !== Array.isArray(other) || (Array.isArray(one) && one.length !== right?.length);
@@ -131,6 +127,10 @@ export function differing(
   const names = [...new Set([...Object.keys(left), ...Object.keys(right)])];
   return names.flatMap((name) => differing(left[name], right[name], at === '' ? name : `${at}.${name}`));
 }
+
+/** Whether two answers differ in nothing but members with such paths. */
+export const onlyDiffer = (ours: Told, theirs: Told, members: RegExp): boolean =>
+  differing(ours, theirs).every(([path]) => members.test(path));
 
 const shortened = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 600);
 

@@ -53,7 +53,10 @@ const isRefused = (ours: Told, theirs: Told): boolean =>
 /** A page has another end where a name is there on one side only. */
 const isPage = (path: string): boolean => /limit=\d/.test(path);
 
-const keysOf = ({ data }: Told): readonly string[] => (data as { keys?: string[] } | null)?.keys ?? [];
+const keysOf = ({ data }: Told): readonly string[] => {
+  const keys = (data as { keys?: unknown } | null)?.keys;
+  return Array.isArray(keys) ? (keys as string[]) : [];
+};
 
 const withoutMistakes = (data: unknown): string =>
   JSON.stringify(data, (name, value) =>
@@ -93,9 +96,10 @@ export const differences: readonly Difference[] = [
   {
     why: 'the reference forgets to store a key that a batch made of which an item was refused',
     fits: (ours, theirs, request) =>
-      at(request, /^keys\?list/) && isPage(request.path)
+      at(request, /^keys\?list/) &&
+      (isPage(request.path)
         ? keysOf(theirs).length > 0
-        : keysOf(theirs).every((name) => keysOf(ours).includes(name) || /^-|-$|^absent$/.test(name)),
+        : keysOf(theirs).every((name) => keysOf(ours).includes(name) || /^-|-$|^absent$/.test(name))),
   },
   {
     why: 'a path that does not exist is 404',

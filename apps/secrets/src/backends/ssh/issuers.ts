@@ -199,7 +199,7 @@ export const issuerPaths = [
         await warnOfRoles(call, [gone.issuer_name, gone.issuer_id, ...(wasDefault ? ['default'] : [])]);
         if (wasDefault) {
           warn(
-            `Deleted issuer ${gone.issuer_id} (via issuer_ref ${params.issuer_ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
+            `Deleted issuer ${gone.issuer_id} (via issuer_ref ${folded(params.issuer_ref)}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
           );
         }
         return empty;
