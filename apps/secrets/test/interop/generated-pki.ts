@@ -1,7 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { createHash, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { CertID, OCSPRequest, Request, TBSRequest } from '@peculiar/asn1-ocsp';
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
+import { AlgorithmIdentifier, Certificate } from '@peculiar/asn1-x509';
 import fc from 'fast-check';
 import { bodyOf, bool, duration, often, one } from './generated-bodies';
 import type { ComparedRequest } from './request-comparison';
@@ -200,6 +204,8 @@ const tidyFields = {
 const write = (at: fc.Arbitrary<string>, body: fc.Arbitrary<Record<string, unknown>>) =>
   fc.record({ method: one('POST' as const), path: at, body });
 const ask = (method: 'GET' | 'DELETE', at: fc.Arbitrary<string>) => fc.record({ method: one(method), path: at });
+const change = (at: fc.Arbitrary<string>, body: fc.Arbitrary<Record<string, unknown>>) =>
+  fc.record({ method: one('PATCH' as const), path: at, body });
 const plain = (value: string) =>
   encodeURIComponent(value)
     .replace(/%C2%AB/g, '«')
@@ -218,6 +224,36 @@ const bundle = often(
   ),
   one<unknown>('', 'x', null, 7, '/etc/ssl/cert.pem'),
 );
+
+/** Directories of ACME. */
+const directory = fc.oneof(
+  one('acme'),
+  at('roles', role, '/acme'),
+  at('issuer', reference, '/acme'),
+  byIssuer('roles', role).map((path) => `${path}/acme`),
+);
+const acmeFields = {
+  enabled: [60, bool],
+  allowed_issuers: [
+    20,
+    often(one<unknown>('*', 'first', ['first'], 'default'), one<unknown>('none', '', null, '*,first')),
+  ],
+  allowed_roles: [30, often(one<unknown>('*', 'a', ['a', 'b']), one<unknown>('absent', '', null, '*,a'))],
+  allow_role_ext_key_usage: [15, bool],
+  default_directory_policy: [
+    30,
+    often(one('sign-verbatim', 'forbid', 'role:a'), one<unknown>('x', '', 'role:', 'role:absent')),
+  ],
+  dns_resolver: [15, often(one('1.1.1.1:53', ''), one<unknown>('x', 'localhost:53', '1.1.1.1', 7))],
+  eab_policy: [30, often(one('not-required', 'always-required', 'new-account-required'), one<unknown>('x', '', null))],
+} as const;
+const listFields = {
+  crl_number: [90, often(one(1, 2, 7), one<unknown>(-1, 'x', null, 0))],
+  delta_crl_base_number: [20, often(one(-1, 1), one<unknown>(-2, 'x'))],
+  next_update: [40, often(one('72h', '1h'), one<unknown>('x', '', '-1h', '0s'))],
+  format: [30, one('pem', 'der', 'x', '')],
+} as const;
+const revokedEntry = { serial_number: '11:22:33', revocation_time: '2020-01-01T00:00:00Z' };
 
 const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = [
   [8, write(at('roles', role), bodyOf(roleFields))],
@@ -378,10 +414,75 @@ const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = 
     ),
   ],
   [1, ask('GET', one('crl/rotate', 'crl/rotate-delta'))],
+  [
+    2,
+    change(at('issuer', reference), bodyOf({ ...issuerFields, delta_crl_distribution_points: [10, addressesOfLists] })),
+  ],
+  [2, change(at('roles', role), bodyOf({ ...roleFields, key_type: [30, roleFields.key_type[1]] }))],
+  [
+    3,
+    ask(
+      'GET',
+      fc.nat(4).map((n) => `ocsp/«ocsp:${n}»`),
+    ),
+  ],
+  [0.5, ask('GET', one('ocsp/MA==', 'ocsp/eA=='))],
+  [1, write(one('tidy'), bodyOf(tidyFields))],
+  [0.5, write(one('tidy-cancel'), bodyOf({}))],
+  [
+    2,
+    write(
+      at('issuer', reference, '/sign-revocation-list'),
+      bodyOf({
+        ...listFields,
+        revoked_certs: [60, often(one<unknown>([], [{ serial_number: '11:22' }], [revokedEntry]), odd)],
+        extensions: [20, often(one<unknown>([], [{ id: '1.2.3.4', critical: 'false', value: 'BQA=' }]), odd)],
+      }),
+    ),
+  ],
+  [
+    1,
+    write(at('issuer', reference, '/resign-crls'), bodyOf({ ...listFields, crls: [80, one<unknown>([], 'x', leaf)] })),
+  ],
+  [1, write(one('intermediate/cross-sign'), bodyOf({ ...authority, key_type: [5, one('ec')], key_ref: [80, keyRef] }))],
+  [1, write(at('issuers/generate/root', kind), bodyOf(authority))],
+  [1, write(at('issuers/generate/intermediate', kind), bodyOf(authority))],
+  [1, write(at('issuer', reference, '/sign-self-issued'), bodyOf({ certificate: [95, bundle] }))],
+  [3, write(one('config/acme'), bodyOf(acmeFields))],
+  [2, ask('GET', one('config/acme', 'eab?list=true', 'eab?list=true&limit=1'))],
+  [
+    2,
+    write(
+      directory.map((folder) => `${folder}/new-eab`),
+      bodyOf({}),
+    ),
+  ],
+  [
+    2,
+    ask(
+      'GET',
+      directory.map((folder) => `${folder}/directory`),
+    ),
+  ],
+  [1, ask('DELETE', at('eab', one('«id:0»', '«id:1»', '6f1a55a4-6c3c-4a51-8d6b-000000000000')))],
   [0.2, ask('DELETE', one('root'))],
 ];
 
 const request = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight: Math.ceil(weight * 5), arbitrary })));
+
+/** A question to a responder about a serial number of an authority. */
+export function ocspQuestion(authorityPem: string, serial: string): string {
+  const tbs = AsnConvert.parse(new X509Certificate(authorityPem).raw, Certificate).tbsCertificate;
+  const sha1 = (bytes: ArrayBuffer) => new OctetString(createHash('sha1').update(Buffer.from(bytes)).digest());
+  const reqCert = new CertID({
+    hashAlgorithm: new AlgorithmIdentifier({ algorithm: '1.3.14.3.2.26', parameters: null }),
+    issuerNameHash: sha1(AsnConvert.serialize(tbs.subject)),
+    issuerKeyHash: sha1(tbs.subjectPublicKeyInfo.subjectPublicKey),
+    serialNumber: new Uint8Array(Buffer.from(serial.replaceAll(':', ''), 'hex')).buffer,
+  });
+  const request = new OCSPRequest({ tbsRequest: new TBSRequest({ requestList: [new Request({ reqCert })] }) });
+  return Buffer.from(AsnConvert.serialize(request)).toString('base64');
+}
 
 /** An authority and roles, so that what follows finds more than absent ones. */
 const beginning: readonly ComparedRequest[] = [

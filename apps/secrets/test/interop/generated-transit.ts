@@ -3,7 +3,7 @@ import { bodyOf, bool, duration, number, oddText, often, one } from './generated
 
 /** A request to a mount of transit. Texts `«kind:n:mutation»` mean what an earlier answer of the same server held. */
 export interface TransitRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: Readonly<Record<string, unknown>>;
 }

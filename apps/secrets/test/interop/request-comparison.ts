@@ -6,7 +6,7 @@ import type { Difference, Told } from './transit-differences';
 
 /** A request below a mount. Texts `«field:n»` mean what the nth earlier answer of the same server held in that field. */
 export interface ComparedRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: Readonly<Record<string, unknown>>;
   /** Sent without a token. */
@@ -36,6 +36,8 @@ interface Comparison {
   readonly isApart?: (request: ComparedRequest) => boolean;
   /** Fields of answers that later requests send, where both have them. */
   readonly kept: readonly string[];
+  /** What is made of what was kept, for texts with these names: the nth of its kind. */
+  readonly made?: Readonly<Record<string, (keptOf: (field: string, n: number) => string, n: number) => string>>;
   /** An answer without what is random or of its time. */
   readonly plain: (told: Told, request: ComparedRequest) => Told;
   readonly differences: readonly Difference[];
@@ -52,6 +54,7 @@ class Side {
   constructor(
     private readonly server: ComparedServer,
     private readonly mount: string,
+    private readonly made: NonNullable<Comparison['made']>,
   ) {
     this.kept = new Map(Object.entries(server.places ?? {}).map(([name, place]) => [name, [place]]));
   }
@@ -66,6 +69,11 @@ class Side {
 
   keep(field: string, value: unknown): void {
     this.kept.set(field, [...(this.kept.get(field) ?? []), value]);
+  }
+
+  private keptOf(field: string, n: number): string {
+    const all = this.kept.get(field) ?? [];
+    return String(all[n % (all.length || 1)] ?? 'none');
   }
 
   start(type: string): Promise<unknown> {
@@ -89,8 +97,7 @@ class Side {
     }
     if (typeof value !== 'string') return value;
     return value.replace(/«(\w+):(\d+)»/g, (_text, field: string, n: string) => {
-      const all = this.kept.get(field) ?? [];
-      return String(all[Number(n) % (all.length || 1)] ?? 'none');
+      return this.made[field]?.((name, at) => this.keptOf(name, at), Number(n)) ?? this.keptOf(field, Number(n));
     });
   }
 }
@@ -102,8 +109,9 @@ function told({ status, body }: Answer): Told {
       .replace(/^\d errors? occurred:\n\t\* (.*?)\n\n$/s, '$1')
       .replace(/^(?:Field validation failed: )?(error converting input ).*?(for field "\w+"): .*$/s, '$1$2'),
   );
+  const bare = 'request_id' in body || 'errors' in body || Object.keys(body).length === 0 ? null : body;
   const warnings = [...((body.warnings as string[] | null) ?? [])].sort();
-  return { status: status === 500 ? 400 : status, errors, warnings, data: body.data ?? body.text ?? null };
+  return { status: status === 500 ? 400 : status, errors, warnings, data: body.data ?? body.text ?? bare };
 }
 
 const { env } = process;
@@ -145,7 +153,7 @@ async function compare(servers: readonly ComparedServer[], comparison: Compariso
   const work = async () => {
     while (answered < total) {
       const index = next++;
-      const sides = servers.map((server) => new Side(server, `${type}-${index}`));
+      const sides = servers.map((server) => new Side(server, `${type}-${index}`, comparison.made ?? {}));
       await Promise.all(sides.map((side) => side.start(type)));
       for (const request of runOf(index)) {
         answered++;

@@ -98,7 +98,11 @@ const differences: readonly Difference[] = [
   {
     why: 'what is wrong with a key',
     fits: (ours, theirs) =>
-      both(ours, theirs, /^(failed to parse public_key as SSH key|could not parse (public|private)_key provided value): /),
+      both(
+        ours,
+        theirs,
+        /^(failed to parse public_key as SSH key|could not parse (public|private)_key provided value): /,
+      ),
   },
   {
     why: 'true in a map is 1, as in all maps',

@@ -10,7 +10,7 @@ import { readCertificate } from './certificate';
 import { chainOf } from './chain';
 import { kindOfKey } from './key-pair';
 import { readSerial } from './serial';
-import { issuerOf } from './signing';
+import { issuerOf, whenRevoked } from './signing';
 import { findCertificate, findCertificates, listCertificates, type StoredCertificate } from './stored-certificate';
 import { nameText, ownNames } from './subject';
 
@@ -187,9 +187,7 @@ export const fetchPaths = [
         const { der, authority } = found;
         const certificate = certificatePem(Buffer.from(der, 'base64'));
         const ca = await findCa(storage);
-        // An authority that signed itself is on no list.
-        const own = Object.values(ca.issuers).find((one) => one.certificate === der);
-        const revokedAtMs = found.revokedAtMs ?? own?.revokedAtMs;
+        const revokedAtMs = whenRevoked(ca, found);
         if (revokedAtMs === undefined) return data({ certificate, ...notRevoked });
         const issuer = found.revokedAtMs === undefined ? undefined : issuerOf(ca, authority);
         return data({

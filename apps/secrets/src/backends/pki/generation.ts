@@ -121,6 +121,7 @@ export async function authorityKey(storage: Storage, kind: string, asked: AskedK
   formatOf(asked);
   const ca = await findCa(storage);
   const name = checkedName(asked.key_name ?? '', 'key');
+  if (name !== '' && keyRef(ca, name)) refuse('key name already in use');
   if (kind === 'existing') {
     if (asked.key_type !== undefined || asked.key_bits !== undefined) {
       refuse(
@@ -132,7 +133,6 @@ export async function authorityKey(storage: Storage, kind: string, asked: AskedK
     const { type: key_type, bits: key_bits } = kindOfKey(key);
     return { role: authorityRole(asked, { key_type, key_bits }), key, keyId, isShown: false };
   }
-  if (name !== '' && keyRef(ca, name)) refuse('key name already in use');
   const role = authorityRole(asked, { key_type: asked.key_type ?? 'rsa', key_bits: asked.key_bits ?? 0 });
   if (role.key_type === 'any') refuse('unknown key type any');
   const key = await makeKey(role);

@@ -193,7 +193,7 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
       authority: authorityOf(ready.certificate),
       notAfterMs: wholeSeconds(validity.notAfterMs),
     });
-    if (validity.notAfterMs > ready.certificate.notAfterMs) {
+    if (wholeSeconds(validity.notAfterMs) > ready.certificate.notAfterMs) {
       warn(
         "The expiration time for the signed certificate is after the CA's expiration time. If the new certificate is not treated as a root, validation paths with the certificate past the issuing CA's expiration time will fail.",
       );

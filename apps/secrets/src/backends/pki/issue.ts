@@ -116,7 +116,9 @@ const issuing = operation<RoleParams, typeof IssueInput>({
       );
     }
     const open = role.key_type === 'any';
-    const rules = open ? checkedKeyRules({ ...role, key_type: input.key_type!, key_bits: input.key_bits ?? 0 }) : role;
+    const rules = open
+      ? checkedKeyRules({ ...role, key_type: input.key_type!, key_bits: input.key_bits ?? role.key_bits })
+      : role;
     if (!open) requireSameKey(role, input);
     const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
     formatOf(input);

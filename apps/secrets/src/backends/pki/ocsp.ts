@@ -16,7 +16,7 @@ import {
   ocspProblem,
   readOcspRequest,
 } from './ocsp-answer';
-import { authorityOf } from './signing';
+import { authorityOf, whenRevoked } from './signing';
 import { findCertificate, type StoredCertificate } from './stored-certificate';
 
 const answered = { media: ['application/ocsp-response'] } as const;
@@ -38,7 +38,8 @@ async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, der: 
   const request = readOcspRequest(der);
   if (!request) return ocspProblem('malformedRequest');
   const { questions, nonce } = request;
-  const issuer = responderFor(await findCa(storage), questions);
+  const ca = await findCa(storage);
+  const issuer = responderFor(ca, questions);
   if (!issuer) return ocspProblem('unauthorized');
   const certificate = certificateOf(issuer);
   const authority = authorityOf(certificate);
@@ -46,7 +47,7 @@ async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, der: 
   const validSeconds = secondsOf(config.ocsp_expiry);
   const make = async () => {
     const standings = questions.map(
-      ({ id }, at): CertificateStanding => ({ id, status: statusOf(found[at], authority) }),
+      ({ id }, at): CertificateStanding => ({ id, status: statusOf(ca, found[at], authority) }),
     );
     const signer = await revocationSigner(storage, issuer);
     return makeOcspAnswer({ standings, nonce, nowMs, validSeconds }, certificate, signer);
@@ -74,9 +75,10 @@ const responderFor = (ca: Ca, questions: readonly AskedStatus[]): Issuer | undef
   );
 
 /** Of what was never issued nothing good is said. */
-function statusOf(found: StoredCertificate | undefined, authority: string): CertificateStanding['status'] {
+function statusOf(ca: Ca, found: StoredCertificate | undefined, authority: string): CertificateStanding['status'] {
   if (found?.authority !== authority) return 'unknown';
-  return found.revokedAtMs === undefined ? 'good' : { revokedAtMs: found.revokedAtMs };
+  const revokedAtMs = whenRevoked(ca, found);
+  return revokedAtMs === undefined ? 'good' : { revokedAtMs };
 }
 
 const reply = async (call: { storage: Storage; nowMs: number }, base64: string): Promise<Reply> =>

@@ -8,7 +8,7 @@ import { pemOf } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { certificateOf, findCa, type Issuer, requireIssuer } from './ca';
+import { certificateOf, findCa, type Issuer, issuerRef, noIssuer } from './ca';
 import type { ReadCertificate } from './certificate';
 import { makeCrl, type Revoked } from './crl';
 import { revocationSigner } from './crl-build';
@@ -17,7 +17,7 @@ import { keptDuration, secondsOf } from './kept-duration';
 import { pemBlocks } from './pem';
 import { readSerial, serialText } from './serial';
 import { isSignedWith } from './signed-by';
-import { authorityKeyOf, keyFor } from './signing';
+import { authorityKeyOf, keyFor, requireUsage } from './signing';
 import { requireTime } from './time';
 
 const listFields = {
@@ -52,8 +52,8 @@ async function signList(
   if (seconds <= 0) refuse('next_update parameter must be greater than 0');
   if (number < 0) refuse('crl_number parameter must be 0 or greater');
   if (base < -1) refuse('delta_crl_base_number parameter must be -1 or greater');
-  if (format !== 'pem' && format !== 'der') refuse(`unknown format: ${format}`);
-  await keyFor(storage, issuer, 'crl-signing');
+  if (format !== 'pem' && format !== 'der') refuse(`unknown format value of ${format}`);
+  await keyFor(storage, issuer);
   const certificate = certificateOf(issuer);
   const der = await makeCrl(
     {
@@ -96,18 +96,26 @@ function parsed(der: Buffer, at: number): CertificateList {
   }
 }
 
-function revokedItem(item: Readonly<Record<string, unknown>>, nowMs: number): Revoked {
+function revokedItem(item: Readonly<Record<string, unknown>>, at: number): Revoked {
   const serial = readSerial(String(item.serial_number ?? ''));
   if (serial === undefined) refuse('revoked_certs: serial_number must be pairs of hexadecimal digits');
   const { revocation_time: time } = item;
-  const seconds = time === undefined ? Math.floor(nowMs / 1000) : Math.floor(requireTime(String(time)) / 1000);
-  return { serial, seconds };
+  if (time === undefined) refuse(`failed parsing revocation_time from entry ${at}: missing 'revocation_time' field`);
+  return { serial, seconds: Math.floor(requireTime(String(time)) / 1000) };
 }
 
 function extensionItem({ id, critical, value }: Readonly<Record<string, unknown>>): Extension {
   if (!isOid(String(id))) refuse('extensions: id must be an object identifier');
   const bytes = Buffer.from(String(value ?? ''), 'base64');
   return extension(String(id), arrayBuffer(bytes), critical === true || critical === 'true');
+}
+
+/** The issuer of a reference, if it may sign lists. Throws `invalid`. */
+async function signerOfLists(storage: Storage, ref: string): Promise<Issuer> {
+  const issuer =
+    issuerRef(await findCa(storage), ref) ?? refuse(`failed to resolve issuer issuer_ref: ${noIssuer(ref)}`);
+  requireUsage(issuer, 'crl-signing');
+  return issuer;
 }
 
 const output = z.object({ crl: z.string() });
@@ -122,7 +130,7 @@ export const resignPaths = [
       input: z.object({ ...listFields, crls: stringList().optional().describe('The lists, in PEM.') }),
       output,
       async run(call) {
-        const issuer = requireIssuer(await findCa(call.storage), call.params.ref);
+        const issuer = await signerOfLists(call.storage, call.params.ref);
         const lists = call.input.crls ?? [];
         const found = new Map<string, Revoked>();
         for (const [at, text] of lists.entries()) {
@@ -148,9 +156,9 @@ export const resignPaths = [
       }),
       output,
       async run(call) {
-        const issuer = requireIssuer(await findCa(call.storage), call.params.ref);
+        const issuer = await signerOfLists(call.storage, call.params.ref);
         const { revoked_certs: certificates = [], extensions = [] } = call.input;
-        const revoked = certificates.map((item) => revokedItem(item, call.nowMs));
+        const revoked = certificates.map(revokedItem);
         return signList(call, issuer, call.input, revoked, extensions.map(extensionItem));
       },
     },

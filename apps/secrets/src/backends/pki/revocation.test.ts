@@ -308,6 +308,18 @@ describe('revocation', () => {
       },
     );
 
+    it('says of an authority that signed itself that it is revoked', async () => {
+      const second = { common_name: 'Second', key_type: 'ec' };
+      const { certificate, issuer_id } = await must('ocsp/root/generate/internal', second);
+      const ask = async () => {
+        const { body } = await post(asked(certificate, certificate, '-no_nonce'));
+        return run('ocsp', '-respin', file(body), '-noverify', '-resp_text');
+      };
+      expect(await ask()).toMatch(/Cert Status: good\n/);
+      await must(`ocsp/issuer/${issuer_id}/revoke`);
+      expect(await ask()).toMatch(/Cert Status: revoked\n/);
+    });
+
     it('takes no compressed request, as nothing here does', () =>
       request(secrets.server)
         .post('/v1/ocsp/ocsp')

@@ -7,6 +7,7 @@ import type { Storage } from '../../sdk/storage';
 import { type Ca, certificateOf, findCa, type Issuer, issuerRef, noIssuer, privateKey, type Usage } from './ca';
 import { isSignedBy, keyIdOf, type ReadCertificate } from './certificate';
 import { chainOf } from './chain';
+import type { StoredCertificate } from './stored-certificate';
 import type { UrlSet } from './url-set';
 import { urlsFor } from './urls';
 
@@ -26,15 +27,8 @@ export interface ReadyIssuer {
 export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyIssuer> {
   const ca = await findCa(storage);
   const issuer = issuerRef(ca, ref) ?? refuse(`could not fetch the CA certificate (was one set?): ${noIssuer(ref)}`);
-  const { issuer_id: id, issuer_name: name, usage } = issuer;
-  const wanted = 'issuing-certificates';
-  if (!usage.includes(wanted)) {
-    const only = [...usage].sort().join(',');
-    refuse(
-      `error fetching CA certificate: error while attempting to use issuer ${id}: requested usage ${wanted} for issuer ${name === '' ? `id:${id}` : `/ id:${id} name:${name}`} but only had usage ${only}`,
-    );
-  }
-  const key = await keyFor(storage, issuer, wanted);
+  requireUsage(issuer, 'issuing-certificates', 'error fetching CA certificate: ');
+  const key = await keyFor(storage, issuer);
   const certificate = certificateOf(issuer);
   return {
     issuer,
@@ -47,14 +41,18 @@ export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyI
   };
 }
 
-/** The private key of an issuer that may be used so. Throws `invalid`. */
-export async function keyFor(storage: Storage, issuer: Issuer, usage: Usage) {
+/** Throws `invalid` if an issuer may not be used so. */
+export function requireUsage({ issuer_id: id, issuer_name: name, usage }: Issuer, wanted: Usage, before = ''): void {
+  if (usage.includes(wanted)) return;
+  const only = [...usage].sort().join(',');
+  refuse(
+    `${before}error while attempting to use issuer ${id}: requested usage ${wanted} for issuer ${name === '' ? `id:${id}` : `/ id:${id} name:${name}`} but only had usage ${only}`,
+  );
+}
+
+/** The private key of an issuer. Throws `invalid` if it is not here. */
+export async function keyFor(storage: Storage, issuer: Issuer) {
   const { issuer_id: id } = issuer;
-  if (!issuer.usage.includes(usage)) {
-    refuse(
-      `while fetching issuer ${id}: expected usage ${usage} was not allowed on this issuer; usages: ${issuer.usage.join(',')}`,
-    );
-  }
   if (issuer.key_id === '') refuse(`while fetching issuer ${id}: it has no key in this mount`);
   return privateKey(storage, issuer.key_id);
 }
@@ -79,6 +77,10 @@ export function authorityOf(certificate: ReadCertificate): string {
 /** An issuer of an authority. */
 export const issuerOf = (ca: Ca, authority: string): Issuer | undefined =>
   Object.values(ca.issuers).find((issuer) => authorityOf(certificateOf(issuer)) === authority);
+
+/** When a certificate was revoked; an issuer that signed itself is on no list. */
+export const whenRevoked = (ca: Ca, { der, revokedAtMs }: StoredCertificate): number | undefined =>
+  revokedAtMs ?? Object.values(ca.issuers).find(({ certificate }) => certificate === der)?.revokedAtMs;
 
 /** The authority that has signed a certificate; empty if it is not in the mount. */
 export function authorityAbove(ca: Ca, one: ReadCertificate): string {

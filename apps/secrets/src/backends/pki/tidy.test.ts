@@ -133,5 +133,8 @@ describe('removing what has expired', () => {
     const made = run('crl', '-in', file(asked.crl), '-noout', '-text');
     expect(made).toMatch(/Serial Number: 1234\n\s+Revocation Date: Jan {2}2 03:04:05 2026 GMT/);
     expect(made).toContain('1.2.3.4');
+    const timeless = { crl_number: 4, revoked_certs: [{ serial_number: '12:34' }] };
+    const { body } = await write('issuer/other/sign-revocation-list', timeless).expect(400);
+    expect(body.errors).toEqual(["failed parsing revocation_time from entry 0: missing 'revocation_time' field"]);
   });
 });

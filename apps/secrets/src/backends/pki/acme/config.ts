@@ -8,7 +8,7 @@ import { recordFields } from '../../../sdk/record-fields';
 import { refuse } from '../../../sdk/refuse';
 import { data } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
-import { findCa, requireIssuer } from '../ca';
+import { findCa, issuerRef, noIssuer } from '../ca';
 import { roles } from '../role';
 import { mountAddress } from '../urls';
 import { keepNonceKey } from './nonce';
@@ -65,6 +65,8 @@ function checkResolver(text: string): void {
   if (!usualReach.allows(address)) refuse(`dns_resolver: the address ${address} may not be called`);
 }
 
+const noRole = 'the request message was malformed: role does not exist';
+
 async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> {
   const { allowed_roles: allowed, default_directory_policy: policy } = config;
   if (!policies.includes(config.eab_policy)) {
@@ -79,19 +81,30 @@ async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> 
     refuse(`invalid default_directory_policy: ${policy}: valid values are 'sign-verbatim', 'role:NAME' and 'forbid'`);
   }
   const isAny = (list: readonly string[]) => list.length === 1 && list[0] === '*';
+  for (const name of ['allowed_roles', 'allowed_issuers'] as const) {
+    if (config[name].length > 0) continue;
+    refuse(
+      `${name} must take a non-zero length value; specify '*' as the value to allow anything or specify enabled=false to disable ACME entirely`,
+    );
+  }
   if (byRole !== undefined && !isAllowed(allowed, [byRole])) {
     refuse(`default directory policy ${policy} was not specified in allowed_roles: [${allowed.join(' ')}]`);
   }
-  if (!isAny(allowed) && allowed.includes('*')) refuse("cannot use '*' as role name next to others");
+  if (!isAny(allowed) && allowed.includes('*')) refuse(`cannot use '*' as role name at index ${allowed.indexOf('*')}`);
   for (const name of isAny(allowed) ? [] : allowed) {
-    if (!(await roles.find(storage, name))) refuse(`allowed_role ${name} is not a valid acme role: unknown role`);
+    if (!(await roles.find(storage, name))) refuse(`allowed_role ${name} is not a valid acme role: ${noRole}`);
   }
   if (byRole !== undefined && !(await roles.find(storage, byRole))) {
-    refuse(`default directory policy role ${byRole} is not a valid ACME role: unknown role`);
+    refuse(`default directory policy role ${byRole} is not a valid ACME role: ${noRole}`);
   }
   const { allowed_issuers: issuers } = config;
-  if (!isAny(issuers) && issuers.includes('*')) refuse("cannot use '*' as issuer name next to others");
-  for (const name of isAny(issuers) ? [] : issuers) requireIssuer(await findCa(storage), name);
+  if (!isAny(issuers) && issuers.includes('*'))
+    refuse(`cannot use '*' as issuer name at index ${issuers.indexOf('*')}`);
+  const ca = await findCa(storage);
+  const unknown = isAny(issuers) ? undefined : issuers.find((name) => !issuerRef(ca, name));
+  if (unknown !== undefined) {
+    refuse(`failed validating allowed_issuers: unable to fetch issuer: ${unknown}: ${noIssuer(unknown)}`);
+  }
   if (config.enabled && (await mountAddress(storage)) === '') {
     refuse("ACME feature requires local cluster 'path' field configuration to be set");
   }

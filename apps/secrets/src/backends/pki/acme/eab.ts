@@ -62,7 +62,7 @@ export const eabPaths = [
         async run({ params, storage, nowMs }) {
           const id = randomUUID();
           const own = prefixOf(params as AcmeParams);
-          const key = Buffer.concat([Buffer.from('vault-eab-0-'), randomBytes(32)]).toString('base64url');
+          const key = Buffer.concat([Buffer.from('vault-eab-0-', 'base64url'), randomBytes(32)]).toString('base64url');
           bindingKeys.put(storage, id, { key, prefix: own, createdAtMs: nowMs });
           return data({ id, key_type: 'hs', key, ...shown({ prefix: own, createdAtMs: nowMs }) });
         },
