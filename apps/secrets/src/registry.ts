@@ -36,7 +36,7 @@ import { system } from './system/sys/backend';
 import { token } from './system/token/backend';
 import type { TokenParts } from './system/token/parts';
 
-/** What backends are lent: clients of outside systems; and of the kernel, what those of `system` are made of. */
+/** What backends get: clients of outside systems, and the kernel objects for those of `system`. */
 export interface Outside {
   readonly scheduler: Scheduler;
   readonly cloudone: CloudOneParts;
@@ -55,13 +55,13 @@ export interface Outside {
   readonly system: readonly Path[];
 }
 
-/** A kind of mount, where it stands from the start, and how it is made; options may decide between several. */
+/** A kind of mount, its default path, and how it is created; options may decide between several backends. */
 export interface Registered {
   readonly type: string;
   readonly kind: 'secret' | 'auth' | 'system';
-  /** In every namespace from its beginning. */
+  /** Mounted in every new namespace. */
   readonly always?: { readonly path: string; readonly description: string; readonly local?: boolean };
-  /** Where an installation may begin with it. */
+  /** The path for a mount in a new installation. */
   readonly usually?: string;
   make(outside: Outside): (options: Readonly<Record<string, string>> | null) => Backend;
 }
@@ -122,7 +122,7 @@ export const registry: readonly Registered[] = [
   { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },
-  // The names under which existing clients know the same three.
+  // Aliases of the same three for existing clients.
   { type: 'nomad', kind: 'secret', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'aws', kind: 'secret', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'azure', kind: 'auth', make: one((outside) => azure(outside.cloudone)) },

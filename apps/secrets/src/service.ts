@@ -56,17 +56,17 @@ export interface Service {
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   /** Initialises a new installation and writes its keys to a file; see `firstRun`. */
   firstRun(file: string): Promise<boolean>;
-  /** Ends the answers that would go on: the node is about to stop. */
+  /** Ends streamed answers: the node is about to stop. */
   endStreams(): void;
   /** Reopens the audit files, as after log rotation. */
   reopenAudit(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A node that has not heard itself through the database for so long cannot serve. */
+/** A node without heartbeats through the database for this long cannot serve. */
 const SILENCE_MS = 3000;
 
-/** The most bodies of up to 32 MiB in memory at once; others wait, their bytes still with the client. */
+/** The most bodies of up to 32 MiB in memory at once; others wait without being read. */
 const LARGE_BODIES = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 const apiPage = {
@@ -78,7 +78,7 @@ const apiPage = {
   namespaceHeader: 'X-Service-Namespace',
 } as const;
 
-/** Builds a service from its configuration and brings it to where it can answer. */
+/** Builds a service from its configuration and gets it ready to answer. */
 export async function createService(config: Config, parts: ServiceParts): Promise<Service> {
   await prepareSchema(config, parts.log);
   const makers = new Map<string, ReturnType<(typeof kinds)[number]['make']>>();
@@ -182,7 +182,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
 const NO_AUDIT =
   'no audit device: nothing records who reads what; SECRETS_AUDIT_STDOUT=on or SECRETS_AUDIT_FILE enables one (docs/guides/audit.md)';
 
-/** Brings the tables to this version, or makes sure that they are. Throws where they are those of a newer one. */
+/** Migrates the tables to this version, or checks that they are. Throws if they belong to a newer one. */
 async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allowNewer }: Config, log: Logger) {
   const options = { url, dir: migrations(), allowNewer };
   if (migrate) await ensureDatabase(url);
@@ -191,7 +191,7 @@ async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allo
   if (unknown.length > 0) log.warn({ migrations: unknown }, 'the database was migrated by a newer version');
 }
 
-/** What the life of a request is lent. */
+/** What the pipeline gets. */
 function kernelOf(
   {
     storage,
@@ -246,7 +246,7 @@ function kernelOf(
   };
 }
 
-/** What backends are lent. */
+/** What backends get. */
 function outsideOf(modules: Modules, config: Config, log: Logger, system: readonly Path[]): Outside {
   const { storage, mounts, namespaces, inBackground } = modules;
   const issuer = issuerBelow(config.publicUrl);

@@ -75,8 +75,8 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
     leave = await parts.largeBodies.enter(request?.token);
   };
   try {
-    const asked = parts.console?.sessionOf(req);
-    const session = asked && (await asked);
+    const consoleSession = parts.console?.sessionOf(req);
+    const session = consoleSession && (await consoleSession);
     request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn), session);
     const outcome = await parts.handle(request);
     tellOfLimits(request, res);

@@ -7,15 +7,15 @@ import { type OperationEntry, type PathEntry, pathEntry } from './path-entry';
 
 /** A finished document and its tag. */
 export interface OpenApiDocument {
-  /** As it goes out: encoding half a megabyte costs more than all else that is done for a request. */
+  /** Already encoded: encoding half a megabyte costs more than everything else in a request. */
   readonly bytes: Buffer;
   readonly etag: string;
 }
 
-/** What the documents are made of. */
+/** What the documents are built from. */
 export interface DocumentSource {
   readonly version: string;
-  /** Grows whenever the mounts have changed. */
+  /** Increases whenever the mounts have changed. */
   mountsVersion(): number;
   mounts(namespaceId: string): readonly LiveMount[];
 }
@@ -29,7 +29,7 @@ interface DocumentQuery {
 }
 
 const methods = { read: 'get', list: 'get', scan: 'get', write: 'post', patch: 'patch', delete: 'delete' } as const;
-/** Either way of sending a token will do. */
+/** Either way of sending a token is accepted. */
 const securitySchemes: Record<string, JsonSchema> = {
   token: { type: 'apiKey', in: 'header', name: 'X-Service-Token' },
   bearer: { type: 'http', scheme: 'bearer' },
@@ -37,9 +37,8 @@ const securitySchemes: Record<string, JsonSchema> = {
 const emptyBody = { description: 'empty body' };
 
 /**
- * OpenAPI documents of what is mounted, each showing a caller only what the caller may do somewhere. Entries are made
- * once per state of the mount table, documents once per access list.
- * Spec: OpenAPI document.
+ * OpenAPI documents of all mounts; each shows a caller only what the caller may do somewhere. Entries are built once
+ * per state of the mount table, documents once per access list. Spec: OpenAPI document.
  */
 export class OpenApiDocuments {
   private entriesOf = new Map<string, PathEntry[]>();
@@ -50,8 +49,8 @@ export class OpenApiDocuments {
   constructor(private readonly source: DocumentSource) {}
 
   /**
-   * The document for a caller; microseconds when nothing has changed since it was last made, else many steps: every
-   * operation is looked for in all rules of the caller.
+   * The document for a caller: microseconds if nothing has changed since it was last built, otherwise many steps,
+   * because every operation is checked against the caller's rules.
    */
   *document(query: DocumentQuery): Generator<void, OpenApiDocument> {
     const version = this.source.mountsVersion();
@@ -145,7 +144,7 @@ export class OpenApiDocuments {
   }
 }
 
-/** What the document calls an operation, and the shapes of what it takes and answers. */
+/** The names of an operation and of its request and response types. */
 interface Names {
   readonly id: string;
   readonly request: string;
@@ -161,7 +160,8 @@ function pathItem(
   const item: JsonSchema = { description: entry.description };
   const parameters = [...(generic && entry.genericParameter ? [entry.genericParameter] : []), ...entry.parameters];
   if (parameters.length > 0) item.parameters = parameters;
-  // Of what is shown: where one operation of a path needs it and another does not, who lacks it sees a path without the mark.
+  // Only for what is shown: if one operation of a path needs it and another does not, callers who lack it see a path
+  // without the mark.
   if (visibleEntries.some(({ sudo }) => sudo)) item['x-service-sudo'] = true;
   if (entry.unauthenticated) item['x-service-unauthenticated'] = true;
   if (entry.creates) item['x-service-create-supported'] = true;
@@ -193,7 +193,7 @@ function pathItem(
   return item;
 }
 
-/** What only a listing takes of the GET that reads as well. */
+/** The parameters of a listing that a reading GET does not have. */
 function unlike(list: OperationEntry | undefined, operation: OperationEntry): readonly JsonSchema[] {
   if (!list || list === operation) return [];
   const names = new Set(operation.parameters.map(({ name }) => name));
@@ -202,7 +202,7 @@ function unlike(list: OperationEntry | undefined, operation: OperationEntry): re
 
 const json = 'application/json';
 
-/** What is there in each media type: JSON by its schema, and texts and bytes. */
+/** The content by media type: JSON with its schema, texts, and bytes. */
 function contentOf(types: readonly string[], schema: JsonSchema = { type: 'object' }): JsonSchema {
   const ofType = (type: string): JsonSchema => {
     if (type === json) return schema;
@@ -231,7 +231,7 @@ function responses(operation: OperationEntry, own: string, alsoList: string | un
   return answer;
 }
 
-/** An answer with this status tells something, or is a refusal. */
+/** An answer with this status has content, or is a refusal. */
 function orRefusal(schema: JsonSchema): JsonSchema {
   const alternatives = (schema.anyOf as JsonSchema[] | undefined) ?? [schema];
   return { 'application/json': { schema: { anyOf: [...alternatives, ref('Error')] } } };
@@ -260,7 +260,7 @@ const scanParameter: JsonSchema = {
 
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** An id that no other is like, not even without hyphens: `kv1-read` and `kv-1-read` would both be shaped by `Kv1Read`. */
+/** A unique id, even when hyphens are ignored: `kv1-read` and `kv-1-read` would both be shaped by `Kv1Read`. */
 function distinct(id: string, names: Set<string>): string {
   const folded = (one: string) => one.replaceAll('-', '');
   let unique = id;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** A JSON schema as OpenAPI 3.0 writes it. */
 export type JsonSchema = Record<string, unknown>;
 
-/** The schema of a zod type, by zod's own exporter; wire fields bring their schema along. */
+/** The schema of a zod type, by zod's own exporter; wire fields have their own schema. */
 export function jsonSchema(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const exported = z.toJSONSchema(type, {
     target: 'openapi-3.0',
@@ -21,7 +21,7 @@ export function jsonSchema(type: z.ZodType, io: 'input' | 'output'): JsonSchema 
   return exported;
 }
 
-/** Every answer that has an envelope, around its data. */
+/** The envelope around the data of an answer. */
 const envelopeProperties = (data: JsonSchema): JsonSchema => ({
   request_id: { type: 'string' },
   lease_id: { type: 'string' },
@@ -108,7 +108,7 @@ const refusal = (description: string): JsonSchema => ({
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 });
 
-/** How requests are refused, by status; which of them an operation can answer is said with the operation. */
+/** Refusals by status; each operation lists its own. */
 export const refusals = {
   400: { name: 'BadRequest', response: refusal('The request is wrong; the text says why.') },
   403: { name: 'Forbidden', response: refusal('The token is missing, unknown, or may not do this.') },
@@ -126,7 +126,7 @@ export const refusals = {
 /** A status of `refusals`. */
 export type RefusalStatus = keyof typeof refusals;
 
-/** A schema that also takes null; in OpenAPI 3.0 a union has no say in that, only its branches have. */
+/** A schema that also allows null; in OpenAPI 3.0 only the branches of a union can say so. */
 function orNull(schema: JsonSchema): JsonSchema {
   const branches = schema.anyOf as JsonSchema[] | undefined;
   return branches ? { ...schema, anyOf: branches.map(orNull) } : { ...schema, nullable: true };

@@ -2,15 +2,18 @@ import type { LiveMount } from '../kernel/mounts/mount';
 import { isListing, type Verb } from '../sdk/call';
 import type { AnyOperation, Path } from '../sdk/path';
 
-/** Types whose operations are named otherwise than the type; `oidc` would be named like the identity provider's. */
+/** Types whose operations have another name than the type; `oidc` would collide with the identity provider. */
 const prefixes = new Map([
   ['approle', 'app-role'],
   ['oidc', 'oidc-auth'],
   ['system', 'sys'],
 ]);
-/** Auth methods of clouds that have a secrets engine, too: their roles and settings are said to be for logins. */
+/**
+ * Auth methods of clouds that also have a secrets engine: the names of their roles and settings say that they are for
+ * logins.
+ */
 const besideEngines = new Set(['aws', 'azure', 'cloudone', 'kubernetes']);
-/** Their declared ids are whole; those of all other types follow the prefix of the type. */
+/** Types whose declared ids are complete; all others get the prefix of the type. */
 const namedWhole = new Set(['system', 'identity', 'cubbyhole', 'token']);
 const actions = new Map([
   ['destroy', 'destroy'],
@@ -18,14 +21,14 @@ const actions = new Map([
   ['rotate', 'rotate'],
 ]);
 
-/** What the operations and the path parameter of mounts of this type are named by: never where a mount stands. */
+/** The name for operations and path parameters of a mount type, independent of the mount's path. */
 export function typeName({ type, options }: Pick<LiveMount, 'type' | 'options'>): string {
   return type === 'kv' ? `kv-v${options?.version ?? '1'}` : type;
 }
 
 /**
- * The id of an operation: what it belongs to, a verb and a noun, as generators of clients for services of this kind have
- * named them for years. It says nothing of where the mount stands.
+ * The id of an operation: its type, a verb and a noun, as client generators for such services have long named them. It
+ * is independent of the mount's path.
  */
 export function operationId(mount: LiveMount, declared: Path, verb: Verb, operation: AnyOperation): string {
   const prefix = prefixes.get(mount.type) ?? typeName(mount);

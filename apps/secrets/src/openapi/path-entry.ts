@@ -7,14 +7,14 @@ import type { AnyOperation, ParamRule, Path } from '../sdk/path';
 import { enveloped, type JsonSchema, jsonSchema, type RefusalStatus } from './json-schema';
 import { operationId, typeName } from './operation-id';
 
-/** An operation as the document shows it, and what a caller must be allowed for it to be shown. */
+/** An operation of the document, and the rights that a caller needs to see it. */
 export interface OperationEntry {
   readonly verb: Verb;
   readonly free: boolean;
   readonly sudo: boolean;
   readonly capabilities: readonly Capability[];
   readonly template: PathTemplate;
-  /** Without its id, which is given when the whole document is known. */
+  /** Without its id, which depends on the whole document. */
   readonly body: JsonSchema;
   readonly id: string;
   /** Field parameters in the query. */
@@ -47,7 +47,7 @@ export interface PathEntry {
 
 const builtIn = new Set(['system', 'identity', 'cubbyhole', 'token']);
 
-/** Everything the document says of a declared path, before the caller's rights are looked at. */
+/** Everything in the document about a declared path, before the caller's rights are checked. */
 export function pathEntry(mount: LiveMount, declared: Path, namespacePath: string): PathEntry {
   const pattern = declared.pattern.replace(/:(\w+)\*?/g, '{$1}');
   const names = [...declared.pattern.matchAll(/:(\w+)\*?/g)].map(([, name]) => name!);
@@ -82,7 +82,7 @@ export function pathEntry(mount: LiveMount, declared: Path, namespacePath: strin
   };
 }
 
-/** What a parameter may be, as far as a rule says it in the words of a schema. */
+/** A parameter's rule, as far as a schema can express it. */
 function parameterSchema(rule: ParamRule | undefined): JsonSchema {
   if (rule === 'uuid') return { type: 'string', format: 'uuid' };
   const words = rule instanceof RegExp ? /^\^\((\w+(?:\|\w+)*)\)\$$/.exec(rule.source)?.[1] : undefined;
@@ -148,22 +148,21 @@ function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): Refusal
   if (isReading(verb) && !(operations.read && operations.list)) always.push(405);
   if (verb === 'write' || verb === 'patch') always.push(408, 413);
   if (verb === 'patch' || operations[verb]?.wholeBody?.only) always.push(415);
-  // System paths end what other mounts have handed out.
-  // Tokens are renewed by asking the method that they came from.
+  // System paths revoke what other mounts have issued. Tokens are renewed by their auth method.
   if (mount.backend.outside || mount.type === 'system' || mount.type === 'token') always.push(502, 504);
   return always;
 }
 
 function bodySchema(input: JsonSchema | undefined, operation: AnyOperation): JsonSchema {
   const schema: JsonSchema = { type: 'object', ...input };
-  // Merging writes may leave out everything that is stored or has a default; handlers refuse missing fields all the same.
+  // Merging writes may leave out everything that is stored or has a default; handlers still refuse missing fields.
   if (operation.update) delete schema.required;
   if (operation.freeform) schema.additionalProperties = true;
   else delete schema.additionalProperties;
   return schema;
 }
 
-/** What is given as text, such as a lifetime, has a number once it is read. */
+/** A text value, such as a lifetime, is a number once parsed. */
 function asSent({ type }: JsonSchema, value: unknown): unknown {
   return type === 'string' && typeof value === 'number' ? String(value) : value;
 }

@@ -63,17 +63,17 @@ export class CallStorage implements Storage {
 
   async getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
-    const asked: EntryKey[] = [];
+    const entryKeys: EntryKey[] = [];
     for (const key of keys) {
       const path = this.prefix + key;
       const pending = this.pending?.value(path);
-      if (pending === undefined) asked.push({ mountId: this.mountId, path });
+      if (pending === undefined) entryKeys.push({ mountId: this.mountId, path });
       else if (pending !== null) found.set(key, pending);
     }
-    if (this.readKeys) for (const { path } of asked) this.readKeys.add(path);
-    const entries = asked.length === 0 ? [] : await this.deps.entries.readMany(asked);
+    if (this.readKeys) for (const { path } of entryKeys) this.readKeys.add(path);
+    const entries = entryKeys.length === 0 ? [] : await this.deps.entries.readMany(entryKeys);
     entries.forEach((entry, i) => {
-      if (entry) found.set(asked[i]!.path.slice(this.prefix.length), textOf(entry));
+      if (entry) found.set(entryKeys[i]!.path.slice(this.prefix.length), textOf(entry));
     });
     return found;
   }

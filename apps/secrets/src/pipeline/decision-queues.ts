@@ -110,8 +110,8 @@ export class DecisionQueues {
     this.queues.delete(name);
   }
 
-  private async decideTogether(name: string, queue: Queue, asked: readonly QueuedDecision[]): Promise<void> {
-    for (let queued = inTime(asked); queued.length > 0; queued = inTime(queued)) {
+  private async decideTogether(name: string, queue: Queue, decisions: readonly QueuedDecision[]): Promise<void> {
+    for (let queued = inTime(decisions); queued.length > 0; queued = inTime(queued)) {
       const contended =
         queue.contendedUntilMs > performance.now() ||
         (queued.some(({ inDatabase }) => inDatabase) && this.options.amongOthers());

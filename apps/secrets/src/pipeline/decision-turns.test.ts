@@ -9,7 +9,7 @@ const keyOf = (path: string) => ({ mountId: 'm', path });
 const realNow = performance.now;
 
 let nowMs: number;
-let held: Map<string, Entry>;
+let storedEntries: Map<string, Entry>;
 /** What was read, and whether in the database. */
 let reads: string[];
 let commits: WriteSet[];
@@ -26,7 +26,7 @@ let mostInDatabase: number;
 function reader(where: string): EntryReader {
   const one = async (path: string) => {
     reads.push(`${where} ${path}`);
-    return held.get(path);
+    return storedEntries.get(path);
   };
   return {
     read: ({ path }) => one(path),
@@ -40,25 +40,29 @@ function write(set: WriteSet): void {
   const failure = failures.shift();
   if (failure) throw failure;
   for (const { path, require } of [...set.puts, ...set.deletes]) {
-    const found = held.get(path);
+    const found = storedEntries.get(path);
     if (require === undefined) continue;
     const satisfied =
       require === 'absent' ? !found : typeof require === 'object' && found?.revision === require.revision;
     if (!satisfied) throw new PreconditionFailed(new Set([cacheKey(keyOf(path))]));
   }
   commits.push(set);
-  for (const { path } of set.deletes) held.delete(path);
+  for (const { path } of set.deletes) storedEntries.delete(path);
   for (const { path, value } of set.puts) hold(path, String(value));
 }
 
 function hold(path: string, value: string): void {
-  held.set(path, { ...keyOf(path), value: Buffer.from(value), revision: (held.get(path)?.revision ?? 0) + 1 });
+  storedEntries.set(path, {
+    ...keyOf(path),
+    value: Buffer.from(value),
+    revision: (storedEntries.get(path)?.revision ?? 0) + 1,
+  });
 }
 
 beforeEach(() => {
   nowMs = 1_000;
   performance.now = () => nowMs;
-  held = new Map();
+  storedEntries = new Map();
   [reads, commits, turns, failures] = [[], [], [], []];
   amongOthers = false;
   patienceMs = 100;

@@ -1,6 +1,6 @@
 import { type RefusalKind, usualStatus } from '@keystead/refusal';
 
-/** Statuses of refusals in this service: its clients know one for denied requests, and one for requests that make no sense. */
+/** Statuses of refusals in this service: its clients expect one for denied requests and one for invalid requests. */
 export const statusOf: Readonly<Record<RefusalKind, number>> = {
   ...usualStatus,
   unauthenticated: 403,

@@ -4,7 +4,7 @@ import { type Name, SubjectPublicKeyInfo } from '@peculiar/asn1-x509';
 import { arrayBuffer, encoded, publicDer } from './asn1';
 import { identifierOf, type Signer, signWith } from './signature-algorithm';
 
-/** Makes a request for a certificate of this key (PKCS #10); its DER. */
+/** A certificate request for this key (PKCS #10), as DER. */
 export async function makeRequest(
   { subject, attributes }: { readonly subject: Name; readonly attributes: Attributes },
   { key, algorithm }: Signer,

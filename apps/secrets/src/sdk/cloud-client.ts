@@ -12,12 +12,12 @@ interface Handler {
   handle(request: unknown, options: unknown): Promise<{ response: { body?: unknown; headers?: Headers } }>;
 }
 
-/** No answer of the identity API or the token service comes near this. */
+/** Answers of the identity API and the token service are far smaller. */
 const answerLimitBytes = 8 * 1024 * 1024;
 
 /**
- * The connections of a client of the provider to endpoints that a mount names. Throws `upstream` for an endpoint that must not
- * be called; names are checked when they are resolved.
+ * The connections of a provider client to endpoints from a mount's configuration. Throws `upstream` for an endpoint
+ * that must not be called; names are checked when they are resolved.
  */
 export function agentsTo(endpoints: readonly string[], options: { keepAlive: boolean; maxSockets: number }) {
   for (const endpoint of endpoints.filter((one) => URL.canParse(one))) {
@@ -32,10 +32,10 @@ export function agentsTo(endpoints: readonly string[], options: { keepAlive: boo
 }
 
 /**
- * Puts limits on a client of the provider: a call with all its retries ends after `timeoutMs`, no answer grows beyond
- * 8 MiB, and a service that does not answer is not called for a while. The places before and after each call have names
- * that begin with `faults` (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and how far the provider's clock was
- * ahead of ours when it last answered.
+ * Sets limits on a provider client: a call with all its retries ends after `timeoutMs`, no answer grows beyond 8 MiB,
+ * and a service that does not answer is not called for a while. The fault points before and after each call have names
+ * that begin with `faults` (`cloudtwo:CreateUser`, `cloudtwo:CreateUser:done`). Returns the circuit, and how far the
+ * provider's clock was ahead of ours when it last answered.
  */
 export function guard(
   client: IAMClient | STSClient,
@@ -62,8 +62,8 @@ export function guard(
   const handle = handler.handle.bind(handler);
   handler.handle = async (request, options) => {
     const answer = await handle(request, options);
-    const said = Date.parse(answer.response.headers?.date ?? '');
-    if (!Number.isNaN(said)) aheadMs = said - parts.clock.now();
+    const answerDateMs = Date.parse(answer.response.headers?.date ?? '');
+    if (!Number.isNaN(answerDateMs)) aheadMs = answerDateMs - parts.clock.now();
     await throttle.take();
     answer.response.body = limited(answer.response.body as Readable);
     return answer;
@@ -83,10 +83,10 @@ function limited(body: Readable): Readable {
   return through;
 }
 
-/** Why there was no answer; undefined if there was one, or where the call never left. */
+/** Why there was no answer; undefined if there was one, or if the call was never sent. */
 function unanswered(error: unknown): string | undefined {
   const { name, code } = error as NodeJS.ErrnoException;
-  // Refusals come from what has to happen before the call: there is no fault in this service of the provider.
+  // Refusals come from steps before the call: they are no failure of this service of the provider.
   if (codeOf(error) !== '' || name === 'CredentialsProviderError' || error instanceof Refusal) return undefined;
   return name === 'AbortError' || name === 'TimeoutError' ? 'no answer in time' : (code ?? name);
 }

@@ -21,10 +21,10 @@ const notOurs = new Set([
   'SignatureDoesNotMatch',
   'ExpiredToken',
 ]);
-/** A proxy also answers these if it cannot reach the provider. */
+/** Statuses that a proxy also sends if it cannot reach the provider. */
 const fromBefore = new Set([502, 503, 504]);
 
-/** How long we do not call an account that throttles us even after the retries of the provider's library. */
+/** How long not to call an account that throttles us even after the retries of the provider's library. */
 const throttledRestMs = 10_000;
 
 /** The provider's own code of a failed call, such as `NoSuchEntity`; empty if it never answered. */

@@ -14,31 +14,31 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-/** Most elements of a list, and of a map of texts, in a field that is declared as one. Decision 0060. */
+/** The most elements of a list or map field. Decision 0060. */
 export const maxElements = 10_000;
 
-/** So much of a value is printed in a refusal. */
+/** The most of a value that a refusal prints. */
 const longestShown = 200;
 
 /**
- * A value as refusals print it, in the notation clients of this protocol know: `zz`, `[a b]`, `map[k:v]`. Of a long one no
- * more is looked at than is shown.
+ * A value as refusals print it, in the notation that clients know: `zz`, `[a b]`, `map[k:v]`. Only the shown part of a
+ * long one is read.
  */
 export function shown(value: unknown): string {
   const text = printed(value, longestShown + 1);
   return text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`;
 }
 
-/** The print of a value, whole where it is no longer than `most`; otherwise it begins as that does, and is longer. */
+/** The printed value if it is no longer than `most`; otherwise a longer prefix of it. */
 function printed(value: unknown, most: number): string {
   if (value === null || value === undefined) return '<nil>';
-  if (Array.isArray(value)) return series('[', value, (item, left) => printed(item, left), most);
+  if (Array.isArray(value)) return series('[', value, (item, room) => printed(item, room), most);
   if (!isObject(value)) return String(value).slice(0, most);
   const keys = Object.keys(value).sort();
-  return series('map[', keys, (key, left) => `${key.slice(0, left)}:${printed(value[key], left)}`, most);
+  return series('map[', keys, (key, room) => `${key.slice(0, room)}:${printed(value[key], room)}`, most);
 }
 
-function series<T>(head: string, items: readonly T[], print: (item: T, left: number) => string, most: number): string {
+function series<T>(head: string, items: readonly T[], print: (item: T, room: number) => string, most: number): string {
   let text = head;
   for (const [index, item] of items.entries()) {
     if (text.length >= most) return text;
@@ -52,7 +52,7 @@ export function fieldProblem(field: string, input: string, reason: string): stri
   return `Field validation failed: error converting input ${input} for field "${field}": ${reason}`;
 }
 
-/** What JSON calls this kind of value, as a decoder that coerces nothing names it. */
+/** The JSON type of a value, as a strict decoder names it. */
 export function jsonKind(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   if (value instanceof ExactNumber) return `number ${shown(value)}`;
@@ -76,10 +76,10 @@ export function toInt(value: unknown): number | Failure {
     return unconvertible(value, 'int');
   }
   const text = String(value);
-  // A number such as 5.0 or 1e3 is whole, however it was written; text is held to the digits.
-  const whole = typeof value === 'string' ? wholeText.test(text) : Number.isInteger(Number(text));
-  if (whole && Number.isSafeInteger(Number(text))) return Number(text) + 0;
-  return unparsable('int', 'ParseInt', text, whole ? 'value out of range' : 'invalid syntax');
+  // A number such as 5.0 or 1e3 is whole; text must consist of digits.
+  const isWhole = typeof value === 'string' ? wholeText.test(text) : Number.isInteger(Number(text));
+  if (isWhole && Number.isSafeInteger(Number(text))) return Number(text) + 0;
+  return unparsable('int', 'ParseInt', text, isWhole ? 'value out of range' : 'invalid syntax');
 }
 
 const wholeText = /^([+-]?\d+|0[xX][\da-fA-F]+)$/;
@@ -122,13 +122,13 @@ const longestDuration = 100;
 const durationStart = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|[smhd]))*(?:\d+(?:\.\d*)?|\.\d+)([^\d.]*)/;
 const knownUnits = /^(ns|us|µs|μs|ms|[smhd])$/;
 
-/** What is wrong with a field of more elements than any may have; undefined when nothing is. */
+/** The failure of a field with too many elements; undefined if there are not too many. */
 export function tooManyElements(value: unknown): Failure | undefined {
   const count = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0;
   return count > maxElements ? new Failure(`more than ${maxElements} elements`) : undefined;
 }
 
-/** A list of texts from an array; anything else becomes its only element, except nothing (`""`, `{}`). */
+/** A list of texts from an array; anything else becomes its only element, except empty values (`""`, `{}`). */
 export function toList(value: unknown): string[] | Failure {
   if (value === '' || (isObject(value) && Object.keys(value).length === 0)) return [];
   const failures: string[] = [];
@@ -160,7 +160,7 @@ export function toPairs(value: unknown): Record<string, string> | Failure {
   return pairs;
 }
 
-/** An object; from a list of objects, all of them laid over one another. */
+/** An object; a list of objects is merged. */
 export function toObject(value: unknown, at = ''): Record<string, unknown> | Failure {
   if (isObject(value)) return value;
   if (!Array.isArray(value)) return new Failure(`'${at}' expected a map, got '${scalarKind(value)}'`);
@@ -173,7 +173,7 @@ export function toObject(value: unknown, at = ''): Record<string, unknown> | Fai
   return merged;
 }
 
-/** A list of objects; a lone object becomes the only element. */
+/** A list of objects; a single object becomes the only element. */
 export function toObjects(value: unknown): Record<string, unknown>[] | Failure {
   const failures: string[] = [];
   const list = (Array.isArray(value) ? value : [value]).map((item: unknown, at) => {
@@ -186,24 +186,26 @@ export function toObjects(value: unknown): Record<string, unknown>[] | Failure {
   return isObject(value) && Object.keys(value).length === 0 ? [] : list;
 }
 
-/** Defines an own key even where its name is one that assignment treats specially. */
+/** Defines an own property, even for names like `__proto__`. */
 function define<T>(target: Record<string, T>, key: string, value: T): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
   } else target[key] = value;
 }
 
-function unconvertible(value: unknown, wanted: string, at = ''): Failure {
+function unconvertible(value: unknown, expectedType: string, at = ''): Failure {
   const kind = Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
-  return new Failure(`'${at}' expected type '${wanted}', got unconvertible type '${kind}', value: '${shown(value)}'`);
+  return new Failure(
+    `'${at}' expected type '${expectedType}', got unconvertible type '${kind}', value: '${shown(value)}'`,
+  );
 }
 
-function unparsable(wanted: string, reader: string, text: string, reason: string): Failure {
+function unparsable(expectedType: string, reader: string, text: string, reason: string): Failure {
   const quoted = JSON.stringify(shown(text));
-  return new Failure(`cannot parse '' as ${wanted}: strconv.${reader}: parsing ${quoted}: ${reason}`);
+  return new Failure(`cannot parse '' as ${expectedType}: strconv.${reader}: parsing ${quoted}: ${reason}`);
 }
 
-/** How many are listed; of a long list the rest is counted. */
+/** How many are listed; the rest of a long list is only counted. */
 const listedFailures = 10;
 
 function severally(failures: readonly string[]): Failure {

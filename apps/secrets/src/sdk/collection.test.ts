@@ -5,14 +5,15 @@ import type { Storage } from './storage';
 
 /** As much of a mount's storage as records need. */
 function memory(entries: Record<string, string> = {}) {
-  const kept = new Map(Object.entries(entries));
+  const values = new Map(Object.entries(entries));
   const storage = {
-    get: async (key: string) => kept.get(key),
-    read: async (key: string, parse: (text: string) => unknown) => (kept.has(key) ? parse(kept.get(key)!) : undefined),
-    put: (key: string, value: string) => void kept.set(key, value),
-    delete: (key: string) => void kept.delete(key),
+    get: async (key: string) => values.get(key),
+    read: async (key: string, parse: (text: string) => unknown) =>
+      values.has(key) ? parse(values.get(key)!) : undefined,
+    put: (key: string, value: string) => void values.set(key, value),
+    delete: (key: string) => void values.delete(key),
   };
-  return { kept, storage: storage as unknown as Storage };
+  return { kept: values, storage: storage as unknown as Storage };
 }
 
 describe('the configuration of an outside system', () => {
@@ -21,21 +22,21 @@ describe('the configuration of an outside system', () => {
 
   it('has another generation after every write and deletion, the same one or not', async () => {
     const { storage } = memory();
-    const seen = [await config.inForce(storage)];
+    const states = [await config.inForce(storage)];
     for (const change of [
       () => config.put(storage, here),
       () => config.put(storage, here),
       () => config.delete(storage),
     ]) {
       change();
-      seen.push(await config.inForce(storage));
+      states.push(await config.inForce(storage));
     }
     config.put(storage, here, 'told');
-    seen.push(await config.inForce(storage));
-    expect(seen.map(({ value }) => value)).toEqual([undefined, here, here, undefined, here]);
-    expect(seen[0]!.generation).toBe('');
-    expect(seen[4]!.generation).toBe('told');
-    expect(new Set(seen.map(({ generation }) => generation)).size).toBe(5);
+    states.push(await config.inForce(storage));
+    expect(states.map(({ value }) => value)).toEqual([undefined, here, here, undefined, here]);
+    expect(states[0]!.generation).toBe('');
+    expect(states[4]!.generation).toBe('told');
+    expect(new Set(states.map(({ generation }) => generation)).size).toBe(5);
   });
 
   it('is found without its generation', async () => {

@@ -7,7 +7,9 @@ import type { Page, Storage } from './storage';
 /** Typed records under a storage prefix, one per name. */
 export interface Collection<T> {
   find(storage: Storage, name: string): Promise<T | undefined>;
-  /** As find; throws `invalid` (400) with `text` when absent, because the caller named something that must exist. */
+  /**
+   * Like find, but throws `invalid` (400) with `text` if absent, because the caller named something that must exist.
+   */
   require(storage: Storage, name: string, text?: string): Promise<T>;
   put(storage: Storage, name: string, value: T): void;
   delete(storage: Storage, name: string): void;
@@ -17,21 +19,21 @@ export interface Collection<T> {
 /** One typed record under a fixed storage key. */
 export interface Single<T> {
   find(storage: Storage): Promise<T | undefined>;
-  /** As find; throws `invalid` (400) with `text` when absent. */
+  /** Like find, but throws `invalid` (400) with `text` if absent. */
   require(storage: Storage, text?: string): Promise<T>;
   put(storage: Storage, value: T): void;
   delete(storage: Storage): void;
 }
 
-/** How a mount reaches an outside system; `find` answers it without its generation. */
+/** How a mount reaches an outside system; `find` returns it without its generation. */
 export interface MountConfiguration<T> extends Single<T> {
-  /** The configuration, if there is one now, and its generation: of the deletion where it was deleted. */
+  /** The current configuration, if any, and its generation; if it was deleted, that of the deletion. */
   inForce(storage: Storage): Promise<{ readonly value: T | undefined; readonly generation: string }>;
-  /** `generation` is that of what was already asked of the outside system for this write; see `newGeneration`. */
+  /** `generation` is the one already used with the outside system for this write; see `newGeneration`. */
   put(storage: Storage, value: T, generation?: string): void;
 }
 
-/** The records of some names; one that was deleted since its name was read is left out. */
+/** The records of some names, without those that have been deleted since. */
 export async function stillThere<T>(
   names: readonly string[],
   find: (name: string) => Promise<T | undefined>,
@@ -40,12 +42,12 @@ export async function stillThere<T>(
   return names.flatMap((name, i) => (found[i] === undefined ? [] : [[name, found[i]] as const]));
 }
 
-/** A name for what a write makes, that nothing else has. */
+/** A unique name for the result of a write. */
 export const newGeneration = (): string => randomUUID();
 
 /**
- * Records under `prefix` (which ends in `/`), in the shape of `schema`. The schema documents the shape; stored records
- * were checked when they were written and are not parsed again.
+ * Records under `prefix` (which ends in `/`), with the type of `schema`. Stored records were checked when they were
+ * written and are not parsed again.
  */
 export function collection<S extends z.ZodType>(prefix: string, _schema: S): Collection<z.output<S>> {
   type T = z.output<S>;
@@ -63,7 +65,7 @@ export function collection<S extends z.ZodType>(prefix: string, _schema: S): Col
   };
 }
 
-/** One record under `key`, in the shape of `schema`. */
+/** One record under `key`, with the type of `schema`. */
 export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.output<S>> {
   type T = z.output<S>;
   const find = (storage: Storage) => storage.read(key, parseExact as (text: string) => T);
@@ -80,9 +82,9 @@ export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.o
 }
 
 /**
- * How a mount reaches an outside system, under `key`. Every write and deletion makes another generation. Nodes cache facts
- * about that system by generation: so no node uses them for a configuration that was written later, even the same.
- * Decision 0186.
+ * How a mount reaches an outside system, under `key`. Every write and deletion creates a new generation. Nodes cache
+ * facts about that system by generation, so no node uses them for a later configuration, even an equal one. Decision
+ * 0186.
  */
 export function configuration<S extends z.ZodType<object>>(key: string, schema: S): MountConfiguration<z.output<S>> {
   type T = z.output<S>;
@@ -94,7 +96,7 @@ export function configuration<S extends z.ZodType<object>>(key: string, schema: 
       const text = await storage.get(afterDeletion);
       return { value: undefined, generation: text === undefined ? '' : (JSON.parse(text) as string) };
     }
-    // Those of earlier versions have none.
+    // Records of earlier versions have none.
     const { generation = '', ...value } = stored;
     return { value: value as unknown as T, generation };
   };

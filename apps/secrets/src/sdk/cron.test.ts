@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parseCron } from './cron';
 
 const at = (text: string) => Date.parse(`${text.replace(' ', 'T')}:00Z`);
-const shown = (ms: number | undefined) =>
+const isoText = (ms: number | undefined) =>
   ms === undefined ? 'never' : new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
 describe('a cron line', () => {
@@ -35,11 +35,11 @@ describe('a cron line', () => {
     ['  0   3 * * * ', '2026-03-01 02:59', '2026-03-01 03:00'],
     ['0 0 30 2 *', '2026-03-01 00:00', 'never'],
   ])('%s after %s is %s', (line, from, next) => {
-    expect(shown(parseCron(line)?.next(at(from)))).toBe(next);
+    expect(isoText(parseCron(line)?.next(at(from)))).toBe(next);
   });
 
   it('counts seconds away: the next time is a whole minute, after the one that runs', () => {
-    expect(shown(parseCron('* * * * *')!.next(at('2026-03-01 10:00') + 59_999))).toBe('2026-03-01 10:01');
+    expect(isoText(parseCron('* * * * *')!.next(at('2026-03-01 10:00') + 59_999))).toBe('2026-03-01 10:01');
   });
 
   it.each([

@@ -1,13 +1,13 @@
 import { Cron } from 'croner';
 
-/** When something is to happen again and again; times are UTC. */
+/** A schedule; times are UTC. */
 export interface Schedule {
   /** The first time after `ms`; undefined if it never comes. */
   next(ms: number): number | undefined;
 }
 
 const SHORTHAND = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
-/** Lists of values and ranges with steps. The library knows more, and would pass over some of what is none. */
+/** Lists of values and ranges with steps. The library accepts more, and ignores some invalid parts. */
 const FIELD = /^(?:(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?(?:,(?!$)|$))+$/i;
 /** Lowest and highest value of each field, and how many there are; Sunday is 0, and 7 as well. */
 const LIMITS = [
@@ -20,15 +20,15 @@ const LIMITS = [
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
 /**
- * Reads a cron line of five fields (minute, hour, day of month, month, day of week) or a shorthand such as `@daily`. Lists,
- * ranges, steps and names are understood; where both kinds of day are limited, either will do, as always with cron.
+ * Reads a cron line of five fields (minute, hour, day of month, month, day of week) or a shorthand such as `@daily`.
+ * Lists, ranges, steps and names are supported; if both kinds of day are limited, either matches, as always with cron.
  * Undefined if the text is not such a line.
  */
 export function parseCron(text: string): Schedule | undefined {
   const line = text.trim();
   const fields = SHORTHAND.test(line) ? [line] : line.split(/\s+/).map(plainField);
   if (fields.includes(undefined) || ![1, LIMITS.length].includes(fields.length)) return undefined;
-  // A field of days that begins with a star means no limit, with any steps.
+  // A day field that begins with a star means no limit, even with steps.
   const domAndDow = [fields[2], fields[4]].some((field) => field?.startsWith('*'));
   try {
     const cron = new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part', domAndDow });
@@ -38,7 +38,7 @@ export function parseCron(text: string): Schedule | undefined {
   }
 }
 
-/** A field as the library takes it: with values inside the limits, steps from one value up to the last, none too long. */
+/** A field for the library: values inside the limits, steps from one value up to the last, no step too long. */
 function plainField(field: string, at: number): string | undefined {
   const [lowest, highest, count] = LIMITS[at] ?? [0, 0, 0];
   if (!FIELD.test(field)) return undefined;
@@ -50,5 +50,5 @@ function plainField(field: string, at: number): string | undefined {
     .replace(/\/(\d+)/g, (_, step) => `/${Math.min(Number(step), count)}`);
 }
 
-/** The library takes Sunday for the last day as well, where it ends a range. */
+/** The library accepts Sunday as the last day of a range, too. */
 const dayOf = (name: string): number => WEEKDAYS.indexOf(name.toUpperCase());

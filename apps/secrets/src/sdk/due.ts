@@ -1,14 +1,14 @@
 import type { Storage } from './storage';
 
-/** Names by the second at which something is due for them: the first entry says whether anything is. */
+/** Names ordered by their due time in seconds: the first entry shows whether anything is due. */
 export interface DueIndex {
-  /** Moves a name; undefined for no time. */
+  /** Moves a name; undefined removes its time. */
   move(storage: Storage, name: string, before: number | undefined, after: number | undefined): void;
   /** Some names that are due; at most 100. */
   list(storage: Storage, nowMs: number): Promise<string[]>;
 }
 
-/** Keeps them below `prefix`, which ends in `/`; times are epoch seconds. */
+/** Stores them below `prefix`, which ends in `/`; times are epoch seconds. */
 export function dueIndex(prefix: string): DueIndex {
   const keyOf = (seconds: number, name: string) => `${prefix}${String(seconds).padStart(12, '0')}/${name}`;
   return {

@@ -19,8 +19,8 @@ const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)/y;
 const plainNumber = /^[+-]?\d+$/;
 
 /**
- * Reads a duration as clients send it: `90`, `"90"`, `"1h30m"`, `"1d"`. Answers whole seconds, rounded towards zero, or
- * undefined if the text is not a duration or does not fit. The sign is kept: refusing negatives is the caller's choice.
+ * Reads a duration as clients send it: `90`, `"90"`, `"1h30m"`, `"1d"`. Returns whole seconds, rounded towards zero, or
+ * undefined if the text is not a duration or does not fit. Negative durations are allowed; the caller may refuse them.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '') return 0;

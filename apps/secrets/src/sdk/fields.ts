@@ -18,31 +18,31 @@ import {
 import { withoutOuterSlashes } from './path-text';
 
 /**
- * Lenient wire fields: each accepts what clients of this protocol really send, answers one clean type, refuses with the
- * exact text clients match on, and carries its own JSON schema (`meta.json`), because a transform cannot be exported.
- * `undefined` and null never reach a field: null means not given, and is dropped before parsing.
+ * Lenient wire fields: each accepts what clients of this protocol really send, returns one clean type, refuses with the
+ * exact text that clients match, and has its own JSON schema (`meta.json`), because a transform cannot be exported.
+ * `undefined` and null never reach a field: null means not given, and is removed before parsing.
  */
 export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
-  /** Of a secret that is stored: the fields that decide where it is sent; none if it never leaves. */
+  /** For a stored secret: the fields that decide where it is sent; none if it never leaves. */
   readonly sentTo?: readonly string[];
-  /** What it makes of a value: all that the operation learns of it, and what rules about parameters go by. */
+  /** Parses a value: the result is all that the operation sees, and what rules about parameters check. */
   readonly read: Convert<unknown>;
-  /** Of a list or map: what null says, which is that there is nothing in it. */
+  /** For a list or map: the value for null, which is empty. */
   readonly empty?: unknown;
-  /** It holds elements that rules about parameters judge one by one. */
+  /** It has elements that rules about parameters check one by one. */
   readonly several?: true;
-  /** Numbers inside keep their digits; inside of other fields they are plain. */
+  /** Numbers inside keep their digits; inside other fields they are plain. */
   readonly exact?: true;
   /** Its text is JSON or in another language. */
   readonly document?: true;
-  /** The operation reads it without regard to case. */
+  /** The operation ignores its case. */
   readonly anyCase?: true;
   /** The newer name of the same field. */
   readonly olderNameOf?: string;
 }
 
-/** What a document says of a field besides its type. */
+/** What the document says about a field in addition to its type. */
 export interface FieldFacts {
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
@@ -51,13 +51,13 @@ export interface FieldFacts {
   readonly maxLength?: number;
   /** Answers show it as this field. */
   readonly 'x-shown-as'?: string;
-  /** It is never shown: it does something, or is kept secret. */
+  /** It is never shown: it triggers something, or is secret. */
   readonly writeOnly?: true;
 }
 
 /**
- * A field with facts for the document that it does not look after itself: bounds and choices that the operation judges, in
- * its own words, and the default that it puts in place of nothing.
+ * A field with facts for the document that the field itself does not enforce: bounds and choices that the operation
+ * checks with its own messages, and the default that it uses for a missing value.
  */
 export const announced = <T extends z.ZodType>(type: T, facts: FieldFacts): T =>
   type.meta({ json: { ...(type.meta() as unknown as FieldMeta).json, ...facts } });
@@ -66,16 +66,16 @@ export const announced = <T extends z.ZodType>(type: T, facts: FieldFacts): T =>
 export const olderName = <T extends z.ZodType>(type: T, of: string) =>
   announced(type, { 'x-shown-as': of }).meta({ olderNameOf: of }).optional().describe(`Older name of ${of}.`);
 
-/** A field whose text the operation reads without regard to case, such as names of policies. */
+/** A field whose case the operation ignores, such as names of policies. */
 export const anyCase = <T extends z.ZodType>(type: T): T => type.meta({ anyCase: true });
 
 /**
- * A text in JSON or another language, which can say the same in many ways: a rule that denies single values denies it, and one that
- * allows single values compares it letter by letter.
+ * A text in JSON or another language, in which many texts mean the same: a rule that denies single values denies it,
+ * and one that allows single values compares it character by character.
  */
 export const document = <T extends z.ZodType>(type: T): T => type.meta({ document: true });
 
-/** A field that says how to do what is asked, and is not kept. */
+/** A field that controls the operation and is not stored. */
 export const notKept = <T extends z.ZodType>(type: T): T => announced(type, { writeOnly: true });
 
 type Convert<T> = (value: unknown) => T | Failure;
@@ -113,7 +113,7 @@ export const string = () => field({ type: 'string' }, (value) => toText(value));
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const foldId = (text: string) => (uuid.test(text) ? text.toLowerCase() : text);
 
-/** An id, in its one spelling as in paths: what is locked, sealed and remembered by it would not be found under another. */
+/** An id in its canonical spelling, as in paths: locks, sealed values and caches use it as a key. */
 export const id = () =>
   field({ type: 'string' }, (value) => {
     const text = toText(value);
@@ -133,7 +133,7 @@ const hiddenText = (convert: Convert<string>) =>
 /** A string that is kept out of every error text. */
 export const secretString = () => hiddenText(toText);
 
-/** What a header of HTTP cannot carry: a token pasted with its line end, for one. */
+/** Characters that an HTTP header cannot contain, for example the line end of a pasted token. */
 const uncarried = /[^\t\x20-\x7e\x80-\xff]/;
 
 const toHeader = (value: unknown) => {
@@ -149,16 +149,16 @@ export const header = () => field({ type: 'string' }, toHeader);
 export const secretHeader = () => hiddenText(toHeader);
 
 /**
- * A stored secret that goes where these fields say. A caller without the secret could change one of them to have it sent to
- * their own address: a write that merges must send it again.
+ * A stored secret that is sent where these fields say. A caller without the secret could change one of them to receive
+ * it, so a merging write must send it again.
  */
 export const sentTo = <T extends z.ZodType>(secret: T, ...fields: readonly [string, ...string[]]): T =>
   secret.meta({ ...secret.meta(), sentTo: fields });
 
-/** A stored secret that no field sends elsewhere: it signs, only its hash is kept, or the places it goes to are built in. */
+/** A stored secret that no field can redirect: it signs, only its hash is stored, or its destinations are built in. */
 export const notRedirectable = <T extends z.ZodType>(secret: T): T => secret.meta({ ...secret.meta(), sentTo: [] });
 
-/** A string out of a closed list, compared exactly; `text` is the whole refusal. */
+/** A string from a closed list, compared exactly; `text` is the whole refusal. */
 export const oneOf = <const T extends readonly string[]>(values: T, text?: (value: string) => string) =>
   field<T[number]>({ type: 'string', enum: [...values] }, (value) => {
     const given = toText(value);
@@ -190,10 +190,10 @@ export const duration = () =>
       : seconds;
   });
 
-/** A lifetime that may be negative; what a negative one means is said by the operation. */
+/** A lifetime that may be negative; the operation decides what that means. */
 export const signedDuration = () => field({ type: 'string', format: 'duration' }, toSeconds);
 
-/** A lifetime whose refusals clients know as a whole: each is made of the problem, or of a negative value. */
+/** A lifetime whose whole refusals clients know: each is built from the problem, or from a negative value. */
 export const namedDuration = (words: {
   readonly none: readonly unknown[];
   problem(text: string): string;
@@ -209,7 +209,7 @@ export const namedDuration = (words: {
 /** A list from an array, or from text split at commas; elements trimmed, empty ones dropped. */
 export const commaList = () => several(listOfText, toCommaList);
 
-/** The same of ids, each in its one spelling. */
+/** The same for ids, each in its canonical spelling. */
 export const idList = () =>
   several(listOfText, (value) => {
     const list = toCommaList(value);
@@ -246,18 +246,18 @@ export const stringList = () =>
 
 const listOfText = { type: 'array', items: { type: 'string' }, maxItems: maxElements };
 
-/** A field of several elements, which are counted before anything is made of them, and after. */
+/** A field of several elements, which are counted before and after parsing. */
 function several<T>(json: Record<string, unknown>, convert: Convert<T>) {
-  const counted = (value: unknown) => {
+  const withCount = (value: unknown) => {
     const failure = tooManyElements(value);
     if (failure) return failure;
     const result = convert(value);
     return result instanceof Failure ? result : (tooManyElements(result) ?? result);
   };
-  return field(json, counted, false, { empty: json.type === 'array' ? [] : {}, several: true });
+  return field(json, withCount, false, { empty: json.type === 'array' ? [] : {}, several: true });
 }
 
-/** Splits no further than what is refused anyway. */
+/** Splits no further than the limit. */
 function splitAtCommas(text: string): string[] | Failure {
   const pieces = text.split(',', maxElements + 1);
   return tooManyElements(pieces) ?? pieces;
@@ -281,13 +281,13 @@ export const nested = <S extends z.ZodObject>(name: string, inner: S, nothing: r
     (value) => {
       const object = toObject(value);
       if (object instanceof Failure) return object;
-      const given = Object.fromEntries(Object.entries(object).filter(([, item]) => !nothing.includes(item)));
-      const parsed = inner.partial().safeParse(given);
+      const nonEmpty = Object.fromEntries(Object.entries(object).filter(([, item]) => !nothing.includes(item)));
+      const parsed = inner.partial().safeParse(nonEmpty);
       if (parsed.success) return parsed.data as Partial<z.output<S>>;
       const { path, message, params } = parsed.error.issues[0] as z.core.$ZodIssueCustom;
-      const key = String(path[0] ?? Object.keys(given).find((one) => !(one in inner.shape)));
+      const key = String(path[0] ?? Object.keys(nonEmpty).find((one) => !(one in inner.shape)));
       if (path.length === 0) return new Failure(`${name}: unknown field ${key}`, true);
-      return new Failure(params?.whole ? message : fieldProblem(`${name}.${key}`, shown(given[key]), message), true);
+      return new Failure(params?.whole ? message : fieldProblem(`${name}.${key}`, shown(nonEmpty[key]), message), true);
     },
     false,
     { empty: {}, several: true },
@@ -300,5 +300,5 @@ export const exactObject = () => object().meta({ exact: true });
 export const objectList = () =>
   several<Record<string, unknown>[]>({ type: 'array', items: { type: 'object' }, maxItems: maxElements }, toObjects);
 
-/** Any JSON value, as it came. */
+/** Any JSON value, as sent. */
 export const anything = () => field<unknown>({}, (value) => value);

@@ -1,16 +1,16 @@
 import { Refusal } from '@keystead/refusal';
 
 /**
- * What one request may spend on comparing texts with patterns: some 20 ms. A search may look at every character of the
+ * The budget of one request for comparing texts with patterns: about 20 ms. A search may examine every character of the
  * text once for every character of the pattern.
  */
 const mostSteps = 100_000_000;
-/** Any comparison takes as long as this many steps. */
+/** The cost of any comparison, in steps. */
 const stepsOfOne = 300;
 
-/** Compares texts with patterns in which `*` matches any text, as far as one request may have them compared. */
+/** Compares texts with patterns in which `*` matches any text, within the budget of one request. */
 export class Globs {
-  private left = mostSteps;
+  private remainingSteps = mostSteps;
 
   /** Throws `too-large` once the texts and patterns of this request are too many, or too long. */
   fits(glob: string, text: string): boolean {
@@ -32,8 +32,8 @@ export class Globs {
   }
 
   private take(result: boolean, steps: number): boolean {
-    this.left -= stepsOfOne + steps;
-    if (this.left < 0) throw new Refusal('too-large', 'too many or too long texts to compare with patterns');
+    this.remainingSteps -= stepsOfOne + steps;
+    if (this.remainingSteps < 0) throw new Refusal('too-large', 'too many or too long texts to compare with patterns');
     return result;
   }
 }

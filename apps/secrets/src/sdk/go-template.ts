@@ -1,13 +1,13 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 
-/** A template text that cannot be understood; `message` says why, in the words users of such templates know. */
+/** A template that cannot be parsed; `message` says why, in words that users of such templates know. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 
 type Value = string | number | boolean;
 type TemplateFields = Readonly<Record<string, string>>;
-/** What a template may draw on besides its fields. */
+/** What a template may use in addition to its fields. */
 export interface TemplateWorld {
   readonly nowMs: number;
 }
@@ -18,20 +18,23 @@ type TemplateNode =
   | { value: Expression }
   | { branches: { when: Expression; body: TemplateNode[] }[]; otherwise: TemplateNode[] };
 
-/** A parsed template: gives the text for some fields. */
+/** A parsed template: returns the text for some fields. */
 export type Template = (fields: TemplateFields, world: TemplateWorld) => string;
 
 const maxRandom = 1000;
-/** Longest template, and longest text that any step of one may make: names have 64 characters at most. */
+/** The longest template, and the longest text of any step: names have at most 64 characters. */
 const maxLength = 4096;
-/** Deepest parentheses and conditionals; there are no loops, so that a template takes no more steps than it has words. */
+/**
+ * The deepest nesting of parentheses and conditionals; there are no loops, so a template takes no more steps than it
+ * has words.
+ */
 const maxDepth = 32;
 
 /**
  * Parses the subset of Go templates that user-name templates are written in: fields (`.Type`), strings, numbers,
- * parentheses, pipelines, `if`/`else if`/`else`/`end`, trim markers, comments and the functions of `functions`.
- * Unknown fields and functions are refused here, not when a name is needed; a text that grows too long, when it does.
- * Throws TemplateError.
+ * parentheses, pipelines, `if`/`else if`/`else`/`end`, trim markers, comments and the functions of `functions`. Unknown
+ * fields and functions are refused when parsing; a text that grows too long is refused when it does. Throws
+ * TemplateError.
  */
 export function parseTemplate(text: string, fieldNames: readonly string[]): Template {
   if (text.length > maxLength) throw new TemplateError(`the template is longer than ${maxLength} characters`);
@@ -53,7 +56,7 @@ function render(nodes: readonly TemplateNode[], fields: TemplateFields, world: T
   return out;
 }
 
-/** A text that a step made, unless it is too long to go on with. */
+/** The text of a step, unless it is too long. */
 function bounded(step: string, text: string): string {
   if (text.length > maxLength) throw new TemplateError(`${step} becomes longer than ${maxLength} characters`);
   return text;
@@ -109,7 +112,7 @@ class TemplateParser {
   ) {}
 
   /** Nodes up to one of `ends` (left unread), or to the end of the text. */
-  block(ends: readonly string[]): TemplateNode[] {
+  block(endKeywords: readonly string[]): TemplateNode[] {
     const nodes: TemplateNode[] = [];
     while (this.at < this.pieces.length) {
       const piece = this.pieces[this.at]!;
@@ -119,18 +122,18 @@ class TemplateParser {
         continue;
       }
       const word = /^\S*/.exec(piece.action)![0];
-      if (ends.includes(word)) return nodes;
+      if (endKeywords.includes(word)) return nodes;
       if (word === 'end' || word === 'else') throw new TemplateError(`unexpected {{${word}}}`);
       this.at++;
       nodes.push(
         word === 'if' ? this.deeper(() => this.conditional(piece.action)) : { value: this.expression(piece.action) },
       );
     }
-    if (ends.length > 0) throw new TemplateError('unexpected EOF: an {{if}} has no {{end}}');
+    if (endKeywords.length > 0) throw new TemplateError('unexpected EOF: an {{if}} has no {{end}}');
     return nodes;
   }
 
-  /** Parses something that may hold more of its kind. */
+  /** Parses something that may be nested. */
   private deeper<T>(parse: () => T): T {
     if (++this.depth > maxDepth) throw new TemplateError(`nesting deeper than ${maxDepth} levels`);
     const parsed = parse();
@@ -299,12 +302,12 @@ const functions: Readonly<Record<string, TemplateFunction>> = Object.assign(Obje
   truncate_sha256: fn(2, ([length, text]) => {
     const n = count(length, 'truncate_sha256');
     if (n <= 8) throw new TemplateError('truncate_sha256: the length must be above 8');
-    const whole = String(text);
-    if (whole.length <= n) return whole;
+    const fullText = String(text);
+    if (fullText.length <= n) return fullText;
     return (
-      whole.slice(0, n - 8) +
+      fullText.slice(0, n - 8) +
       createHash('sha256')
-        .update(whole.slice(n - 8))
+        .update(fullText.slice(n - 8))
         .digest('hex')
         .slice(0, 8)
     );
@@ -313,7 +316,7 @@ const functions: Readonly<Record<string, TemplateFunction>> = Object.assign(Obje
   lowercase: fn(1, ([text]) => String(text).toLowerCase()),
   replace: fn(3, ([find, replacement, text]) => {
     const pieces = String(text).split(String(find));
-    // Before it is put together: each of thousands of pieces could be followed by thousands of characters.
+    // Checked before joining: each of thousands of pieces could be followed by thousands of characters.
     if ((pieces.length - 1) * String(replacement).length > maxLength) {
       throw new TemplateError(`replace becomes longer than ${maxLength} characters`);
     }

@@ -1,10 +1,12 @@
-/** Identity tokens that this service signs for its mounts, so that outside systems can know them without a secret. */
+/**
+ * Identity tokens that this service signs for its mounts, so that outside systems can recognise them without a secret.
+ */
 export interface IdentityTokens {
   /**
-   * A token for one mount: `iss` is its namespace's issuer, `sub` says which mount it is. Throws `invalid` if outsiders
+   * A token for one mount: `iss` is its namespace's issuer, `sub` identifies the mount. Throws `invalid` if outsiders
    * could not find the keys, because the service does not know its own address.
    */
   issue(mountUuid: string, audience: string, ttlSeconds: number): Promise<string>;
-  /** Throws as `issue` does. */
+  /** Throws like `issue`. */
   check(): void;
 }

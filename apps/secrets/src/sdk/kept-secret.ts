@@ -2,27 +2,28 @@ import { createHash } from 'node:crypto';
 import { isObject } from './coerce';
 import { refuse } from './refuse';
 
-/** A secret that was sent to these places once, to be sent there again: kept in what a login remembers. */
+/** A secret that was sent to some places once and will be sent there again; stored with a login. */
 export interface KeptSecret {
   readonly secret: string;
   /** Digest of the places. */
   readonly sentTo: string;
 }
 
-/** Keeps a secret for the places it was sent to: addresses, what is trusted there, and who we are there. */
+/** Stores a secret for the places it was sent to: addresses, trusted certificates, and our identity there. */
 export const keepSecret = (secret: string, places: readonly string[]): KeptSecret => ({
   secret,
   sentTo: digestOf(places),
 });
 
 /**
- * The secret, to be sent to these places. Throws `invalid` if it was sent to others: its owner did not choose these.
+ * The secret, to be sent to these places. Throws `invalid` if it was sent to others, because its owner did not choose
+ * these.
  */
-export function secretKeptFor(kept: unknown, places: readonly string[]): string {
-  if (!isObject(kept) || typeof kept.secret !== 'string' || kept.sentTo !== digestOf(places)) {
+export function secretKeptFor(stored: unknown, places: readonly string[]): string {
+  if (!isObject(stored) || typeof stored.secret !== 'string' || stored.sentTo !== digestOf(places)) {
     refuse('the configuration that this login was checked against has changed: log in again');
   }
-  return kept.secret;
+  return stored.secret;
 }
 
 const digestOf = (places: readonly string[]): string =>

@@ -10,7 +10,7 @@ const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 export function readObject(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.length > most) return undefined;
   try {
-    // Aliases could make much of a short text.
+    // Aliases could expand a short text enormously.
     const value: unknown = parse(text, { maxAliasCount: 0, logLevel: 'silent' });
     return isObject(value) ? value : undefined;
   } catch {
@@ -19,8 +19,8 @@ export function readObject(text: string): Readonly<Record<string, unknown>> | un
 }
 
 /**
- * Reads a selector of labels as clusters have them (`matchLabels`, `matchExpressions`), in JSON or YAML: whether labels fit.
- * `wrong` is told why another text is none, and throws.
+ * Parses a Kubernetes label selector (`matchLabels`, `matchExpressions`) in JSON or YAML; the result tells whether
+ * labels match. `wrong` throws with the reason for invalid text.
  */
 export function labelSelector(text: string, wrong: (why: string) => never): (labels: Labels) => boolean {
   const {
@@ -34,11 +34,12 @@ export function labelSelector(text: string, wrong: (why: string) => never): (lab
     wrong('labels must be texts');
   }
   if (!Array.isArray(matchExpressions)) wrong('matchExpressions must be a list');
-  const wanted = Object.entries(matchLabels) as [string, string][];
+  const required = Object.entries(matchLabels) as [string, string][];
   const expressions = matchExpressions.map((one) => expression(one, wrong));
-  if (wanted.length + expressions.length === 0) wrong('it must name a label');
+  if (required.length + expressions.length === 0) wrong('it must name a label');
   return (labels) =>
-    wanted.every(([label, value]) => labelValue(labels, label) === value) && expressions.every((fits) => fits(labels));
+    required.every(([label, value]) => labelValue(labels, label) === value) &&
+    expressions.every((fits) => fits(labels));
 }
 
 const labelValue = (labels: Labels, label: string): string | undefined =>

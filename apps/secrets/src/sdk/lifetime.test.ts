@@ -5,8 +5,8 @@ import { type LifetimeTerms, lifetime } from './lifetime';
 const hour = 3600;
 const mount = { defaultLeaseTtlSeconds: 768 * hour, maxLeaseTtlSeconds: 768 * hour };
 const nowMs = Date.UTC(2026, 0, 1);
-const capped = (wanted: string, max: string) =>
-  `TTL of "${wanted}" exceeded the effective max_ttl of "${max}"; TTL value is capped accordingly`;
+const capped = (requested: string, max: string) =>
+  `TTL of "${requested}" exceeded the effective max_ttl of "${max}"; TTL value is capped accordingly`;
 
 describe('lifetime', () => {
   it.each<[string, Partial<LifetimeTerms>, number, string[]]>([

@@ -1,14 +1,14 @@
 import { Refusal } from '@keystead/refusal';
 import { shortDurationText } from './duration';
 
-/** Everything that bears on how long a token or lease may live; seconds, 0 for "says nothing". */
+/** Everything that decides how long a token or lease may live; in seconds, 0 for "not set". */
 export interface LifetimeTerms {
   readonly nowMs: number;
   /** When the token or lease was first issued; now, for a new one. */
   readonly issuedAtMs: number;
-  /** What the caller asks for. */
+  /** Requested by the caller. */
   readonly incrementSeconds?: number;
-  /** What role or backend gives. */
+  /** Set by role or backend. */
   readonly ttlSeconds?: number;
   readonly maxTtlSeconds?: number;
   readonly explicitMaxTtlSeconds?: number;
@@ -18,15 +18,15 @@ export interface LifetimeTerms {
 }
 
 export interface Lifetime {
-  /** From now on; whole seconds. */
+  /** Whole seconds from now. */
   readonly ttlSeconds: number;
   readonly warnings: readonly string[];
 }
 
 /**
- * How long a token or lease lives from now on. A period wins over everything but the maxima; otherwise what was asked
- * for, else what the backend gives, else the mount's default, never beyond issue time plus the smallest maximum.
- * Throws `invalid` when that moment has passed.
+ * The lifetime of a token or lease from now on. A period overrides everything except the maxima; otherwise it is the
+ * requested time, the backend's, or the mount's default, and never beyond issue time plus the smallest maximum. Throws
+ * `invalid` if that time has passed.
  */
 export function lifetime(terms: LifetimeTerms): Lifetime {
   const { nowMs, issuedAtMs, mount } = terms;
@@ -35,23 +35,23 @@ export function lifetime(terms: LifetimeTerms): Lifetime {
   const period = terms.periodSeconds ?? 0;
   const explicit = terms.explicitMaxTtlSeconds ?? 0;
   if (period > 0) {
-    const left = explicit > 0 ? secondsLeft(issuedAtMs, explicit, nowMs) : Number.POSITIVE_INFINITY;
-    const ttlSeconds = Math.min(period, max, left);
+    const remaining = explicit > 0 ? secondsLeft(issuedAtMs, explicit, nowMs) : Number.POSITIVE_INFINITY;
+    const ttlSeconds = Math.min(period, max, remaining);
     return { ttlSeconds, warnings: period > max ? [capped('period', 'period', period, max)] : [] };
   }
-  const left = secondsLeft(issuedAtMs, max, nowMs);
-  const wanted = terms.incrementSeconds || terms.ttlSeconds || mount.defaultLeaseTtlSeconds;
-  if (wanted <= left) return { ttlSeconds: wanted, warnings: [] };
-  // Of a renewal, the maximum in effect is what is left of it.
-  return { ttlSeconds: left, warnings: [capped('TTL', 'TTL', wanted, left)] };
+  const remaining = secondsLeft(issuedAtMs, max, nowMs);
+  const requested = terms.incrementSeconds || terms.ttlSeconds || mount.defaultLeaseTtlSeconds;
+  if (requested <= remaining) return { ttlSeconds: requested, warnings: [] };
+  // For a renewal, the effective maximum is what is left of it.
+  return { ttlSeconds: remaining, warnings: [capped('TTL', 'TTL', requested, remaining)] };
 }
 
 function secondsLeft(issuedAtMs: number, maxSeconds: number, nowMs: number): number {
-  const left = Math.floor((issuedAtMs + maxSeconds * 1000 - nowMs) / 1000);
-  if (left <= 0) throw new Refusal('invalid', 'past the max TTL, cannot renew');
-  return left;
+  const remaining = Math.floor((issuedAtMs + maxSeconds * 1000 - nowMs) / 1000);
+  if (remaining <= 0) throw new Refusal('invalid', 'past the max TTL, cannot renew');
+  return remaining;
 }
 
-function capped(first: string, second: string, wanted: number, max: number): string {
-  return `${first} of "${shortDurationText(wanted)}" exceeded the effective max_ttl of "${shortDurationText(max)}"; ${second} value is capped accordingly`;
+function capped(first: string, second: string, requested: number, max: number): string {
+  return `${first} of "${shortDurationText(requested)}" exceeded the effective max_ttl of "${shortDurationText(max)}"; ${second} value is capped accordingly`;
 }

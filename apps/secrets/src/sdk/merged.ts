@@ -1,4 +1,4 @@
-/** What is kept with what is named laid over it; null takes a name away. Any name is one, `__proto__` too. */
-export function merged(kept: object | null | undefined, named: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries({ ...kept, ...named }).filter(([, value]) => value !== null));
+/** The stored object with changes applied; null removes a name. Any name works, even `__proto__`. */
+export function merged(stored: object | null | undefined, changes: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null));
 }

@@ -59,10 +59,10 @@ describe('throttle', () => {
       await throttle.take();
       order.push('crowd');
     });
-    const other = new Promise<void>((done) =>
+    const other = new Promise<void>((resolve) =>
       setImmediate(() => {
         order.push('other');
-        done();
+        resolve();
       }),
     );
     await Promise.all([...crowd, other]);

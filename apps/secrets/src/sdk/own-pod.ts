@@ -7,20 +7,20 @@ export interface OwnPod {
 }
 
 const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';
-/** Where every pod has them. */
+/** The usual paths in every pod. */
 export const usualPod: OwnPod = { caFile: `${mounted}/ca.crt`, tokenFile: `${mounted}/token` };
 
 /**
- * What to trust in a cluster, and the token to call it with. The own pod's token goes only to the own cluster, which proves itself
- * by the own pod's certificates.
+ * The certificates to trust in a cluster, and the token for calls. The pod's own token is only sent to its own cluster,
+ * which is verified by the pod's certificates.
  */
 export async function clusterMeans(
   pod: OwnPod,
   { host, ca, token, foreign }: { host: string; ca: string; token: string; foreign: boolean },
 ): Promise<{ ca: string | undefined; token: string | undefined }> {
-  const own = foreign || ca !== '' ? undefined : await fileText(pod.caFile);
-  const ownToken = own && host.startsWith('https:') ? await fileText(pod.tokenFile) : undefined;
-  return { ca: ca || own, token: token || ownToken };
+  const podCa = foreign || ca !== '' ? undefined : await fileText(pod.caFile);
+  const ownToken = podCa && host.startsWith('https:') ? await fileText(pod.tokenFile) : undefined;
+  return { ca: ca || podCa, token: token || ownToken };
 }
 
 async function fileText(file: string): Promise<string | undefined> {

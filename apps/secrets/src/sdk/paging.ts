@@ -2,18 +2,21 @@ import { z } from 'zod';
 import { int, string } from './fields';
 import { missing, type Reply } from './reply';
 
-/** What every listing takes; those that may be large declare it and read only the page, of others `path` cuts the answer. */
+/**
+ * The page parameters of every listing; large ones declare them and read only the page, for others `path` cuts the
+ * answer.
+ */
 export const PageInput = z.object({
   after: string().optional().describe('List only what comes after this key.'),
   limit: int().optional().describe('Most keys to list; all by default.'),
 });
 
-/** The page a listing asks for; an empty `after` and anything but a positive limit mean all. */
+/** The requested page of a listing; an empty `after` and a limit that is not positive mean all. */
 export function pageOf({ after, limit }: z.output<typeof PageInput>): { after?: string; limit?: number } {
   return { after: after || undefined, limit: limit !== undefined && limit > 0 ? limit : undefined };
 }
 
-/** The part of a whole listing that a page asks for, in byte order. After the last name there is nothing: 404, as of an empty list. */
+/** One page of a whole listing, in byte order. After the last name: 404, like an empty list. */
 export function cutPage(reply: Reply, input: z.output<typeof PageInput>): Reply {
   const { after = '', limit } = pageOf(input);
   if (reply.kind !== 'data' || reply.data === null || (after === '' && limit === undefined)) return reply;
@@ -28,6 +31,6 @@ export function cutPage(reply: Reply, input: z.output<typeof PageInput>): Reply 
     .slice(0, limit);
   if (names.length === 0) return missing;
   const ofPage = Object.entries(reply.data).map(([field, value]) => [field, Array.isArray(value) ? names : value]);
-  const shown = info && { key_info: Object.fromEntries(names.map((name) => [name, info[name]])) };
-  return { ...reply, data: { ...Object.fromEntries(ofPage), ...shown } };
+  const keyInfo = info && { key_info: Object.fromEntries(names.map((name) => [name, info[name]])) };
+  return { ...reply, data: { ...Object.fromEntries(ofPage), ...keyInfo } };
 }

@@ -3,36 +3,36 @@ import type { z } from 'zod';
 import { Failure, isObject } from './coerce';
 import type { FieldMeta } from './fields';
 
-/** What an operation makes of the value of a parameter: one value, or the elements of a list or map. */
+/** The parsed value of a parameter: one value, or the elements of a list or map. */
 export interface ReadValue {
   readonly elements: readonly unknown[];
   readonly several: boolean;
-  /** Upper and lower case mean the same to the operation. */
+  /** The operation ignores case. */
   readonly anyCase: boolean;
 }
 
-/** How an operation reads its parameters, for those who judge them before it runs. */
+/** How an operation parses its parameters, for checks before it runs. */
 export interface ParameterReading {
-  /** Every name the operation has for the parameter of this name, this one first. */
+  /** All names of the parameter with this name, this one first. */
   namesOf(name: string): readonly string[];
-  /** Undefined if the operation reads no such parameter, would refuse the value, or reads a document out of it. */
+  /** Undefined if the operation has no such parameter, would refuse the value, or parses a document from it. */
   read(name: string, value: unknown): ReadValue | undefined;
   /** Whether the operation has such a parameter. */
   knows(name: string): boolean;
-  /** Other parameters that ask for the same. */
+  /** Other parameters with the same effect. */
   sameAs(parameters: Parameters): readonly Parameters[];
 }
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** What of an operation says how it reads its parameters. */
+/** The parts of an operation that define how it parses parameters. */
 interface Reader {
   readonly input?: z.ZodObject;
   readonly defaults?: object;
   readonly sameAs?: (parameters: Parameters) => readonly Parameters[];
 }
 
-/** How an operation reads its parameters; undefined if it declares none. */
+/** How an operation parses its parameters; undefined if it declares none. */
 export function readingOf(operation: Reader): ParameterReading | undefined {
   return operation.input && new FieldsReading(operation);
 }
@@ -61,9 +61,9 @@ class FieldsReading implements ParameterReading {
     const meta = fieldMeta(shape[name]!);
     if (meta.document) return undefined;
     const defaults = this.operation.defaults as Readonly<Record<string, unknown>> | undefined;
-    const given = value === null ? (meta.empty ?? defaults?.[name]) : value;
-    if (given === undefined) return undefined;
-    const read = meta.read(given);
+    const effective = value === null ? (meta.empty ?? defaults?.[name]) : value;
+    if (effective === undefined) return undefined;
+    const read = meta.read(effective);
     if (read instanceof Failure || read === undefined) return undefined;
     const several = meta.several === true;
     const elements = several ? elementsOf(read) : [read];
@@ -72,7 +72,7 @@ class FieldsReading implements ParameterReading {
   }
 }
 
-/** The metadata of a field, through all of its wrappers. */
+/** The metadata of a field, through all wrappers. */
 export function fieldMeta(field: z.ZodType): FieldMeta {
   let inner = field as z.ZodType & { readonly in?: z.ZodType; unwrap?(): z.ZodType };
   for (;;) {
@@ -92,7 +92,7 @@ function groupNames(shape: Readonly<Record<string, z.ZodType>>): Map<string, rea
 
 const folded = (value: unknown): unknown => (typeof value === 'string' ? value.toLowerCase() : value);
 
-/** Of a map each pair, where the value is a list one for each of its items. */
+/** For a map, each pair; if the value is a list, one pair per item. */
 function elementsOf(read: unknown): readonly unknown[] {
   if (Array.isArray(read)) return read;
   if (!isObject(read)) return [read];
@@ -101,13 +101,13 @@ function elementsOf(read: unknown): readonly unknown[] {
   );
 }
 
-/** As text, with the name quoted where it could be taken for part of the value; objects and lists stay as they are. */
+/** As text, with the name quoted if it could be taken for part of the value; objects and lists are unchanged. */
 function pairOf(key: string, value: unknown): unknown {
   if (isObject(value) || Array.isArray(value)) return { [key]: value };
   return `${/["=]/.test(key) ? JSON.stringify(key) : key}=${value instanceof ExactNumber ? decimalOf(value) : value}`;
 }
 
-/** A number has one spelling here, unless it has more digits than numbers are calculated with. */
+/** A number has one spelling here, unless it has more digits than a double. */
 function decimalOf({ digits }: ExactNumber): string {
   const plain = String(Number(digits));
   return decimalValue(plain) === decimalValue(digits) ? plain : decimalValue(digits);

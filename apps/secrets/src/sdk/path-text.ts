@@ -5,8 +5,8 @@ const dot = 46;
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /**
- * What keeps a text from being a path: invisible characters, or a spelling that is not the simplest, with dot
- * segments or doubled slashes. One look at every character: nearly every path is simple and plain ASCII.
+ * Why a text is not a path: invisible characters, or a spelling that is not the simplest, with dot segments or doubled
+ * slashes. A single scan: nearly every path is simple ASCII.
  */
 export function pathProblem(text: string): 'unseen' | 'detour' | undefined {
   let simple = true;
@@ -27,7 +27,7 @@ export function pathProblem(text: string): 'unseen' | 'detour' | undefined {
   return simple && !(before === dot && isDots(text, segmentAt, text.length)) ? undefined : 'detour';
 }
 
-/** The segments of a path without its dot segments and doubled slashes; the last is empty if it ends in a slash. */
+/** The segments of a path without its dot segments and doubled slashes; the last one is empty if it ends in a slash. */
 export function simplify(path: string): string[] {
   const segments: string[] = [];
   for (const segment of path.split('/')) {
@@ -43,8 +43,8 @@ function isDots(text: string, from: number, to: number): boolean {
   return length === 1 || (length === 2 && text.charCodeAt(from) === dot);
 }
 
-/** A text without the slashes at its end; as long as its text, however many they are. */
+/** A text without its trailing slashes, in linear time. */
 export const withoutEndSlashes = (text: string): string => text.replace(/(?<!\/)\/+$/, '');
 
-/** A path without the slashes around it; as long as its text, however many they are. */
+/** A path without outer slashes, in linear time. */
 export const withoutOuterSlashes = (path: string): string => path.replace(/^\/+|(?<!\/)\/+$/g, '');

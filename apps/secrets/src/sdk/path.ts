@@ -6,7 +6,7 @@ import { cutPage, PageInput } from './paging';
 import { type ParameterReading, readingOf } from './parameter-reading';
 import type { Reply } from './reply';
 
-/** Which token a path asks for: one, one if there is one, none, or a wrapping token. */
+/** Which token a path needs: a required one, an optional one, none, or a wrapping token. */
 export type PathAuth = 'token' | 'optional' | 'none' | 'wrapping';
 
 /** The form of an answer: enveloped, enveloped and copied to the top level, or bare. */
@@ -20,12 +20,12 @@ type ParamNames<P extends string> = P extends `${infer A}/${infer Rest}`
       : Name
     : never;
 
-/** The parameters a pattern captures. */
+/** The parameters that a pattern captures. */
 export type Params<P extends string> = { readonly [K in ParamNames<P>]: string };
 
-/** A body that is read as it is. */
+/** A body that is read raw. */
 export interface WholeBody {
-  /** The field whose value it is, in base64. */
+  /** The field that gets it, in base64. */
   readonly field: string;
   readonly media: string;
   /** Bodies of another media type are refused. */
@@ -46,76 +46,79 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   /** The shape of `data` (or of the bare body). */
   readonly output?: z.ZodType;
   /**
-   * With `stored`: `merge` lays the given fields over the stored ones, `replace` over the defaults. What merges may run
-   * more than once: of several at the same moment, each is laid over what the one before has stored.
+   * With `stored`: `merge` applies the given fields to the stored ones, `replace` to the defaults. A merging handler
+   * may run more than once: simultaneous ones each apply to the result of the one before.
    */
   readonly update?: 'merge' | 'replace';
   /**
-   * With `merge`: reaches out to another system, so that it is not run again when another request was faster; of two that
-   * change the same at once, the last one stays.
+   * With `merge`: calls another system, so it is not repeated if another request was faster; of two simultaneous
+   * changes, the last one stays.
    */
   readonly once?: boolean;
-  /** Filled in when nothing is stored (merge) or always (replace). */
+  /** Applied if nothing is stored (merge) or always (replace). */
   readonly defaults?: Partial<z.output<I>>;
   /** Fields that return to their default with every write that leaves them out. */
   readonly resets?: readonly (keyof z.output<I> & string)[];
-  /** Other fields that would ask for the same: rules about parameters judge these as well. */
+  /** Other fields with the same effect: rules about parameters check these, too. */
   readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
-  /** All body fields are data: none is unrecognised, numbers keep their digits. */
+  /** All body fields are data: none is unknown, and numbers keep their digits. */
   readonly freeform?: boolean;
-  /** The whole body is the value of a field: it is not JSON of fields. */
+  /** The whole body is the value of a field, not JSON of fields. */
   readonly wholeBody?: WholeBody;
-  /** Takes bodies larger than the few MiB that every operation takes of a known caller; `freeform` implies it. */
+  /**
+   * Accepts larger bodies than the few MiB that every operation accepts from an authenticated caller; `freeform`
+   * implies it.
+   */
   readonly largeBody?: boolean;
   /**
-   * Name of the structure that this body is decoded into as a whole: nothing is coerced, and a field of the wrong type
-   * reads as JSON that cannot be decoded, under this name.
+   * The name of the structure that this body is decoded into strictly: nothing is coerced, and a field of the wrong
+   * type is refused as undecodable JSON, under this name.
    */
   readonly decodedInto?: string;
   /** Overrides the path's. */
   readonly auth?: PathAuth;
-  /** Said by every operation that callers without a token can send something to. */
+  /** Required for every operation to which callers without a token can send something. */
   readonly judges?: Judged;
   readonly sudo?: boolean;
   /**
-   * Destroys for good, or makes or takes a credential that outlives the session: people at the console must
-   * have proven who they are minutes ago; other callers are not asked.
+   * Destroys for good, or creates or accepts a credential that outlives the session: people at the console must have
+   * confirmed their identity minutes ago; other callers need not.
    */
   readonly stepUp?: boolean;
   readonly responseFormat?: ResponseFormat;
   /** Also answers HEAD, which is a read whose body is not sent; `call.headOnly` says so. */
   readonly answersHead?: true;
-  /** Success status where it is neither 200 with a body nor 204 without. */
+  /** The success status, unless it is 200 with a body or 204 without. */
   readonly status?: 200 | 202 | 204;
-  /** Media types of what it answers, where that is not JSON or not only; types without text or pem in their name are bytes. */
+  /** The media types of its answers, if not only JSON; types without text or pem in their name are bytes. */
   readonly media?: readonly string[];
-  /** Some refusals are of this media type too: a page for a person whose browser was sent here, a problem. */
+  /** Some refusals have this media type, too: a page for a redirected browser, a problem document. */
   readonly refusalMedia?: string;
-  /** What is read may not be there: 204. */
+  /** If there is nothing to read: 204. */
   readonly mayBeEmpty?: true;
-  /** Further statuses for the document, with their description. */
+  /** More statuses for the document, with descriptions. */
   readonly responses?: Readonly<Record<number, string>>;
-  /** Fields of request and response that the audit log may hold in the clear; `all` for everything. */
+  /** Fields of request and response that the audit log may contain in the clear; `all` for everything. */
   readonly auditClear?: readonly string[] | 'all';
-  /** The keys of its answer are texts that were sent: audit lines hash them like values. */
+  /** The keys of its answer are input: audit lines hash them like values. */
   readonly auditHidesKeys?: boolean;
-  /** Leaves the service without its keys: what goes to the audit table is written before it runs. */
+  /** Seals the service: the row of the audit table is written before it runs. */
   readonly dropsKeys?: boolean;
   /**
-   * The operation id, where the derived one would be another than clients know: whole for system, identity and token, of all
-   * other types without what begins every id of the type.
+   * The operation id, if the derived one differs from what clients know: complete for system, identity and token, for
+   * all other types without the prefix of the type.
    */
   readonly operationId?: string;
   run(call: Call<P, z.output<I>> & { readonly stored: S | undefined }): Promise<Reply> | Reply;
 }
 
-/** What the kernel sees of an operation. */
+/** The kernel's view of an operation. */
 export interface AnyOperation extends Operation<Readonly<Record<string, string>>, z.ZodObject, unknown> {
-  /** How rules about parameters read them; absent if none is declared. */
+  /** How its parameters are parsed for rules; absent if none are declared. */
   readonly reading?: ParameterReading;
 }
 
-/** What a path says of itself, besides its operations. */
+/** The properties of a path, apart from its operations. */
 export interface PathSpec<P extends string, S> {
   readonly summary: string;
   readonly description?: string;
@@ -125,30 +128,30 @@ export interface PathSpec<P extends string, S> {
   /** The caller needs `sudo` besides the capability. */
   readonly sudo?: boolean;
   readonly rootNamespaceOnly?: boolean;
-  /** Answers while the service is sealed or not initialised; only for system paths without parameters. */
+  /** Available while the service is sealed or not initialised; only for system paths without parameters. */
   readonly whileSealed?: boolean;
   readonly responseFormat?: ResponseFormat;
-  /** Patterns of single parameters; without one, a `:name` takes a generic name and a rest takes anything. */
+  /** Patterns of single parameters; by default, a `:name` accepts a generic name and a rest accepts anything. */
   readonly params?: { readonly [K in ParamNames<P>]?: ParamRule };
-  /** Parameters whose names are compared without regard to case: read in lower case before anything is decided. */
+  /** Parameters whose case is ignored: converted to lower case first. */
   readonly folds?: { readonly [K in ParamNames<P>]?: Fold };
   /** Descriptions of parameters for the document. */
   readonly paramDocs?: { readonly [K in ParamNames<P>]?: string };
-  /** Decides between the capabilities create and update. `stored` implies it. */
+  /** Decides between create and update. `stored` implies it. */
   readonly exists?: (call: Call<Params<P>>) => Promise<boolean> | boolean;
-  /** The record as it stands: decides create or update, and is what `update: 'merge'` merges into. */
+  /** The current record: decides create or update, and is what `update: 'merge'` merges into. */
   readonly stored?: (call: Call<Params<P>>) => Promise<S | undefined> | S | undefined;
 }
 
 /**
- * What a parameter may be. `name`: letters, digits, `_`, inner `-` and `.`. `name-at`: the same and `@`.
- * `segment`: any non-empty segment. `uuid`: a UUID, read in lower case. `any`: for rests, everything, also nothing, and
- * a slash at its end is part of it. `folder`: for rests, anything but nothing; a slash at its end says nothing. `base64`: for
- * rests at the end, any text; doubled slashes are part of it, and reach the handler as base64url writes them.
+ * The allowed values of a parameter. `name`: letters, digits, `_`, inner `-` and `.`. `name-at`: the same and `@`.
+ * `segment`: any non-empty segment. `uuid`: a UUID, read in lower case. `any`: for rests, everything, even empty; a
+ * trailing slash is part of it. `folder`: for rests, anything that is not empty; a trailing slash is ignored. `base64`:
+ * for rests at the end, any text; doubled slashes are part of it, and reach the handler as base64url.
  */
 export type ParamRule = 'name' | 'name-at' | 'segment' | 'uuid' | 'any' | 'folder' | 'base64' | RegExp;
 
-/** A declared endpoint: everything the kernel derives routing, checks, audit and documents from. */
+/** A declared endpoint, from which the kernel derives routing, checks, audit and documents. */
 export interface Path {
   readonly pattern: string;
   readonly summary: string;
@@ -170,8 +173,8 @@ export interface Path {
 
 /**
  * Declares an endpoint. Patterns: `role/:name` captures one segment, `:path*` the rest (also with something after it,
- * as in `:path*` + `/tune`), everything else is literal. A more literal pattern wins over a looser one.
- * Every listing takes `after` and `limit`.
+ * as in `:path*` + `/tune`), everything else is literal. A more literal pattern takes precedence. Every listing accepts
+ * `after` and `limit`.
  */
 export function path<
   const P extends string,
@@ -195,9 +198,9 @@ export function path<
 ): Path {
   const operations: Partial<Record<Verb, AnyOperation>> = {};
   for (const verb of verbs) {
-    const given = spec[verb] as unknown as AnyOperation | undefined;
-    if (!given) continue;
-    const declared = verb === 'list' || verb === 'scan' ? inPages(given) : given;
+    const operation = spec[verb] as unknown as AnyOperation | undefined;
+    if (!operation) continue;
+    const declared = verb === 'list' || verb === 'scan' ? inPages(operation) : operation;
     operations[verb] = { ...declared, reading: readingOf(declared) };
   }
   const params = (spec.params ?? {}) as Record<string, ParamRule>;
@@ -225,7 +228,7 @@ export function path<
   };
 }
 
-/** A listing that can be asked for in pages. What declares pages itself reads no more than the page. */
+/** A listing with pages. One that declares pages itself reads only the page. */
 function inPages(listing: AnyOperation): AnyOperation {
   if (listing.input?.shape.after) return listing;
   return {
@@ -235,7 +238,7 @@ function inPages(listing: AnyOperation): AnyOperation {
   };
 }
 
-/** Declares an operation outside a path, to be shared by several verbs or paths. */
+/** Declares an operation outside a path, to share it between verbs or paths. */
 export function operation<P = Readonly<Record<string, string>>, I extends z.ZodObject = NoInput, S = unknown>(
   spec: Operation<P, I, S>,
 ): Operation<P, I, S> {

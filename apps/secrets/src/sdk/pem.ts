@@ -1,4 +1,4 @@
-/** DER as PEM, without a line end behind it. */
+/** DER as PEM, without a final line end. */
 export function pemOf(der: Buffer, label: string): string {
   const lines = der.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
   return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----`;
@@ -16,7 +16,7 @@ export interface PemBlock {
 
 const block = /-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----/g;
 
-/** The blocks of a text; what is between them is passed over. */
+/** The blocks of a text; other text is ignored. */
 export const pemBlocks = (text: string): PemBlock[] =>
   [...text.matchAll(block)].map(([whole, label, body]) => ({
     label: label!,

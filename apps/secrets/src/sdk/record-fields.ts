@@ -3,22 +3,22 @@ import type { FieldMeta } from './fields';
 
 export type FieldTypes = Readonly<Record<string, z.ZodType>>;
 
-/** Each field with what a record has that does not say it. */
+/** The fields with their defaults. */
 export type FieldRows<S extends FieldTypes> = {
   readonly [Name in keyof S]: readonly [field: S[Name], initial: z.output<S[Name]>];
 };
 
 /** The fields of a kind of record. */
 export interface RecordFields<S extends FieldTypes> {
-  /** How they are read from a body, and stored. */
+  /** How they are parsed from a body, and stored. */
   readonly input: z.ZodObject<S>;
-  /** What a record has that says nothing else. */
+  /** The default values. */
   readonly defaults: { [Name in keyof S]: z.output<S[Name]> };
   /** Their types in answers. */
   readonly output: z.ZodObject<{ [Name in keyof S]: z.ZodType }>;
 }
 
-/** Declares each field of a record once: how it is read, and what it is at first. Its type in answers follows. */
+/** Declares each field of a record once: its type and its default. Its type in answers follows. */
 export function recordFields<const S extends FieldTypes>(rows: FieldRows<S>): RecordFields<S> {
   const each = <T>(take: (row: readonly [z.ZodType, unknown]) => T) =>
     Object.fromEntries(Object.entries<readonly [z.ZodType, unknown]>(rows).map(([name, row]) => [name, take(row)]));
@@ -29,7 +29,7 @@ export function recordFields<const S extends FieldTypes>(rows: FieldRows<S>): Re
   } as unknown as RecordFields<S>;
 }
 
-/** The type of what a field answers with: lifetimes are shown in whole seconds. */
+/** The type of a field in answers: lifetimes are shown in whole seconds. */
 function shownAs(field: z.ZodType): z.ZodType {
   const carrier = field instanceof z.ZodOptional ? (field.unwrap() as z.ZodType) : field;
   const { json } = carrier.meta() as unknown as FieldMeta;

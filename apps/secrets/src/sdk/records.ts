@@ -23,31 +23,31 @@ export function namesPath<T>(
   });
 }
 
-/** What differs between paths of records. */
+/** The options of a record path. */
 interface RecordSpec<P extends string, T, W extends z.ZodObject> extends Omit<PathSpec<P, T>, 'stored' | 'exists'> {
   readonly read: {
     readonly summary: string;
     readonly output?: z.ZodType;
-    /** Null: what is not there is answered with 200 and no data, as clients of the endpoint know it. */
+    /** Null: a missing record is answered with 200 and no data, as clients of the endpoint expect. */
     readonly absent?: null;
-    /** Numbers inside of objects are shown with the digits they were sent with. */
+    /** Numbers inside objects are shown with the digits they were sent with. */
     readonly exact?: boolean;
-    /** What of a record is shown. */
+    /** The shown part of a record. */
     show(
       record: T,
       call: Call<Params<P>>,
     ): Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
   };
   readonly write: Operation<Params<P>, W, T>;
-  /** What deleting a record says of itself. Deleting what is not there succeeds. */
+  /** The description of a deletion. Deleting a missing record succeeds. */
   readonly delete: string;
 }
 
-/** The path of one record, which the last parameter of the pattern names: read, written, deleted. */
+/** The path of one record, named by the last parameter of the pattern: read, write, delete. */
 export function recordPath<const P extends `${string}:${string}`, T, W extends z.ZodObject>(
   pattern: P,
   records: Pick<Collection<T>, 'find' | 'delete'>,
-  { read, write, delete: gone, ...about }: RecordSpec<P, T, W>,
+  { read, write, delete: remove, ...about }: RecordSpec<P, T, W>,
 ): Path {
   const parameter = pattern.slice(pattern.lastIndexOf(':') + 1) as keyof Params<P>;
   const find = ({ params, storage }: Call<Params<P>>) => records.find(storage, params[parameter]);
@@ -60,13 +60,13 @@ export function recordPath<const P extends `${string}:${string}`, T, W extends z
       async run(call) {
         const record = await find(call);
         if (record === undefined) return read.absent === null ? data(null) : missing;
-        const shown = await read.show(record, call);
-        return read.exact ? dataText(jsonText(shown)) : data(shown);
+        const shownRecord = await read.show(record, call);
+        return read.exact ? dataText(jsonText(shownRecord)) : data(shownRecord);
       },
     },
     write: write as unknown as Operation<Params<P>>,
     delete: {
-      summary: gone,
+      summary: remove,
       run({ params, storage }) {
         records.delete(storage, params[parameter]);
         return empty;

@@ -5,7 +5,7 @@ export function refuse(text: string): never {
   throw new Refusal('invalid', text);
 }
 
-/** Whether something can be read at all, as a certificate by its class. */
+/** Whether a parser accepts something, for example a certificate. */
 export function parses(read: () => unknown): boolean {
   try {
     read();

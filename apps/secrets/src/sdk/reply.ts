@@ -1,6 +1,6 @@
 import { Refusal, type RefusalKind } from '@keystead/refusal';
 
-/** What a handler answers; the pipeline turns it into status, envelope, lease and audit line. */
+/** A handler's reply; the pipeline turns it into status, envelope, lease and audit line. */
 export type Reply =
   | DataReply
   | EmptyReply
@@ -18,11 +18,11 @@ export interface DataReply {
   /** The object, or its JSON text in `text`. */
   readonly data: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
-  /** If it is not the one of a success: for answers that say what of them failed. */
+  /** If it is not that of a success: for answers that list what failed. */
   readonly status?: number;
-  /** The handle of the content of `data`; returned with the token that unwraps it. */
+  /** The accessor in `data`; returned with the token that unwraps it. */
   readonly accessor?: string;
-  /** For answers that speak of a lease they did not make (renewal). */
+  /** For answers about an existing lease (renewal). */
   readonly lease?: { readonly id: string; readonly renewable: boolean; readonly durationSeconds: number };
 }
 export interface EmptyReply {
@@ -35,21 +35,23 @@ export interface SecretReply {
   readonly kind: 'secret';
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** What revoking it will need; sealed with the lease, never shown. */
+  /** What revocation needs; sealed with the lease, never shown. */
   readonly internal: Readonly<Record<string, unknown>>;
-  /** 0 or absent takes the mount's default. */
+  /** 0 or absent means the mount's default. */
   readonly ttlSeconds?: number;
-  /** 0 or absent takes the mount's maximum. */
+  /** 0 or absent means the mount's maximum. */
   readonly maxTtlSeconds?: number;
   readonly renewable?: boolean;
-  /** Later calls of this caller may be given the same secret again: see `Call.findReusable`. */
+  /** Later calls of this caller may get the same secret again: see `Call.findReusable`. */
   readonly reuseKey?: string;
 }
 
-/** A successful login: who it was and what their token may be. The pipeline finds the entity and mints. */
+/**
+ * A successful login: who it was, and the properties of the token. The pipeline finds the entity and mints the token.
+ */
 export interface Login {
   readonly alias: { readonly name: string; readonly metadata?: Readonly<Record<string, string>> } | null;
-  /** Groups by the names the method gives them; a renewal that leaves them out goes by the last login. */
+  /** Groups by the auth method's names; a renewal without them uses those of the last login. */
   readonly groupAliases?: readonly string[];
   readonly displayName: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -61,19 +63,19 @@ export interface Login {
   readonly periodSeconds?: number;
   readonly numUses?: number;
   readonly boundCidrs?: readonly string[];
-  /** Only the address that logged in may use the token, in place of `boundCidrs`. */
+  /** Only the address that logged in may use the token, instead of `boundCidrs`. */
   readonly bindsAddress?: boolean;
-  /** Digest of what the method demanded: a login that waits for second factors ends when that changes. */
+  /** A digest of the method's requirements: a login that waits for second factors ends if they change. */
   readonly demands?: string;
   readonly type?: 'service' | 'batch' | 'default' | '';
   readonly renewable?: boolean;
-  /** What the backend's `renewLogin` will be given; sealed with the token. A renewal that answers one replaces it. */
+  /** Data for the backend's `renewLogin`, sealed with the token. A renewal that returns new data replaces it. */
   readonly internal?: Readonly<Record<string, unknown>>;
 }
 export interface LoginReply {
   readonly kind: 'login';
   readonly login: Login;
-  /** Where the login was made, when another path finishes it: its second factors are proven already. */
+  /** Where the login was made, if another path finishes it: its second factors are already proven. */
   readonly origin?: LoginOrigin;
 }
 
@@ -85,7 +87,7 @@ export interface LoginOrigin {
   readonly entityId: string;
 }
 
-/** A token made for a caller by the token backend: every check done, only minting left. */
+/** A token from the token backend: everything is checked, only minting is left. */
 export interface Issue {
   readonly id?: string;
   readonly parentHash?: string;
@@ -138,19 +140,19 @@ export interface RawReply {
   readonly body: unknown;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Begins an answer that goes on; returns what is to be called when its reader has left. */
+  /** Starts a streamed answer; returns a function to call when its reader has left. */
   readonly stream?: (sink: StreamSink) => () => void;
 }
 
-/** Where an answer that goes on is written to. */
+/** The sink of a streamed answer. */
 export interface StreamSink {
   write(text: string): void;
   end(): void;
-  /** Bytes that its reader has not taken yet. */
+  /** Bytes that its reader has not read yet. */
   readonly unread: number;
 }
 
-/** An envelope taken out of a wrapping token; only the request id is new. */
+/** An envelope from a wrapping token; only the request id is new. */
 export interface WrappedReply {
   readonly kind: 'unwrapped';
   /** JSON text of the envelope that was wrapped. */
@@ -171,17 +173,17 @@ export interface RewrappedReply {
 export const data = (value: Readonly<Record<string, unknown>> | null, lease?: DataReply['lease']): DataReply =>
   lease ? { kind: 'data', data: value, lease } : { kind: 'data', data: value };
 
-/** 404 with `data`: something of that name was there, and this is what can still be said of it. */
-export const gone = (text: string): DataReply => ({ kind: 'data', data: null, text, status: 404 });
+/** 404 with `data`: something of that name existed, and this is still known about it. */
+export const notFoundWith = (text: string): DataReply => ({ kind: 'data', data: null, text, status: 404 });
 
-/** 200 with `data` given as JSON text, spliced into the envelope as it is. */
+/** 200 with `data` as JSON text, inserted into the envelope unchanged. */
 export const dataText = (text: string): DataReply => ({ kind: 'data', data: null, text });
 
-/** A list: 200 with `keys` (and `key_info`), 404 when there are none. */
+/** A list: 200 with `keys` (and `key_info`), 404 if there are none. */
 export const keys = (names: readonly string[], info?: Readonly<Record<string, unknown>>): DataReply | MissingReply =>
   names.length === 0 ? missing : data(info ? { key_info: info, keys: names } : { keys: names });
 
-/** 204 (200 with an empty envelope when there is a warning to tell). */
+/** 204 (200 with an empty envelope if there is a warning). */
 export const empty: EmptyReply = { kind: 'empty' };
 
 /** 404 with no error text: the thing does not exist. */
@@ -200,11 +202,11 @@ export const login = (who: Login, origin?: LoginOrigin): LoginReply => ({ kind: 
 /** 200 with the `auth` of a fresh token. */
 export const issue = (token: Issue): IssueReply => ({ kind: 'issue', issue: token });
 
-/** 200 with an `auth` that exists already (renewal). */
+/** 200 with an existing `auth` (renewal). */
 export const auth = (block: AuthBlock): AuthReply => ({ kind: 'auth', auth: block });
 
-/** A bare body, as the older system endpoints have it. */
-/** A text that goes on. */
+/** A bare body, as in the older system endpoints. */
+/** A streamed text. */
 export const stream = (contentType: string, begin: (sink: StreamSink) => () => void): Reply => ({
   kind: 'raw',
   status: 200,
@@ -215,7 +217,7 @@ export const stream = (contentType: string, begin: (sink: StreamSink) => () => v
 
 export const raw = (body: unknown, status = 200): RawReply => ({ kind: 'raw', status, body });
 
-/** A refusal in the form clients know from errors that travelled through a list: `1 error occurred:` and so on. */
+/** A refusal in the form that clients know from multi-errors: `1 error occurred:` and so on. */
 export function listed(kind: RefusalKind, message: string): Refusal {
   return new Refusal(kind, listedText(message));
 }

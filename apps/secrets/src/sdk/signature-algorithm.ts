@@ -24,7 +24,7 @@ const hashIds = {
 const mgf1 = '1.2.840.113549.1.1.8';
 const pss = '1.2.840.113549.1.1.10';
 
-/** The algorithms that sign here: none that can be forged. */
+/** The supported algorithms: none that can be forged. */
 const algorithms: readonly SigningAlgorithm[] = [
   { name: 'SHA256WithRSA', oid: '1.2.840.113549.1.1.11', hash: 'sha256', keyType: 'rsa' },
   { name: 'SHA384WithRSA', oid: '1.2.840.113549.1.1.12', hash: 'sha384', keyType: 'rsa' },
@@ -41,10 +41,10 @@ const algorithms: readonly SigningAlgorithm[] = [
 /** The algorithm of a name, in upper or lower case. Throws `invalid` for others. */
 export function algorithmNamed(name: string): SigningAlgorithm {
   const folded = name.toLowerCase().replace(/^pureed/, 'ed');
-  const known = algorithms.map((one) => one.name.toLowerCase());
+  const names = algorithms.map((one) => one.name.toLowerCase());
   return (
-    algorithms[known.indexOf(folded)] ??
-    refuse(`Unknown signature algorithm value: ${name} - valid values are ${known.join(', ')}`)
+    algorithms[names.indexOf(folded)] ??
+    refuse(`Unknown signature algorithm value: ${name} - valid values are ${names.join(', ')}`)
   );
 }
 
@@ -53,18 +53,18 @@ const curveHashes = new Map([
   ['secp521r1', 'sha512'],
 ]);
 
-/** How a key signs: an elliptic curve decides about its hash, for RSA `bits` and `usePss` do. */
+/** How a key signs: an elliptic curve decides its hash; for RSA, `bits` and `usePss` do. */
 export function algorithmFor(key: KeyObject, bits = 0, usePss = false): SigningAlgorithm {
   const type = key.asymmetricKeyType;
-  const wanted = (one: SigningAlgorithm) => {
+  const matches = (one: SigningAlgorithm) => {
     if (one.keyType !== type) return false;
     if (type === 'rsa') return one.hash === `sha${bits || 256}` && (one.isPss ?? false) === usePss;
     return type !== 'ec' || one.hash === (curveHashes.get(key.asymmetricKeyDetails?.namedCurve ?? '') ?? 'sha256');
   };
-  return algorithms.find(wanted) ?? refuse(`keys of type ${type} cannot sign certificates`);
+  return algorithms.find(matches) ?? refuse(`keys of type ${type} cannot sign certificates`);
 }
 
-/** How the algorithm is written in what it signs. */
+/** How the algorithm is encoded in what it signs. */
 export function identifierOf({ oid, hash, keyType, isPss }: SigningAlgorithm): AlgorithmIdentifier {
   if (!isPss) return new AlgorithmIdentifier({ algorithm: oid, parameters: keyType === 'rsa' ? null : undefined });
   const hashAlgorithm = new AlgorithmIdentifier({ algorithm: hashIds[hash!], parameters: null });
@@ -86,7 +86,7 @@ export function signWith({ hash, isPss }: SigningAlgorithm, key: KeyObject, cont
   return signAside(hash, content, { key, ...padding });
 }
 
-/** What signs: a key and how. */
+/** A signer: a key and its algorithm. */
 export interface Signer {
   readonly key: KeyObject;
   readonly algorithm: SigningAlgorithm;

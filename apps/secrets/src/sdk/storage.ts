@@ -5,46 +5,42 @@ export interface Page {
 }
 
 /**
- * What a backend sees of the database: its own mount's entries, and nothing else.
- *
- * Values are JSON texts, sealed before they leave the process. Writes join the call's write set and are committed once,
- * after the handler returned and before the answer; reads see the call's own pending writes.
+ * A backend's view of the database: only its own mount's entries. Values are JSON texts, sealed before they leave the
+ * process. Writes join the call's write set and are committed once, after the handler returned and before the answer;
+ * reads see the call's own pending writes.
  */
 export interface Storage {
   get(key: string): Promise<string | undefined>;
   /**
-   * What `parse` makes of the value of a key. It is made once for each stored value and shared by all callers on this node, so it is
-   * frozen. `parse` must depend on nothing but the text.
+   * The parsed value of a key. It is parsed once for each stored value and shared by all callers on this node, so it is
+   * frozen. `parse` must depend only on the text.
    */
   read<T>(key: string, parse: (text: string) => T): Promise<T | undefined>;
   getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Names directly below `prefix` (empty or ending in `/`), bytewise sorted; folders end in `/`. */
   list(prefix: string, page?: Page): Promise<string[]>;
-  /**
-   * Paths below `prefix` of everything that lies there, however deep, bytewise sorted; not for calls that have written.
-   */
+  /** All paths below `prefix`, at any depth, bytewise sorted; not for calls that have written. */
   scan(prefix: string, page?: Page): Promise<string[]>;
   put(key: string, value: string): void;
   delete(key: string): void;
   /** Deletes every key that begins with `prefix`. */
   deletePrefix(prefix: string): void;
   /**
-   * Decides about something, one caller at a time among all nodes: reads, and writes its result into a separate write set,
-   * which is committed before this resolves, and only if nothing that it read and wrote was changed meanwhile; otherwise it
-   * is decided again. `about` is the key that is read first, or a name that identifies what is changed. `run` may run more
-   * than once, so no call to another system belongs inside.
-   *
-   * With other nodes around, what this one remembers of several entries may be from different moments. What makes one of
-   * another takes them `asStored`: read and held in the database, which costs round trips then.
+   * Makes a decision, one caller at a time among all nodes: `run` reads, and writes its result into a separate write
+   * set, which is committed before this resolves, and only if nothing that it read and wrote has changed in between;
+   * otherwise it runs again. `about` is the key that is read first, or a name that identifies what is changed. `run`
+   * may run more than once, so it must not call other systems. With other nodes, cached entries may be from different
+   * times. To derive one entry from another, use `asStored`: they are read and locked in the database, which costs
+   * round trips.
    */
   transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored?: boolean): Promise<T>;
   /**
-   * Records, at once and durably, how to undo an outside effect that is about to be made. The intent is settled in the
-   * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more some minutes
-   * after it was recorded, because the outside system may have been slow.
+   * Records, at once and durably, how to undo an outside effect that is about to happen. The intent is settled in the
+   * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more some
+   * minutes after it was recorded, because the outside system may have been slow.
    */
   intent(kind: string, undo: Readonly<Record<string, unknown>>): Promise<Intent>;
-  /** Has an effect undone some minutes after this call's commit, for the case that it shows only then. */
+  /** Undoes an effect some minutes after this call's commit, in case it only appears then. */
   undoLater(kind: string, undo: Readonly<Record<string, unknown>>): void;
 }
 
@@ -53,13 +49,13 @@ export interface Intent {
   readonly id: string;
   /** Joins the call's write set: the effect is now owned by what that commit stores. */
   settle(): void;
-  /** Forgets the intent at once, because the outside system said that nothing was made. */
+  /** Drops the intent at once, because the outside system reported that nothing was created. */
   drop(): Promise<void>;
 }
 
 /**
- * Records an intent, runs the effect, and settles the intent with the call's commit. When the effect throws, the intent
- * stays for the sweeper, because the effect may have happened all the same.
+ * Records an intent, runs the effect, and settles the intent with the call's commit. If the effect throws, the intent
+ * stays for the sweeper, because the effect may still have happened.
  */
 export async function withIntent<T>(
   storage: Storage,

@@ -14,7 +14,10 @@ const MOST_USES = 2 ** 31 - 1;
 
 const invalidType = (value: string) => `invalid 'token_type' value ${JSON.stringify(value)}`;
 
-/** What the token of a login will be, as the roles or users of every auth method say. Spec: Cloud-identity auth role (Token parameters). */
+/**
+ * The properties of a login's token, set by roles or users of every auth method. Spec: Cloud-identity auth role (Token
+ * parameters).
+ */
 export const tokenFields = recordFields({
   token_ttl: [duration().describe('Initial lifetime of tokens; applied again at renewals.'), 0],
   token_max_ttl: [duration().describe('Maximum lifetime including renewals; applied again at renewals.'), 0],
@@ -28,7 +31,7 @@ export const tokenFields = recordFields({
   token_strictly_bind_ip: [bool().describe('Only the address that logged in may use the token.'), false],
 });
 
-/** The older names; without their token_* field they fill it, and are echoed on read. */
+/** The older names; if their token_* field is missing they set it, and they are shown on read. */
 const tokenAliases = z.object({
   policies: olderName(anyCase(commaList()), 'token_policies'),
   ttl: olderName(duration(), 'token_ttl'),
@@ -40,7 +43,7 @@ const tokenAliases = z.object({
 
 const names = z.array(z.string());
 
-/** Token parameters as a read shows them; lay it under a role's own output. */
+/** Token parameters as shown by a read; merge them into a role's own output. */
 export const tokenParamsOutput = tokenFields.output.extend({
   policies: names.optional(),
   ttl: z.int().optional(),
@@ -54,9 +57,9 @@ export const tokenParamsOutput = tokenFields.output.extend({
 export type TokenParams = z.output<typeof tokenFields.input>;
 type TokenAliases = z.output<typeof tokenAliases>;
 
-/** The fields of a role or user that people and programs log in as: its own, and what their tokens will be. */
-export function loginFields<const S extends FieldTypes>(own: FieldRows<S>) {
-  const { input, defaults, output } = recordFields<S>(own);
+/** The fields of a role or user for logins: its own, and the token parameters. */
+export function loginFields<const S extends FieldTypes>(ownFields: FieldRows<S>) {
+  const { input, defaults, output } = recordFields<S>(ownFields);
   return {
     input: z.object({ ...input.shape, ...tokenFields.input.shape, ...tokenAliases.shape }),
     defaults: { ...tokenFields.defaults, ...defaults },
@@ -74,19 +77,19 @@ const aliasOf = {
 } as const satisfies Record<keyof TokenAliases, keyof TokenParams>;
 
 /**
- * Settles aliases against their token_* fields, which win, and checks what the whole must obey. Call it in a write with
- * the merged input and the fields as sent; answers the input to store. Throws `invalid` with the texts clients know.
+ * Resolves aliases against their token_* fields, which take precedence, and checks the whole. Call it in a write with
+ * the merged input and the fields as sent; returns the input to store. Throws `invalid` with the texts clients know.
  */
 export function settleTokenParams<T extends TokenParams & TokenAliases>(
   input: T,
-  given: Readonly<Record<string, unknown>>,
+  sentFields: Readonly<Record<string, unknown>>,
 ): T {
   const settled: Record<string, unknown> = { ...input };
   for (const [alias, field] of Object.entries(aliasOf)) {
-    if (isGiven(given, field, settled)) {
-      // The alias shows the winning value while it is in use at all.
+    if (isGiven(sentFields, field, settled)) {
+      // While the alias is in use, it shows the effective value.
       if (settled[alias] !== undefined) settled[alias] = settled[field];
-    } else if (isGiven(given, alias, settled)) settled[field] = settled[alias];
+    } else if (isGiven(sentFields, alias, settled)) settled[field] = settled[alias];
   }
   if (settled.token_type === '') settled.token_type = 'default';
   const params = settled as T;
@@ -94,7 +97,7 @@ export function settleTokenParams<T extends TokenParams & TokenAliases>(
   return params;
 }
 
-/** Whether a body says something of a field: null does of a list, which it empties, and takes back what it said of others. */
+/** Whether a body sets a field: null empties a list, and unsets other fields. */
 export const isGiven = (
   sent: Readonly<Record<string, unknown>>,
   field: string,
@@ -121,7 +124,7 @@ function checkTokenParams(params: TokenParams): void {
   }
 }
 
-/** Refuses a period that the mount does not allow, and warns of a lifetime that it cuts short. */
+/** Refuses a period that the mount does not allow, and warns of a lifetime that the mount caps. */
 export function boundByMount(
   { token_period: period, token_max_ttl: maxTtl }: TokenParams,
   { maxLeaseTtlSeconds: most }: { readonly maxLeaseTtlSeconds: number },
@@ -129,10 +132,10 @@ export function boundByMount(
   warning = 'token_max_ttl is greater than the maximum lifetime of the mount, which caps it',
 ): void {
   if (period > most) {
-    const [given, allowed] = [period, most].map(durationText);
+    const [periodText, allowed] = [period, most].map(durationText);
     throw new Refusal(
       'invalid',
-      `token period of "${given}" is greater than the backend's maximum lease TTL of "${allowed}"`,
+      `token period of "${periodText}" is greater than the backend's maximum lease TTL of "${allowed}"`,
     );
   }
   if (maxTtl > most) warn(warning);
@@ -144,7 +147,7 @@ export function checkNumUses(numUses: number, name = "'token_num_uses'"): void {
   if (numUses > MOST_USES) throw new Refusal('invalid', `${name} cannot be greater than ${MOST_USES}`);
 }
 
-/** Refuses a list that holds anything but addresses and address blocks. */
+/** Refuses a list with anything but addresses and CIDR blocks. */
 export function checkCidrs(cidrs: readonly string[]): void {
   for (const cidr of cidrs) {
     if (isBlock(cidr)) continue;
@@ -155,13 +158,13 @@ export function checkCidrs(cidrs: readonly string[]): void {
   }
 }
 
-/** In full: `10` and `127.1` are numbers that some readers take for an unintended address. */
+/** In full: `10` and `127.1` are numbers that some parsers read as an unintended address. */
 function isBlock(cidr: string): boolean {
   const [address, bits] = cidr.split('/');
   return isIP(address!) !== 0 && (bits === undefined || (/^\d+$/.test(bits) && ipaddr.isValidCIDR(cidr)));
 }
 
-/** True if `address` lies in one of the blocks; an empty list holds all addresses. */
+/** True if `address` is in one of the blocks; an empty list contains all addresses. */
 export function withinCidrs(address: string, cidrs: readonly string[]): boolean {
   if (cidrs.length === 0) return true;
   if (!ipaddr.isValid(address)) return false;
@@ -173,21 +176,21 @@ export function withinCidrs(address: string, cidrs: readonly string[]): boolean 
   });
 }
 
-/** Token parameters as a read shows them: all of token_*, and the aliases that were used. */
+/** Token parameters as shown by a read: all of token_*, and the aliases that were used. */
 export function showTokenParams(params: TokenParams & TokenAliases): Record<string, unknown> {
-  const shown: Record<string, unknown> = {};
-  // What was stored by an earlier version lacks what came later.
+  const shownParams: Record<string, unknown> = {};
+  // Records of earlier versions lack later parameters.
   for (const [key, value] of Object.entries(tokenFields.defaults))
-    shown[key] = params[key as keyof TokenParams] ?? value;
+    shownParams[key] = params[key as keyof TokenParams] ?? value;
   for (const alias of Object.keys(aliasOf) as (keyof TokenAliases)[]) {
-    if (params[alias] !== undefined) shown[alias] = params[alias];
+    if (params[alias] !== undefined) shownParams[alias] = params[alias];
   }
-  return shown;
+  return shownParams;
 }
 
 /**
- * Token parameters as the reply to a login wants them, or that to a renewal. `config` is what besides the role or user
- * decided who may log in.
+ * Token parameters for the reply to a login or a renewal. `config` is what decided who may log in, apart from the role
+ * or user.
  */
 export function loginParams(params: TokenParams, config?: unknown): Partial<Login> & Pick<Login, 'policies'> {
   // Roles of an earlier version may say default-service or default-batch.
@@ -207,7 +210,9 @@ export function loginParams(params: TokenParams, config?: unknown): Partial<Logi
   };
 }
 
-/** A login that waited, with what the method gives now. Throws `denied` if it was let in by something else. */
+/**
+ * A waiting login with the current values of the method. Throws `denied` if the login was allowed by something else.
+ */
 export function loginAfterWait(waited: Login, now: Partial<Login>): Login {
   if (now.demands === undefined || now.demands !== waited.demands) {
     throw new Refusal('denied', 'the user, role or configuration of this login has changed: log in again');
@@ -215,10 +220,10 @@ export function loginAfterWait(waited: Login, now: Partial<Login>): Login {
   return { ...waited, ...now };
 }
 
-/** Of everything that is not about the token. */
+/** Everything apart from the token parameters. */
 function digestOf(params: TokenParams, config: unknown): string {
-  const own = Object.entries(params).filter(([name]) => !(name in tokenFields.defaults || name in aliasOf));
+  const ownFields = Object.entries(params).filter(([name]) => !(name in tokenFields.defaults || name in aliasOf));
   return createHash('sha256')
-    .update(JSON.stringify([own, config]))
+    .update(JSON.stringify([ownFields, config]))
     .digest('base64url');
 }

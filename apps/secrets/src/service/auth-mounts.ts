@@ -2,7 +2,9 @@ import type { AuthMounts } from '../kernel/mfa/enforcements';
 import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 
-/** Which auth mounts enforcements may name: those of their namespace and, since they hold there too, those below. */
+/**
+ * The auth mounts that enforcements may name: those of their namespace and, because they also apply there, those below.
+ */
 export function authMounts(mounts: Mounts, namespaces: Namespaces): AuthMounts {
   const isAuth = ({ path }: { path: string }) => path.startsWith('auth/');
   return {

@@ -5,8 +5,8 @@ import { CallStorage, type StorageDeps } from '../pipeline/call-storage';
 import type { BackgroundCall } from '../sdk/call';
 
 /**
- * Runs with the storage of a mount, outside any call, and commits what was written. What it began outside and did not
- * account for is let go, to be undone.
+ * Runs with the storage of a mount, outside any call, and commits its writes. Intents that it did not settle are
+ * released, to be undone.
  */
 export function backgroundCalls(
   deps: StorageDeps,

@@ -1,12 +1,12 @@
 import type { NewMount } from '../kernel/mounts/mounts';
 import { registry } from '../registry';
 
-/** The mounts every namespace has from its beginning. */
+/** The mounts of every new namespace. */
 export function standingMounts(): NewMount[] {
   return registry.flatMap(({ type, kind, always }) => (always ? [{ ...always, kind, type }] : []));
 }
 
-/** The further mounts a new installation begins with, by the paths its configuration names. */
+/** Additional mounts of a new installation, by the paths in its configuration. */
 export function usualMounts(paths: readonly string[]): NewMount[] {
   return paths.map((path) => {
     const found = registry.find(({ usually }) => usually === `${path}/`);

@@ -5,13 +5,13 @@ import type { Initialised, InitialiseRequest } from '../system/sys/seal/initiali
 
 const SHARES = 5;
 const THRESHOLD = 3;
-/** More than what is written, so that a disk without room is found before there are keys. */
+/** More than the final content, so that a full disk is noticed before there are keys. */
 const RESERVED_BYTES = 4096;
 
 /**
- * Initialises a new installation and writes its root token and keys to a file that must not be there yet, readable only by
- * its owner. Answers whether it did; an installation that was initialised before stays as it is. Throws where the file
- * cannot be written, and then initialises nothing.
+ * Initialises a new installation and writes its root token and keys to a new file that only its owner can read. Returns
+ * whether it did; an initialised installation is unchanged. If the file cannot be written, throws and initialises
+ * nothing.
  */
 export async function firstRun(
   seal: Seal,

@@ -3,7 +3,7 @@ import type { Outside } from '../registry';
 import { reloadMark } from '../system/sys/mounts/plugin-reload';
 import type { Modules } from './modules';
 
-/** Forgets what is remembered of the systems behind the mounts of a type, when any node says so. */
+/** Clears the caches about the outside systems of a mount type when any node sends a notice. */
 export function forgetOnReload(
   { storage }: Pick<Modules, 'storage'>,
   { scheduler, cloudone, cloudtwo, database, jwt, aws }: Omit<Outside, 'tokens' | 'identity' | 'system'>,

@@ -19,7 +19,7 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
       help,
       registers: [registry],
       async collect() {
-        // All else is worth seeing while the database is away.
+        // The other gauges are useful even while the database is unavailable.
         const counts = await leases.counts().catch(() => undefined);
         this.set(counts?.[name] ?? Number.NaN);
       },

@@ -21,17 +21,17 @@ interface KvUpgradeState {
 }
 
 const kind = 'kv-upgrade';
-/** What one commit can hold without holding up others. */
+/** What one commit can hold without blocking others. */
 const most = { secrets: 10_000, bytes: 64 * 1024 * 1024 };
-/** Until every node knows that the mount is closed, and what was under way there has been written. */
+/** Until every node knows that the mount is closed, and writes under way are finished. */
 const quietMs = { single: 500, amongOthers: 3_000 };
-/** Longer than any request may take: what was under way all that time is found then. */
+/** Longer than any request may take: after that, nothing old is under way. */
 const lateMs = 120_000;
 const readAtOnce = 500;
 
 /**
- * Gives a kv mount versions: it is closed, what was under way is waited for, and then all of it changes in one commit
- * together with the mount. A job, so that another node goes on where one stopped. Decision 0086.
+ * Upgrades a kv mount to versions: closes it, waits for requests under way, and then converts everything in one commit
+ * together with the mount. A job, so that another node continues where one stopped. Decision 0086.
  */
 export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {
   const { entries, changes, clock } = storage;
@@ -39,7 +39,7 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
     await mounts.refresh();
     return mounts.find(uuid);
   };
-  /** Puts the secrets at some old places to their new ones. */
+  /** Moves the secrets of some old paths to their new ones. */
   const converted = async (mountId: string, paths: readonly string[]) => {
     const set = newWriteSet();
     for (const path of paths) addDelete(set, { mountId, path });
@@ -72,7 +72,7 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
       return { state: { uuid, step: 'convert' }, advanced: 0, finished: false };
     }
     const late = { state: { uuid, step: 'late' as const }, finished: false, waitMs: lateMs };
-    // It was converted, and that could not be recorded any more.
+    // It was converted, but that could not be recorded.
     if (isDone) return { ...late, advanced: 0 };
     const paths = await entries.listDeep(uuid, '');
     const set = await converted(uuid, paths);

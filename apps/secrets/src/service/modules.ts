@@ -33,13 +33,13 @@ import { authMounts } from './auth-mounts';
 import { backgroundCalls } from './background-calls';
 import type { ServiceParts } from './parts';
 
-/** Of each second that a request may take: callers who wait longer for a turn get an answer while they still listen. */
+/** The share of a request's time limit: callers who wait longer for a turn get an answer while they still listen. */
 const PATIENCE_MS = 900;
 
-/** The kernel's modules, each handed what it needs of those before it. */
+/** The kernel's modules; each gets what it needs from those before it. */
 export type Modules = Awaited<ReturnType<typeof buildModules>>;
 
-/** Builds the kernel's modules; nothing is started and nothing is read yet. */
+/** Builds the kernel's modules, without starting or reading anything. */
 export async function buildModules(
   config: Config,
   { log, clock, machineClock, fault, observe }: ServiceParts & { readonly observe: ObserveStorage },

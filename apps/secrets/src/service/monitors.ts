@@ -1,22 +1,22 @@
 import type { StreamSink } from '../sdk/reply';
 import type { LogFormat, LogMonitors } from '../system/sys/node/monitor';
 
-/** How many may follow the log of one node at the same time. */
+/** How many clients may follow the log of one node at once. */
 const most = 8;
-/** What a client may leave unread; what comes beyond that is left out, and said to be. */
+/** How much a client may leave unread; later lines are left out, with a notice. */
 const mostUnreadBytes = 256 * 1024;
 const lookEveryMs = 2000;
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
 const rank = (level: string): number => levels.indexOf(level);
 
-/** Those who follow the log of this node, each until it leaves, its token ends, or the node stops. */
+/** The followers of this node's log, each until it leaves, its token ends, or the node stops. */
 export class Monitors implements LogMonitors {
   private readonly closers = new Set<() => void>();
 
   constructor(
     private readonly log: { readonly level: string },
-    /** Passes on each line of the log from now on; returns what ends that. */
+    /** Passes on each line of the log from now on; returns a function that ends this. */
     private readonly lines: (follower: (line: string) => void) => () => void,
   ) {}
 
@@ -59,7 +59,7 @@ export class Monitors implements LogMonitors {
     return leave;
   }
 
-  /** Ends all: the node stops, or has no keys any more. */
+  /** Ends all: the node stops, or has dropped its keys. */
   endAll(): void {
     for (const end of [...this.closers]) end();
   }

@@ -4,7 +4,7 @@ import type { Modules } from './modules';
 
 const EVERY_MS = 5000;
 
-/** Lets the backends of all mounts look at the clock now and then; a mount whose last look goes on is left out. */
+/** Calls the scheduled work of all mounts periodically; a mount whose last call still runs is skipped. */
 export function runTicks({ storage, mounts, inBackground }: Modules, log: Logger): void {
   const busy = new Set<string>();
   const look = async () => {
@@ -12,7 +12,7 @@ export function runTicks({ storage, mounts, inBackground }: Modules, log: Logger
     for (const mount of mounts.all()) {
       if (!mount.backend.tick || mount.tainted || busy.has(mount.uuid)) continue;
       busy.add(mount.uuid);
-      // Not waited for: one mount's system outside may be slow.
+      // Not awaited: one mount's outside system may be slow.
       void tick(mount).finally(() => busy.delete(mount.uuid));
     }
     return undefined;

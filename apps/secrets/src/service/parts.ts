@@ -1,14 +1,14 @@
 import type { Logger, Registry } from '@keystead/server';
 import type { Clock, Fault } from '../kernel/storage/types';
 
-/** What a service is built with besides its configuration. */
+/** What a service is built with in addition to its configuration. */
 export interface ServiceParts {
   readonly log: Logger;
-  /** Tells the time instead of the database. */
+  /** A clock that replaces the database's. */
   readonly clock?: Clock;
   /** The clock of this machine, in epoch milliseconds. */
   readonly machineClock?: () => number;
   readonly fault?: Fault;
-  /** Where its measurements go. */
+  /** The registry of its metrics. */
   readonly registry?: Registry;
 }

@@ -3,7 +3,7 @@ import type { ObserveStorage } from '../kernel/storage/database';
 
 const OPERATIONS = ['read', 'commit', 'list'] as const;
 
-/** Puts into a histogram how long storage takes: reads that memory could not answer, listings, and shared commits. */
+/** A histogram of storage times: uncached reads, listings, and shared commits. */
 export function storageTimes(registry: Registry): ObserveStorage {
   const histogram = new Histogram({
     name: 'secrets_storage_seconds',
@@ -12,7 +12,7 @@ export function storageTimes(registry: Registry): ObserveStorage {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   });
-  // Shown from the start, so that a rate is known for the first ones too.
+  // Present from the start, so that rates include the first ones.
   for (const operation of OPERATIONS) histogram.zero({ operation });
   const series = new Map(OPERATIONS.map((operation) => [operation, histogram.labels(operation)]));
   return (operation, seconds) => series.get(operation)!.observe(seconds);

@@ -76,7 +76,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
       version: interfaceVersion,
       clusterName: config.clusterName,
       standby: config.standby,
-      // Asked by every probe; no change of keys changes it.
+      // For every probe; rekeying does not change it.
       clusterId() {
         if (barrier.sealed) return undefined;
         clusterId ??= uuidFrom(barrier.derive('cluster-id'));
@@ -126,7 +126,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
   ];
 }
 
-/** A stable id made from a key that only an unsealed node has. */
+/** A stable id derived from a key that only an unsealed node has. */
 function uuidFrom(secret: Buffer): string {
   const hex = createHash('sha256').update(secret).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -7,7 +7,7 @@ const fieldNames = ['DisplayName', 'RoleName'];
 const longest = 63;
 const longestField = 256;
 
-function named(template: string, who: { DisplayName: string; RoleName: string }, nowMs: number): string {
+function nameFrom(template: string, who: { DisplayName: string; RoleName: string }, nowMs: number): string {
   const problem = (error: unknown): never =>
     refuse(`unable to initialize name template: ${(error as TemplateError).message}`);
   try {
@@ -19,7 +19,7 @@ function named(template: string, who: { DisplayName: string; RoleName: string },
 
 /** Refuses a template that cannot be understood. */
 export function checkTemplate(template: string): void {
-  if (template !== '') named(template, { DisplayName: 'a', RoleName: 'b' }, 0);
+  if (template !== '') nameFrom(template, { DisplayName: 'a', RoleName: 'b' }, 0);
 }
 
 /** A name for what is made. Throws `invalid` if a template makes one that no cluster takes. */
@@ -29,7 +29,7 @@ export function accountName(template: string, displayName: string, roleName: str
       .slice(0, longestField)
       .toLowerCase()
       .replace(/[^a-z0-9-]+/g, '-');
-  const name = named(template, { DisplayName: plain(displayName), RoleName: plain(roleName) }, nowMs).replace(
+  const name = nameFrom(template, { DisplayName: plain(displayName), RoleName: plain(roleName) }, nowMs).replace(
     /(?<!-)-+$/,
     '',
   );

@@ -89,8 +89,8 @@ export class AccountsClient {
 
   private async call(config: AccountsConfig, method: 'GET' | 'POST' | 'DELETE', path: string, json?: object) {
     const { kubernetes_host: host, kubernetes_ca_cert, service_account_jwt, disable_local_ca_jwt: foreign } = config;
-    const means = { host, ca: kubernetes_ca_cert, token: service_account_jwt, foreign };
-    const { ca, token } = await clusterMeans(this.pod, means);
+    const access = { host, ca: kubernetes_ca_cert, token: service_account_jwt, foreign };
+    const { ca, token } = await clusterMeans(this.pod, access);
     if (token === undefined)
       throw new Refusal('invalid', 'service_account_jwt is required: the service does not run in a pod with a token');
     const url = withoutEndSlashes(host) + path;
@@ -104,7 +104,7 @@ export class AccountsClient {
 
 function refusal(problem: string, status: number, json: unknown): Refusal {
   const { message } = Object(json) as { message?: unknown };
-  const said = typeof message === 'string' ? message.slice(0, 500) : `${who} answered ${status}`;
-  const ours = status === 401 || status === 403;
-  return new Refusal(ours ? 'upstream' : 'invalid', `${problem}: ${said}`);
+  const reason = typeof message === 'string' ? message.slice(0, 500) : `${who} answered ${status}`;
+  const ownFault = status === 401 || status === 403;
+  return new Refusal(ownFault ? 'upstream' : 'invalid', `${problem}: ${reason}`);
 }

@@ -18,8 +18,8 @@ describe('the engine kubernetes', () => {
     await write(`roles/${name}`, { allowed_kubernetes_namespaces: 'shop', ...fields }).expect(204);
     return name;
   };
-  const creds = async (fields: object, asked: object = {}) =>
-    (await write(`creds/${await role(fields)}`, asked).expect(200)).body;
+  const creds = async (fields: object, request: object = {}) =>
+    (await write(`creds/${await role(fields)}`, request).expect(200)).body;
   const kinds = () => [...cluster.objects.values()].map(({ kind }) => kind).sort();
 
   beforeAll(async () => {
@@ -87,11 +87,11 @@ describe('the engine kubernetes', () => {
     ],
   ])(
     'makes an account for %j with %j, and takes back all of it with its lease',
-    async (fields, asked, expected, bound) => {
+    async (fields, request, expected, bound) => {
       cluster.objects.clear();
       const { data, lease_id } = await creds(
         { ...fields, extra_labels: { team: 'x' }, extra_annotations: { note: 'y' } },
-        asked,
+        request,
       );
       const name = data.service_account_name;
       expect(name).toMatch(/^v-root-r\d+-\d+-[a-z0-9]{24}$/);
@@ -165,8 +165,8 @@ describe('the engine kubernetes', () => {
       {},
       /^the name template gives/,
     ],
-  ])('refuses %j with %j', async (fields, asked, text) => {
-    expect(await refused(`creds/${await role(fields)}`, asked)).toMatch(text);
+  ])('refuses %j with %j', async (fields, request, text) => {
+    expect(await refused(`creds/${await role(fields)}`, request)).toMatch(text);
     expect(kinds()).toEqual(['ServiceAccount']);
   });
 

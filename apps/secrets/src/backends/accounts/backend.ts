@@ -8,9 +8,9 @@ import { roleListPath, rolePath } from './role';
 /** Tokens of service accounts of a Kubernetes cluster, and accounts on demand. */
 export const accounts = (client: AccountsClient): Backend => {
   const remove = async ({ objects }: Readonly<Record<string, unknown>>, { storage }: BackgroundCall) => {
-    const made = objects as readonly ClusterObject[];
+    const createdObjects = objects as readonly ClusterObject[];
     // Tokens of an account that stays end by themselves.
-    if (made.length > 0) await removeObjects(client, await configInForce(storage), made);
+    if (createdObjects.length > 0) await removeObjects(client, await configInForce(storage), createdObjects);
   };
   return backend({
     type: 'kubernetes-accounts',

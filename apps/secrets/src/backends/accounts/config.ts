@@ -43,8 +43,8 @@ export const configPath = path('config', {
     async run({ storage }) {
       const stored = await config.find(storage);
       if (!stored) return missing;
-      const { service_account_jwt: _never, ...shown } = stored;
-      return data(shown);
+      const { service_account_jwt: _never, ...publicFields } = stored;
+      return data(publicFields);
     },
   },
   write: {

@@ -13,10 +13,15 @@ const group = 'rbac.authorization.k8s.io';
 const namespaceRule = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** The namespace that is asked for, or the only one of the role. Throws `invalid` for one that the role does not allow. */
-async function allowedNamespace(client: AccountsClient, config: AccountsConfig, role: AccountsRole, asked: string) {
+async function allowedNamespace(
+  client: AccountsClient,
+  config: AccountsConfig,
+  role: AccountsRole,
+  requestedNamespace: string,
+) {
   const { allowed_kubernetes_namespaces: allowed, allowed_kubernetes_namespace_selector: selector } = role;
   const [only, ...more] = allowed;
-  const namespace = asked || (selector === '' && more.length === 0 && only !== '*' ? only : undefined);
+  const namespace = requestedNamespace || (selector === '' && more.length === 0 && only !== '*' ? only : undefined);
   if (namespace === undefined) {
     refuse(
       "'kubernetes_namespace' is required unless the Kubernetes secrets engine role has a single namespace specified",
@@ -59,7 +64,7 @@ function objectsOf({
   const isCluster = role.kubernetes_role_type === 'ClusterRole';
   const at = (kind: ClusterObject['kind']): ClusterObject => ({ kind, namespace, name });
   const account = { object: at('serviceaccounts'), body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata } };
-  const made = {
+  const parameters = {
     object: at(isCluster ? 'clusterroles' : 'roles'),
     body: {
       apiVersion: `${group}/v1`,
@@ -78,7 +83,7 @@ function objectsOf({
       subjects: [{ kind: 'ServiceAccount', name, namespace }],
     },
   };
-  return [account, ...(makesRole ? [made] : []), binding];
+  return [account, ...(makesRole ? [parameters] : []), binding];
 }
 
 /** Deletes what was made, the binding first. */
@@ -122,21 +127,21 @@ export const credsPath = (client: AccountsClient) =>
         const tokenOf = (name: string) => client.token(config, namespace, name, { ttlSeconds, audiences });
         const given = role.service_account_name;
         const name = given || accountName(role.name_template, caller.displayName, params.name, nowMs);
-        const wanted = given === '' ? objectsOf({ role, namespace, name, wholeCluster }) : [];
-        const objects = wanted.map(({ object }) => object);
-        const made =
+        const plannedObjects = given === '' ? objectsOf({ role, namespace, name, wholeCluster }) : [];
+        const objects = plannedObjects.map(({ object }) => object);
+        const tokenReply =
           given === ''
             ? await withIntent(storage, { kind: 'objects', undo: { objects } }, async () => {
-                for (const { object, body } of wanted) await client.create(config, object, body);
+                for (const { object, body } of plannedObjects) await client.create(config, object, body);
                 return tokenOf(name);
               })
             : await tokenOf(name);
-        const lifetime = Math.max(1, Math.floor((made.expiresAtMs - nowMs) / 1000));
+        const lifetime = Math.max(1, Math.floor((tokenReply.expiresAtMs - nowMs) / 1000));
         return secret('service_account_token', {
           data: {
             service_account_name: name,
             service_account_namespace: namespace,
-            service_account_token: made.token,
+            service_account_token: tokenReply.token,
           },
           internal: { objects },
           ttlSeconds: lifetime,

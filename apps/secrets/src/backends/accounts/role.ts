@@ -85,27 +85,24 @@ export const namespaceSelector = (text: string) =>
 
 const nameRule = /^[a-z0-9]([-a-z0-9.:]*[a-z0-9])?$/;
 
-function checkedRole(asked: AccountsRole): AccountsRole {
-  const { service_account_name: account, kubernetes_role_name: bound, generated_role_rules: rules } = asked;
-  if (asked.allowed_kubernetes_namespaces.length === 0 && asked.allowed_kubernetes_namespace_selector === '') {
+function checkedRole(role: AccountsRole): AccountsRole {
+  const { service_account_name: account, kubernetes_role_name: bound, generated_role_rules: rules } = role;
+  if (role.allowed_kubernetes_namespaces.length === 0 && role.allowed_kubernetes_namespace_selector === '') {
     refuse('one (at least) of allowed_kubernetes_namespaces or allowed_kubernetes_namespace_selector must be set');
   }
   if ([account, bound, rules].filter((text) => text !== '').length !== 1) {
     refuse('one (and only one) of service_account_name, kubernetes_role_name or generated_role_rules must be set');
   }
-  if (asked.token_max_ttl > 0 && asked.token_default_ttl > asked.token_max_ttl) {
-    refuse(
-      `token_default_ttl ${asked.token_default_ttl}s cannot be greater than token_max_ttl ${asked.token_max_ttl}s`,
-    );
+  if (role.token_max_ttl > 0 && role.token_default_ttl > role.token_max_ttl) {
+    refuse(`token_default_ttl ${role.token_default_ttl}s cannot be greater than token_max_ttl ${role.token_max_ttl}s`);
   }
-  const type = ['Role', 'ClusterRole'].find((one) => one.toLowerCase() === asked.kubernetes_role_type.toLowerCase());
+  const type = ['Role', 'ClusterRole'].find((one) => one.toLowerCase() === role.kubernetes_role_type.toLowerCase());
   if (type === undefined) refuse("kubernetes_role_type must be either 'Role' or 'ClusterRole'");
   for (const name of [account, bound]) {
     if (name !== '' && !nameRule.test(name)) refuse(`${JSON.stringify(name)} is not a name of a cluster`);
   }
-  if (asked.allowed_kubernetes_namespace_selector !== '')
-    namespaceSelector(asked.allowed_kubernetes_namespace_selector);
+  if (role.allowed_kubernetes_namespace_selector !== '') namespaceSelector(role.allowed_kubernetes_namespace_selector);
   if (rules !== '') rulesOf(rules);
-  checkTemplate(asked.name_template);
-  return { ...asked, kubernetes_role_type: type };
+  checkTemplate(role.name_template);
+  return { ...role, kubernetes_role_type: type };
 }

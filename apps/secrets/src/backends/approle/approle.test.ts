@@ -62,14 +62,14 @@ describe('approle', () => {
 
   it('logs a machine in with role id and secret id', async () => {
     const { name, roleId, secretId, login, path } = await role({ token_policies: 'dev', token_ttl: '20m' });
-    const made = await secretId({ metadata: '{"host":"web1"}' });
-    expect(made).toEqual({
+    const created = await secretId({ metadata: '{"host":"web1"}' });
+    expect(created).toEqual({
       secret_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       secret_id_accessor: expect.stringMatching(/^[0-9a-f-]{36}$/),
       secret_id_num_uses: 0,
       secret_id_ttl: 0,
     });
-    const { body } = await login(made.secret_id).expect(200);
+    const { body } = await login(created.secret_id).expect(200);
     expect(body.auth).toMatchObject({
       token_policies: ['default', 'dev'],
       metadata: { host: 'web1', role_name: name },
@@ -85,7 +85,7 @@ describe('approle', () => {
       .as(body.auth.client_token)
       .write('auth/token/renew-self')
       .expect(400, /does not exist during renewal/);
-    await login(made.secret_id).expect(400, { errors: ['invalid role or secret ID'] });
+    await login(created.secret_id).expect(400, { errors: ['invalid role or secret ID'] });
   });
 
   it('lets the role id be chosen, once', async () => {
@@ -188,13 +188,13 @@ describe('approle', () => {
 
   it('keeps secret ids and accessors out of the database', async () => {
     const { secretId, roleId } = await role();
-    const made = await secretId();
+    const created = await secretId();
     const { Client } = await import('pg');
     const client = new Client({ connectionString: secrets.database.url });
     await client.connect();
     const dump = JSON.stringify((await client.query('SELECT t::text FROM entry t')).rows);
     await client.end();
-    for (const text of [made.secret_id, made.secret_id_accessor, roleId]) {
+    for (const text of [created.secret_id, created.secret_id_accessor, roleId]) {
       expect(dump).not.toContain(text);
       expect(dump).not.toContain(Buffer.from(text).toString('hex'));
     }
@@ -202,7 +202,7 @@ describe('approle', () => {
 
   it('reads, changes and resets every field of a role by itself', async () => {
     const { path } = await role({ token_policies: 'a' });
-    for (const [endpoint, field, value, shown, reset] of [
+    for (const [endpoint, field, value, shownValue, reset] of [
       ['policies', 'token_policies', 'x,y', ['x', 'y'], []],
       ['secret-id-num-uses', 'secret_id_num_uses', 5, 5, 0],
       ['secret-id-ttl', 'secret_id_ttl', '1m', 60, 0],
@@ -215,8 +215,8 @@ describe('approle', () => {
       ['bind-secret-id', 'bind_secret_id', true, true, true],
     ] as const) {
       await secrets.root.write(`${path}/${endpoint}`, { [field]: value }).expect(204);
-      expect((await secrets.root.read(`${path}/${endpoint}`).expect(200)).body.data[field]).toEqual(shown);
-      expect((await secrets.root.read(path)).body.data[field]).toEqual(shown);
+      expect((await secrets.root.read(`${path}/${endpoint}`).expect(200)).body.data[field]).toEqual(shownValue);
+      expect((await secrets.root.read(path)).body.data[field]).toEqual(shownValue);
       await secrets.root.delete(`${path}/${endpoint}`).expect(204);
       expect((await secrets.root.read(`${path}/${endpoint}`)).body.data[field]).toEqual(reset);
     }

@@ -60,8 +60,8 @@ function fieldPath(endpoint: string, field: keyof typeof roleFields.defaults): P
       run(call) {
         return changeRole(call, async (storage, role) => {
           if (!role) throw roleMissing(call);
-          const given = call.input as Record<string, unknown>;
-          const value = given[field] ?? (older === undefined ? undefined : given[older]);
+          const fields = call.input as Record<string, unknown>;
+          const value = fields[field] ?? (older === undefined ? undefined : fields[older]);
           if (value === undefined)
             throw new Refusal('invalid', `missing ${field}`, [{ path: [field], message: 'required' }]);
           const changed = { ...role, [field]: value } as AppRole;

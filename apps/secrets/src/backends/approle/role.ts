@@ -164,20 +164,20 @@ async function writeRole(call: Call<{ role_name: string }, z.output<typeof RoleI
   if (before && before.local_secret_ids !== merged.local_secret_ids) {
     throw new Refusal('invalid', 'local_secret_ids can only be modified during role creation');
   }
-  const settled = settleTokenParams(merged, call.fields);
+  const params = settleTokenParams(merged, call.fields);
   const name = call.params.role_name;
   const identity = before ?? { uuid: randomUUID(), name, roleId: '', hashKey: randomBytes(32).toString('base64') };
   const useOlder = olderCidrs !== undefined && !isGiven(call.fields, 'secret_id_bound_cidrs', merged);
   let role: AppRole = {
-    ...settled,
+    ...params,
     ...(useOlder && { secret_id_bound_cidrs: olderCidrs }),
     uuid: identity.uuid,
     name: identity.name,
     roleId: identity.roleId,
     hashKey: identity.hashKey,
   };
-  const wanted = roleId || identity.roleId || randomUUID();
-  if (wanted !== role.roleId) role = await changeRoleId(call.storage, role, wanted);
+  const nextRoleId = roleId || identity.roleId || randomUUID();
+  if (nextRoleId !== role.roleId) role = await changeRoleId(call.storage, role, nextRoleId);
   putRole(call.storage, role);
   return empty;
 }

@@ -116,7 +116,7 @@ export function secretIdPaths(): Path[] {
         async run(call) {
           const role = await requireRole(call);
           const found = await findSecretId(call.storage, role, requireField(call.input, 'secret_id'), call.nowMs);
-          return found ? data(shown(found)) : empty;
+          return found ? data(secretIdData(found)) : empty;
         },
       },
     }),
@@ -135,7 +135,7 @@ export function secretIdPaths(): Path[] {
         output: Properties,
         input: AccessorInput,
         async run(call) {
-          return data(shown(await byAccessor(call, await requireRole(call), call.nowMs)));
+          return data(secretIdData(await byAccessor(call, await requireRole(call), call.nowMs)));
         },
       },
     }),
@@ -199,12 +199,12 @@ async function make(call: RoleCall<SecretIdOptions>, secretId: string) {
 }
 
 /** A secret id may be good for less than the role says, never for more; 0 is without limit. */
-function within(field: 'num_uses' | 'ttl', asked: number, most: number): number {
-  if (asked < 0) throw new Refusal('invalid', `${field} cannot be negative`);
-  if (most > 0 && (asked === 0 || asked > most)) {
+function within(field: 'num_uses' | 'ttl', requested: number, most: number): number {
+  if (requested < 0) throw new Refusal('invalid', `${field} cannot be negative`);
+  if (most > 0 && (requested === 0 || requested > most)) {
     throw new Refusal('invalid', `${field} cannot be higher than the role's secret_id_${field}`);
   }
-  return asked;
+  return requested;
 }
 
 function subset(cidrs: string[], of: readonly string[]): string[] {
@@ -235,11 +235,11 @@ function contains(outer: string, inner: string): boolean {
 }
 
 /** From JSON text, or from the object itself. */
-function metadataOf(given: unknown): Record<string, string> | Failure {
-  if (given === '') return {};
-  let read = given;
+function metadataOf(metadata: unknown): Record<string, string> | Failure {
+  if (metadata === '') return {};
+  let read = metadata;
   try {
-    if (typeof given === 'string') read = JSON.parse(given);
+    if (typeof metadata === 'string') read = JSON.parse(metadata);
   } catch {
     read = undefined;
   }
@@ -268,7 +268,7 @@ async function byAccessor(
   return found;
 }
 
-function shown({ value }: FoundSecretId): Record<string, unknown> {
+function secretIdData({ value }: FoundSecretId): Record<string, unknown> {
   const time = (atMs: number) => (atMs === 0 ? '0001-01-01T00:00:00Z' : new Date(atMs).toISOString());
   return {
     cidr_list: value.cidrs,

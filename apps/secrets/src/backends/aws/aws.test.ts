@@ -298,13 +298,13 @@ describe('login by a signed request', () => {
     it('takes only what was signed for this server, once it has a name', async () => {
       await configure({ iam_server_id_header_value: 'keystead.example' }).expect(204);
       const name = 'X-Vault-AWS-IAM-Server-ID';
-      const named = (value: string) => sign('AKIAADA', cloud.address, { [name]: value });
+      const signedWith = (value: string) => sign('AKIAADA', cloud.address, { [name]: value });
       expect((await login('AKIAADA', 'ada')).text).toContain('it is missing, or not signed');
-      expect((await logIn(sent(await named('other.example'), 'ada'))).text).toContain('meant for another server');
+      expect((await logIn(sent(await signedWith('other.example'), 'ada'))).text).toContain('meant for another server');
       const unsigned = await sign('AKIAADA');
       unsigned.headers[name] = 'keystead.example';
       expect((await logIn(sent(unsigned, 'ada'))).status).toBe(400);
-      expect((await logIn(sent(await named('keystead.example'), 'ada'))).status).toBe(200);
+      expect((await logIn(sent(await signedWith('keystead.example'), 'ada'))).status).toBe(200);
     });
 
     it('sends nothing but to the token service of AWS, of the region that was chosen', async () => {

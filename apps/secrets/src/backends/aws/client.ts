@@ -66,27 +66,27 @@ export const clientPath = path('config/client', {
     defaults: { ...fields.defaults, endpoint: '', role_arn: '', identity_token_audience: '' },
     input: fields.input.extend(unbuilt),
     run({ input, storage, warn }) {
-      const { endpoint, role_arn, identity_token_audience, ...given } = input;
+      const { endpoint, role_arn, identity_token_audience, ...settings } = input;
       refuseFields({ endpoint, role_arn, identity_token_audience });
-      if ((given.access_key === '') !== (given.secret_key === '')) {
+      if ((settings.access_key === '') !== (settings.secret_key === '')) {
         refuse('access_key and secret_key go together');
       }
       for (const field of ['iam_endpoint', 'sts_endpoint'] as const) {
-        if (given[field] === '') continue;
-        if (!isOrigin(given[field])) refuse(`${field} must be an https address without a path`);
-        if (leavesInTheClear(given[field])) warn(`${field} is not https: requests are sent in the clear`);
+        if (settings[field] === '') continue;
+        if (!isOrigin(settings[field])) refuse(`${field} must be an https address without a path`);
+        if (leavesInTheClear(settings[field])) warn(`${field} is not https: requests are sent in the clear`);
       }
-      if (!/^[a-z0-9-]{0,40}$/.test(given.sts_region)) refuse('sts_region must be letters, digits and hyphens');
-      if (given.use_sts_region_from_client && given.sts_region !== '') {
+      if (!/^[a-z0-9-]{0,40}$/.test(settings.sts_region)) refuse('sts_region must be letters, digits and hyphens');
+      if (settings.use_sts_region_from_client && settings.sts_region !== '') {
         refuse('sts_region and use_sts_region_from_client exclude each other');
       }
-      if (given.max_retries < -1 || given.max_retries > 20) refuse('max_retries must be between -1 and 20');
-      const odd = given.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));
+      if (settings.max_retries < -1 || settings.max_retries > 20) refuse('max_retries must be between -1 and 20');
+      const odd = settings.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));
       if (odd !== undefined) refuse(`allowed_sts_header_values: ${JSON.stringify(odd)} is not a name of a header`);
-      if (/[^\x20-\x7e]/.test(given.iam_server_id_header_value)) {
+      if (/[^\x20-\x7e]/.test(settings.iam_server_id_header_value)) {
         refuse('iam_server_id_header_value must be printable ASCII');
       }
-      client.put(storage, given);
+      client.put(storage, settings);
       return empty;
     },
   },

@@ -12,7 +12,7 @@ const facts = ['account_id', 'auth_type', 'canonical_arn', 'client_arn', 'client
 const usualFacts = ['account_id', 'auth_type'];
 
 const Identity = z.object({
-  iam_alias: oneOf(aliases, (given) => `invalid iam_alias of ${JSON.stringify(given)}`).describe(
+  iam_alias: oneOf(aliases, (alias) => `invalid iam_alias of ${JSON.stringify(alias)}`).describe(
     'Name of the alias: role_id gives all callers of a role one entity; unique_id, canonical_arn and full_arn are those of the caller.',
   ),
   iam_metadata: commaList().describe(`Metadata of alias and token: default, or out of ${facts.join(', ')}.`),
@@ -46,17 +46,17 @@ export const identityPath = path('config/identity', {
       ec2_metadata: commaList().describe('For machines (EC2), which is not built.'),
     }),
     run({ input, storage }) {
-      const { ec2_alias: alias, ec2_metadata: metadata, ...given } = input;
+      const { ec2_alias: alias, ec2_metadata: metadata, ...settings } = input;
       refuseFields({
         ec2_alias: alias === 'role_id' ? '' : alias,
         ec2_metadata: metadata.filter((name) => name !== 'default'),
       });
-      const iam_metadata = given.iam_metadata.flatMap((name) => (name === 'default' ? usualFacts : [name]));
+      const iam_metadata = settings.iam_metadata.flatMap((name) => (name === 'default' ? usualFacts : [name]));
       const unavailable = (name: string) =>
         `iam_metadata contains an unavailable field, please select from ${facts.join(', ')}: ${JSON.stringify(name)} is not known here`;
       const odd = iam_metadata.find((name) => !(facts as readonly string[]).includes(name));
       if (odd !== undefined) throw new Refusal('invalid', unavailable(odd));
-      identity.put(storage, { ...given, iam_metadata: [...new Set(iam_metadata)] });
+      identity.put(storage, { ...settings, iam_metadata: [...new Set(iam_metadata)] });
       return empty;
     },
   },

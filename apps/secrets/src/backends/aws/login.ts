@@ -61,12 +61,12 @@ export const loginPath = (parts: AwsParts) =>
           },
           config,
         );
-        const named = input.role?.toLowerCase();
-        const early = named ? await requireRole(storage, named) : undefined;
+        const roleName = input.role?.toLowerCase();
+        const early = roleName ? await requireRole(storage, roleName) : undefined;
         if (early && !withinCidrs(caller.address, early.token_bound_cidrs)) throw denied();
         const said = await parts.tokenService.ask(request, config);
         const principal = principalOf(said.arn);
-        const name = named ?? principal.name.toLowerCase();
+        const name = roleName ?? principal.name.toLowerCase();
         const role = early ?? (await requireRole(storage, name));
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw denied();
         const { iam_alias, iam_metadata } = await identityInForce(storage);

@@ -29,14 +29,14 @@ export class Principals {
    * What the identity API knows of a principal. Throws `invalid` if there is no key, or the one it finds is another’s, and
    * as the API refuses.
    */
-  async find(config: AskedClient, wanted: Principal): Promise<KnownPrincipal> {
-    const arn = canonicalArn(wanted);
+  async find(config: AskedClient, principal: Principal): Promise<KnownPrincipal> {
+    const arn = canonicalArn(principal);
     if (config.access_key === '') {
       throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: config/client has no access_key`);
     }
     const client = this.clientOf(config);
     const found = await attempt(`unable to resolve ARN ${JSON.stringify(arn)} to internal ID`, () =>
-      wanted.kind === 'user' ? userOf(client, wanted.name) : roleOf(client, wanted.name),
+      principal.kind === 'user' ? userOf(client, principal.name) : roleOf(client, principal.name),
     );
     // The API only looks by name in the account of the key, where another account may have the same one.
     if (!found.id || canonicalArn(principalOf(found.arn)) !== arn) {
@@ -53,9 +53,9 @@ export class Principals {
   private clientOf(config: AskedClient): IAMClient {
     const { access_key, secret_key, iam_endpoint, max_retries, generation } = config;
     const key = JSON.stringify([access_key, secret_key, iam_endpoint, max_retries, generation]);
-    const kept = this.clients.get(key);
-    if (kept) return kept;
-    const made = new IAMClient({
+    const cached = this.clients.get(key);
+    if (cached) return cached;
+    const client = new IAMClient({
       region: 'us-east-1',
       credentials: { accessKeyId: access_key, secretAccessKey: secret_key },
       requestHandler: {
@@ -67,13 +67,13 @@ export class Principals {
       ...(iam_endpoint ? { endpoint: iam_endpoint } : {}),
       ...(max_retries >= 0 ? { maxAttempts: max_retries + 1 } : {}),
     });
-    guard(made, `the identity API at ${iam_endpoint || 'the provider'}`, {
+    guard(client, `the identity API at ${iam_endpoint || 'the provider'}`, {
       parts: this.parts,
       timeoutMs,
       faults: 'aws',
     });
-    this.clients.set(key, made);
-    return made;
+    this.clients.set(key, client);
+    return client;
   }
 }
 

@@ -14,7 +14,7 @@ import { refuseFields } from './refused-fields';
 
 const fields = loginFields({
   auth_type: [
-    oneOf(['iam', ''], (given) => `unrecognized auth_type: ${given}; only iam is built`).describe('iam.'),
+    oneOf(['iam', ''], (authType) => `unrecognized auth_type: ${authType}; only iam is built`).describe('iam.'),
     'iam',
   ],
   bound_iam_principal_arn: [

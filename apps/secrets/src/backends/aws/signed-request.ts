@@ -63,9 +63,9 @@ export function readRequest(sent: SentRequest, config: AwsClient): SignedRequest
 /** The addresses where a request may go. */
 export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_region_from_client }: AwsClient): string {
   if (sts_endpoint !== '') {
-    const { host: own, origin } = new URL(sts_endpoint);
-    if (host === own) return origin;
-    refuse(`iam_request_url must point to ${own}`);
+    const { host: stsHost, origin } = new URL(sts_endpoint);
+    if (host === stsHost) return origin;
+    refuse(`iam_request_url must point to ${stsHost}`);
   }
   const regional = /^sts\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?$/.exec(host);
   if (use_sts_region_from_client ? regional || host === global : host === globalOr(sts_region, regional, host)) {
@@ -172,9 +172,12 @@ function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<st
   return headers;
 }
 
-function checkServerId(headers: ReadonlyMap<string, string>, { iam_server_id_header_value: wanted }: AwsClient): void {
-  if (wanted === '') return;
+function checkServerId(
+  headers: ReadonlyMap<string, string>,
+  { iam_server_id_header_value: serverId }: AwsClient,
+): void {
+  if (serverId === '') return;
   const value = headers.get(serverIdHeader);
   if (value === undefined) refuse('error validating X-Vault-AWS-IAM-Server-ID header: it is missing, or not signed');
-  if (value !== wanted) refuse('error validating X-Vault-AWS-IAM-Server-ID header: it is meant for another server');
+  if (value !== serverId) refuse('error validating X-Vault-AWS-IAM-Server-ID header: it is meant for another server');
 }

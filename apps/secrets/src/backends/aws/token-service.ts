@@ -13,7 +13,7 @@ export interface CallerIdentity {
 
 const who = 'the token service of AWS';
 /** What the connection says, and no header that was sent here. */
-const ours = new Set(['host', 'content-length', 'content-type']);
+const replacedHeaders = new Set(['host', 'content-length', 'content-type']);
 
 /** Sends signed requests on to the token service. */
 export class TokenService {
@@ -28,7 +28,7 @@ export class TokenService {
   async ask(request: SignedRequest, config: AwsClient): Promise<CallerIdentity> {
     const endpoint = endpointOf(request.host, config);
     await this.throttle.take();
-    const headers = Object.fromEntries([...request.headers].filter(([name]) => !ours.has(name)));
+    const headers = Object.fromEntries([...request.headers].filter(([name]) => !replacedHeaders.has(name)));
     const type = request.headers.get('content-type') ?? 'application/x-www-form-urlencoded';
     const { status, json, bytes } = await this.calls.call(who, `${endpoint}/`, {
       method: 'POST',

@@ -28,11 +28,11 @@ describe('login with a certificate', () => {
 
   const role = (name: string, fields: object = {}, mount = 'cert') =>
     secrets.root.write(`auth/${mount}/certs/${name}`, { certificate: authority.pem, ...fields });
-  const login = (shown: Shown | undefined, name?: string, more: TlsRequest = {}) =>
-    tls.send('auth/cert/login', shown, { body: name === undefined ? {} : { name }, ...more });
-  const withChain = (own: Issued, ...sent: Issued[]): Shown => ({
-    pem: [own, ...sent].map(({ pem }) => pem).join(''),
-    keyPem: own.keyPem,
+  const login = (certificate: Shown | undefined, name?: string, more: TlsRequest = {}) =>
+    tls.send('auth/cert/login', certificate, { body: name === undefined ? {} : { name }, ...more });
+  const withChain = (leaf: Issued, ...sent: Issued[]): Shown => ({
+    pem: [leaf, ...sent].map(({ pem }) => pem).join(''),
+    keyPem: leaf.keyPem,
   });
   beforeAll(async () => {
     await secrets.root.write('sys/auth/cert', { type: 'cert' }).expect(204);
@@ -40,11 +40,11 @@ describe('login with a certificate', () => {
   });
 
   it('keeps its configuration', async () => {
-    const shown = async () => (await secrets.root.read('auth/cert/config').expect(200)).body.data;
+    const certificate = async () => (await secrets.root.read('auth/cert/config').expect(200)).body.data;
     const usual = { disable_binding: false, enable_identity_alias_metadata: false, ocsp_cache_size: 100 };
-    expect(await shown()).toEqual(usual);
+    expect(await certificate()).toEqual(usual);
     await secrets.root.write('auth/cert/config', { enable_identity_alias_metadata: true }).expect(204);
-    expect(await shown()).toEqual({ ...usual, enable_identity_alias_metadata: true });
+    expect(await certificate()).toEqual({ ...usual, enable_identity_alias_metadata: true });
     await secrets.root
       .write('auth/cert/config', { role_cache_size: 5 })
       .expect(400, /role_cache_size is not supported/);
@@ -135,8 +135,8 @@ describe('login with a certificate', () => {
   it('knows who is there on connections that are kept, and takes none up again', async () => {
     const agent = new Agent({ keepAlive: true, maxCachedSessions: 10 });
     const deep = withChain(between.issue('web'), between);
-    for (const shown of [web, web, deep, deep, web, deep]) {
-      const { status, resumed } = await tls.send('auth/cert/login', shown, {}, agent);
+    for (const certificate of [web, web, deep, deep, web, deep]) {
+      const { status, resumed } = await tls.send('auth/cert/login', certificate, {}, agent);
       expect([status, resumed]).toEqual([200, false]);
     }
     agent.destroy();
@@ -158,8 +158,8 @@ describe('login with a certificate', () => {
     ['with the root sent along', () => withChain(deeper.issue('web'), deeper, between, authority)],
     ['among strangers', () => withChain(between.issue('web'), other, between, other)],
     ['next to one that cannot be read', () => withChain(between.issue('web'), twice, between)],
-  ])('takes one %s', async (_what, shown) => {
-    expect(await login(shown(), 'web')).toMatchObject({ status: 200 });
+  ])('takes one %s', async (_what, certificate) => {
+    expect(await login(certificate(), 'web')).toMatchObject({ status: 200 });
   });
 
   const expired = authority.issue('Acme Old', { authority: true, toMs: Date.now() - day });
@@ -221,17 +221,17 @@ describe('login with a certificate', () => {
     ['of another name', () => authority.issue('other'), unmet],
     ['with the name before the last', () => authority.issue('x', { commonNames: ['web', 'other'] }), unmet],
     ['without a name', () => authority.issue('x', { commonNames: [], units: ['a'] }), unmet],
-  ])('takes none %s', async (_what, shown, text) => {
-    const { status, body } = await login(shown(), 'web');
+  ])('takes none %s', async (_what, certificate, text) => {
+    const { status, body } = await login(certificate(), 'web');
     expect(status).toBe(400);
     expect(body.errors[0]).toContain(text);
   });
 
   it('goes by the clock of the database', async () => {
-    const shown = authority.issue('web', { fromMs: clock.now() + 3600_000 });
-    expect((await login(shown, 'web')).status).toBe(400);
+    const certificate = authority.issue('web', { fromMs: clock.now() + 3600_000 });
+    expect((await login(certificate, 'web')).status).toBe(400);
     clock.advance(3601_000);
-    expect((await login(shown, 'web')).status).toBe(200);
+    expect((await login(certificate, 'web')).status).toBe(200);
   });
 
   it('gives up where many authorities have one name', async () => {
@@ -263,14 +263,14 @@ describe('login with a certificate', () => {
   it('takes either way where an authority was certified twice', async () => {
     const cross = other.issue('Acme Clients', { authority: true, keys: between.keys });
     await role('cross', { certificate: other.pem }).expect(204);
-    const own = between.issue('web');
-    expect((await login(withChain(own, between, cross), 'cross')).status).toBe(200);
-    expect((await login(withChain(own, between, cross), 'web')).status).toBe(200);
-    expect((await login(withChain(own, between), 'cross')).body.errors).toEqual([noOne]);
+    const leaf = between.issue('web');
+    expect((await login(withChain(leaf, between, cross), 'cross')).status).toBe(200);
+    expect((await login(withChain(leaf, between, cross), 'web')).status).toBe(200);
+    expect((await login(withChain(leaf, between), 'cross')).body.errors).toEqual([noOne]);
     await secrets.root.delete('auth/cert/certs/cross').expect(204);
   });
 
-  const named: Wanted = {
+  const wanted: Wanted = {
     units: ['ops', 'night'],
     dns: ['a.acme.example'],
     emails: ['a@acme.example'],
@@ -305,7 +305,7 @@ describe('login with a certificate', () => {
     [{ allowed_names: 'who', allowed_dns_sans: 'b.*' }, false],
   ])('compares names and extensions: %j', async (fields, fits) => {
     await role('bound', fields).expect(204);
-    const { status, body } = await login(authority.issue('who', named), 'bound');
+    const { status, body } = await login(authority.issue('who', wanted), 'bound');
     expect([status, body.errors?.[0]]).toEqual(fits ? [200, undefined] : [400, unmet]);
     await secrets.root.delete('auth/cert/certs/bound').expect(204);
   });
@@ -319,7 +319,7 @@ describe('login with a certificate', () => {
   it('adds extensions to the metadata, and to that of the alias where that is wanted', async () => {
     await role('told', { allowed_metadata_extensions: '1.2.3.4,1.2.3.5,1.2.3.6', display_name: 'machine' }).expect(204);
     await secrets.root.write('auth/cert/config', { enable_identity_alias_metadata: true }).expect(204);
-    const { body } = await login(authority.issue('teller', named), 'told');
+    const { body } = await login(authority.issue('teller', wanted), 'told');
     expect(body.auth.metadata).toMatchObject({ '1-2-3-4': 'team a', '1-2-3-5': '', common_name: 'teller' });
     expect(body.auth.metadata['1-2-3-6']).toBeUndefined();
     const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
@@ -343,14 +343,15 @@ describe('login with a certificate', () => {
     expect((await login(web, 'web', { headers: { 'x-service-namespace': 'team' } })).body.errors).toEqual([noOne]);
     await team.write('auth/cert/certs/web', { certificate: other.pem }).expect(204);
     expect((await login(web, 'web', { headers: { 'x-service-namespace': 'team' } })).body.errors).toEqual([noOne]);
-    const theirs = await login(other.issue('web'), 'web', { headers: { 'x-service-namespace': 'team' } });
-    expect(theirs.status).toBe(200);
+    const otherLogin = await login(other.issue('web'), 'web', { headers: { 'x-service-namespace': 'team' } });
+    expect(otherLogin.status).toBe(200);
     const ours = await login(web, 'web');
-    expect(theirs.body.auth.entity_id).not.toBe(ours.body.auth.entity_id);
+    expect(otherLogin.body.auth.entity_id).not.toBe(ours.body.auth.entity_id);
   });
 
   describe('renewal', () => {
-    const renew = (token: string, shown: Shown | undefined) => tls.send('auth/token/renew-self', shown, { token });
+    const renew = (token: string, certificate: Shown | undefined) =>
+      tls.send('auth/token/renew-self', certificate, { token });
 
     it('needs the same certificate again', async () => {
       const { body } = await login(web, 'web');

@@ -54,13 +54,13 @@ export function checkClient(certificate: Certificate, nowMs: number): void {
  *
  * Throws `Unverified` if no chain is good: with a reason, if there would be one but for it.
  */
-export function chainsOf(own: Certificate, sent: Chain, trusted: Chain, nowMs: number): Chain[] {
+export function chainsOf(leaf: Certificate, sent: Chain, trusted: Chain, nowMs: number): Chain[] {
   const found: Chain[] = [];
   let reason: string | undefined;
-  let left = mostSignatures;
+  let remainingSignatures = mostSignatures;
   const signs = (issuer: Certificate, certificate: Certificate): boolean => {
     if (!issuer.subject.equals(certificate.issuer)) return false;
-    if (--left < 0) throw new Unverified('too many certificates of the same name');
+    if (--remainingSignatures < 0) throw new Unverified('too many certificates of the same name');
     return isIssuedBy(certificate, issuer);
   };
   const climb = (chain: Chain): void => {
@@ -68,9 +68,9 @@ export function chainsOf(own: Certificate, sent: Chain, trusted: Chain, nowMs: n
     const last = chain.at(-1)!;
     for (const issuer of candidates(last, trusted, chain)) {
       if (!signs(issuer, last)) continue;
-      const whole = [...chain, issuer];
-      const trouble = troubleOfChain(whole, nowMs);
-      if (trouble === undefined) found.push(whole);
+      const fullChain = [...chain, issuer];
+      const trouble = troubleOfChain(fullChain, nowMs);
+      if (trouble === undefined) found.push(fullChain);
       else reason ??= trouble;
     }
     if (chain.length >= deepest) return;
@@ -78,7 +78,7 @@ export function chainsOf(own: Certificate, sent: Chain, trusted: Chain, nowMs: n
       if (signs(issuer, last)) climb([...chain, issuer]);
     }
   };
-  climb([own]);
+  climb([leaf]);
   if (found.length === 0 && reason !== undefined) throw new Unverified(`certificate ${reason}`);
   return found;
 }
@@ -114,7 +114,7 @@ function troubleOf(certificate: Certificate, nowMs: number): string | undefined 
 /** `below` are the authorities between it and the client. */
 function troubleOfAuthority({ isAuthority, mayNotCertify, pathLength }: Certificate, below: Chain): string | undefined {
   if (!isAuthority || mayNotCertify) return 'is not a CA certificate';
-  const counted = below.filter(({ subject, issuer }) => !subject.equals(issuer));
-  if (pathLength !== undefined && counted.length > pathLength) return 'allows only a shorter chain';
+  const counting = below.filter(({ subject, issuer }) => !subject.equals(issuer));
+  if (pathLength !== undefined && counting.length > pathLength) return 'allows only a shorter chain';
   return undefined;
 }

@@ -46,13 +46,13 @@ export const configPath = path('config', {
       enable_metadata_on_failures: bool().optional().describe(absent),
     }),
     run({ input, storage }) {
-      const { role_cache_size: cache, enable_metadata_on_failures: told, ...given } = input;
+      const { role_cache_size: cache, enable_metadata_on_failures: withMetadata, ...settings } = input;
       if (cache !== undefined) throw unsupported('role_cache_size');
-      if (told) throw unsupported('enable_metadata_on_failures');
-      if (given.ocsp_cache_size < 2 || given.ocsp_cache_size > mostAnswers) {
+      if (withMetadata) throw unsupported('enable_metadata_on_failures');
+      if (settings.ocsp_cache_size < 2 || settings.ocsp_cache_size > mostAnswers) {
         throw new Refusal('invalid', `invalid cache size, must be >= 2 and <= ${mostAnswers}`);
       }
-      config.put(storage, given);
+      config.put(storage, settings);
       return empty;
     },
   },

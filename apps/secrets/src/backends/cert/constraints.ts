@@ -47,7 +47,7 @@ function readRequired(text: string): Required | undefined {
 }
 
 /** Whether a certificate has the names and extensions that a role asks for. */
-export function meets(certificate: Certificate, role: Constraints, compare: Globs): boolean {
+export function meetsConstraints(certificate: Certificate, role: Constraints, compare: Globs): boolean {
   const { commonName, organizationalUnits, names, extensions } = certificate;
   const has = (globs: readonly string[], texts: readonly string[]) =>
     globs.length === 0 || globs.some((glob) => texts.some((text) => compare.fits(glob, text)));
@@ -73,9 +73,9 @@ export function meets(certificate: Certificate, role: Constraints, compare: Glob
 
 /** A token's metadata from the extensions of a certificate: their texts by object identifier, with - for the dots. */
 export function extensionMetadata({ extensions }: Certificate, role: Constraints): Record<string, string> {
-  const told = role.allowed_metadata_extensions.flatMap((id) => {
+  const values = role.allowed_metadata_extensions.flatMap((id) => {
     const extension = extensions.get(id);
     return extension === undefined ? [] : [[id.replaceAll('.', '-'), textOf(extension) ?? ''] as const];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(values);
 }

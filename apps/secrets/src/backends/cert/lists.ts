@@ -144,16 +144,16 @@ export async function revokedAmong(
   certificates: readonly Certificate[],
 ): Promise<ReadonlySet<Certificate>> {
   const found = await allLists(storage);
-  const asked = certificates.flatMap((certificate) =>
+  const addresses = certificates.flatMap((certificate) =>
     found
       .filter(({ list }) => concerns(list, certificate))
       .map(({ name, list }) => ({ certificate, key: pieceKey(name, certificate.serial, list.pieces) })),
   );
-  if (asked.length === 0) return new Set();
-  const texts = await storage.getMany([...new Set(asked.map(({ key }) => key))]);
-  const isOn = ({ certificate, key }: (typeof asked)[number]) =>
+  if (addresses.length === 0) return new Set();
+  const texts = await storage.getMany([...new Set(addresses.map(({ key }) => key))]);
+  const isOn = ({ certificate, key }: (typeof addresses)[number]) =>
     (JSON.parse(texts.get(key) ?? '[]') as string[]).includes(certificate.serial);
-  return new Set(asked.filter(isOn).map(({ certificate }) => certificate));
+  return new Set(addresses.filter(isOn).map(({ certificate }) => certificate));
 }
 
 /** An authority may have a new key under its old name: then both are said, and differ. */

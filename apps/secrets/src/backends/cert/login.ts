@@ -27,25 +27,25 @@ export const loginPath = (trust: Trust) =>
       judges: 'unguessable',
       async run(call) {
         const { input, storage, caller, mount, nowMs } = call;
-        const shown = read(call.certificates());
+        const certificates = read(call.certificates());
         const among = input.name ? await oneRole(storage, input.name) : await allRoles(storage);
         const { enable_identity_alias_metadata: keep, ocsp_cache_size: size, generation } = await findConfig(storage);
         const court = { storage, memory: { mount: mount.uuid, size, generation }, nowMs };
-        const { name, role, unsure } = await trust.match(shown, among, court);
+        const { name, role, unsure } = await trust.match(certificates, among, court);
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
-        const [own] = shown;
-        if (own.commonName === '') {
+        const [leaf] = certificates;
+        if (leaf.commonName === '') {
           throw new Refusal('invalid', 'the certificate has no common name for its alias');
         }
         if (unsure)
           call.warn('no OCSP responder could say whether the certificate is still good; the role accepts it anyway');
-        const metadata = metadataOf(own, name, role);
+        const metadata = metadataOf(leaf, name, role);
         return login({
           ...loginParams(role),
-          alias: { name: own.commonName, ...(keep ? { metadata } : {}) },
+          alias: { name: leaf.commonName, ...(keep ? { metadata } : {}) },
           displayName: role.display_name,
           metadata,
-          internal: { role: name, fingerprint: fingerprintOf(own), policies: role.token_policies },
+          internal: { role: name, fingerprint: fingerprintOf(leaf), policies: role.token_policies },
         });
       },
     },
@@ -67,9 +67,13 @@ export const renewLogin =
     }
     const { disable_binding: free, ocsp_cache_size: size, generation } = await findConfig(storage);
     if (!free) {
-      const shown = read(stored.certificates());
-      await trust.match(shown, [{ name, role }], { storage, memory: { mount: mount.uuid, size, generation }, nowMs });
-      if (fingerprintOf(shown[0]) !== internal.fingerprint) {
+      const certificates = read(stored.certificates());
+      await trust.match(certificates, [{ name, role }], {
+        storage,
+        memory: { mount: mount.uuid, size, generation },
+        nowMs,
+      });
+      if (fingerprintOf(certificates[0]) !== internal.fingerprint) {
         throw new Refusal('invalid', 'client identity during renewal not matching client identity used during login');
       }
     }
@@ -79,8 +83,8 @@ export const renewLogin =
 /** Throws `invalid` if nothing was shown, or nothing that can be read. */
 function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certificate[]] {
   try {
-    const [own, ...sent] = certificates;
-    if (own) return [readCertificate(own), ...sent.flatMap(readOther)];
+    const [leaf, ...sent] = certificates;
+    if (leaf) return [readCertificate(leaf), ...sent.flatMap(readOther)];
   } catch (error) {
     if (!(error instanceof BadCertificate)) throw error;
     throw new Refusal('invalid', `failed to verify client's certificate: ${error.message}`);
@@ -97,20 +101,20 @@ function readOther(der: Buffer): Certificate[] {
   }
 }
 
-async function oneRole(storage: Storage, given: string): Promise<{ name: string; role: CertRole }[]> {
-  const name = given.toLowerCase();
+async function oneRole(storage: Storage, roleName: string): Promise<{ name: string; role: CertRole }[]> {
+  const name = roleName.toLowerCase();
   const role = await findRole(storage, name);
   return role ? [{ name, role }] : [];
 }
 
-function metadataOf(own: Certificate, name: string, role: CertRole): Record<string, string> {
+function metadataOf(leaf: Certificate, name: string, role: CertRole): Record<string, string> {
   return {
     cert_name: name,
-    common_name: own.commonName,
-    serial_number: own.serial,
-    subject_key_id: pairs(own.subjectKeyId),
-    authority_key_id: pairs(own.authorityKeyId),
-    ...extensionMetadata(own, role),
+    common_name: leaf.commonName,
+    serial_number: leaf.serial,
+    subject_key_id: pairs(leaf.subjectKeyId),
+    authority_key_id: pairs(leaf.authorityKeyId),
+    ...extensionMetadata(leaf, role),
   };
 }
 

@@ -16,14 +16,14 @@ export type Standing = 'good' | 'revoked' | 'unknown';
 
 /** What a responder says of a certificate. */
 export interface OcspAnswer {
-  readonly standing: Standing;
+  readonly status: Standing;
   /** Until when it may be reused; undefined if it holds only now. */
   readonly untilMs: number | undefined;
 }
 
 /** The question, and who may sign its answer. */
 export interface OcspQuestion {
-  readonly own: Certificate;
+  readonly leaf: Certificate;
   readonly issuer: Certificate;
   /** Further certificates that may sign answers, or the certificates of responders. */
   readonly trusted: readonly Certificate[];
@@ -69,11 +69,11 @@ function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   const der = Buffer.from(inner.response.buffer);
   const basic = AsnConvert.parse(der, BasicOCSPResponse);
   checkSignature(der, basic, question);
-  const { tbsResponseData: said } = basic;
-  const nonce = said.responseExtensions?.find(({ extnID }) => extnID === nonceId);
+  const { tbsResponseData: responseData } = basic;
+  const nonce = responseData.responseExtensions?.find(({ extnID }) => extnID === nonceId);
   if (nonce && !Buffer.from(nonce.extnValue.buffer).equals(question.nonce))
     throw new BadAnswer('it is for another question');
-  const found = said.responses.find(({ certID }) => isAbout(certID, question));
+  const found = responseData.responses.find(({ certID }) => isAbout(certID, question));
   if (!found) throw new BadAnswer('it is about another certificate');
   const { certStatus, thisUpdate, nextUpdate } = found;
   const standing = certStatus.revoked ? 'revoked' : certStatus.good !== undefined ? 'good' : 'unknown';
@@ -85,7 +85,7 @@ function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   if (nowMs - saidMs > oldest + skewMs) throw new BadAnswer('it is too old');
   if (nextUpdate && !(nextUpdate.getTime() + skewMs >= nowMs)) throw new BadAnswer('it is too old');
   const untilMs = nextUpdate && Math.min(nextUpdate.getTime(), saidMs + oldest);
-  return { standing, untilMs };
+  return { status: standing, untilMs };
 }
 
 function checkSignature(der: Buffer, basic: BasicOCSPResponse, { issuer, trusted, nowMs }: OcspQuestion): void {
@@ -108,9 +108,9 @@ function checkSignature(der: Buffer, basic: BasicOCSPResponse, { issuer, trusted
 }
 
 /** How OCSP names a certificate. */
-export function nameOf({ own, issuer }: Pick<OcspQuestion, 'own' | 'issuer'>, hash: string) {
+export function nameOf({ leaf, issuer }: Pick<OcspQuestion, 'leaf' | 'issuer'>, hash: string) {
   const digest = (bytes: Buffer) => createHash(hash).update(bytes).digest();
-  return { issuerName: digest(own.issuer), issuerKey: digest(issuer.keyBits) };
+  return { issuerName: digest(leaf.issuer), issuerKey: digest(issuer.keyBits) };
 }
 
 function isAbout(id: CertID, question: OcspQuestion): boolean {
@@ -119,5 +119,5 @@ function isAbout(id: CertID, question: OcspQuestion): boolean {
   const { issuerName, issuerKey } = nameOf(question, hash);
   const same = (text: { buffer: ArrayBuffer }, bytes: Buffer) => Buffer.from(text.buffer).equals(bytes);
   const serial = BigInt(`0x${Buffer.from(id.serialNumber).toString('hex') || '0'}`).toString();
-  return same(id.issuerNameHash, issuerName) && same(id.issuerKeyHash, issuerKey) && serial === question.own.serial;
+  return same(id.issuerNameHash, issuerName) && same(id.issuerKeyHash, issuerKey) && serial === question.leaf.serial;
 }

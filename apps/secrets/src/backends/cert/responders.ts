@@ -53,46 +53,46 @@ export class Responders {
 
   /** Throws `upstream` if there is no credible answer, `invalid` if there is no responder to ask. */
   async commitStatusOf(
-    own: Certificate,
+    leaf: Certificate,
     issuer: Certificate,
     rules: OcspRules,
     memory: OcspMemory,
     nowMs: number,
   ): Promise<Standing> {
-    const servers = (rules.servers.length > 0 ? rules.servers : own.responders).slice(0, mostServers);
+    const servers = (rules.servers.length > 0 ? rules.servers : leaf.responders).slice(0, mostServers);
     if (servers.length === 0) throw new Refusal('invalid', 'the certificate does not name an OCSP responder');
-    const known = this.memoryOf(memory);
+    const cache = this.memoryOf(memory);
     const key = JSON.stringify([
-      own.x509.fingerprint256,
+      leaf.x509.fingerprint256,
       issuer.x509.fingerprint256,
       servers,
       rules.trusted.map(({ x509 }) => x509.fingerprint256),
       rules.everyone,
       rules.maxAgeMs,
     ]);
-    const before = known.get(key);
-    if (before && before.untilMs > nowMs) return before.standing;
-    const ask = (server: string) => this.ask(server, own, issuer, rules, nowMs);
-    const { standing, untilMs } = await (rules.everyone ? allOf(servers, ask) : firstOf(servers, ask));
-    if (standing !== 'unknown' && untilMs !== undefined) known.set(key, { standing, untilMs });
-    return standing;
+    const before = cache.get(key);
+    if (before && before.untilMs > nowMs) return before.status;
+    const ask = (server: string) => this.ask(server, leaf, issuer, rules, nowMs);
+    const { status, untilMs } = await (rules.everyone ? allOf(servers, ask) : firstOf(servers, ask));
+    if (status !== 'unknown' && untilMs !== undefined) cache.set(key, { status, untilMs });
+    return status;
   }
 
   private memoryOf({ mount, size, generation }: OcspMemory): Answers {
-    const known = this.memories.get(mount);
-    if (known?.generation === generation && known.answers.max === size) return known.answers;
+    const cache = this.memories.get(mount);
+    if (cache?.generation === generation && cache.answers.max === size) return cache.answers;
     const answers: Answers = new LRUCache({ max: size });
     this.memories.set(mount, { generation, answers });
     return answers;
   }
 
-  private async ask(server: string, own: Certificate, issuer: Certificate, rules: OcspRules, nowMs: number) {
+  private async ask(server: string, leaf: Certificate, issuer: Certificate, rules: OcspRules, nowMs: number) {
     const nonce = Buffer.from(AsnConvert.serialize(new OctetString(randomBytes(16))));
-    const { status, bytes } = await this.send(server, questionOf(own, issuer, nonce), rules.retries);
+    const { status, bytes } = await this.send(server, questionOf(leaf, issuer, nonce), rules.retries);
     if (status !== 200) throw new Refusal('upstream', `${who} answered ${status}`);
     try {
       const { trusted, maxAgeMs } = rules;
-      return readAnswer(bytes, { own, issuer, trusted, nonce, nowMs, maxAgeMs });
+      return readAnswer(bytes, { leaf, issuer, trusted, nonce, nowMs, maxAgeMs });
     } catch (error) {
       if (!(error instanceof BadAnswer)) throw error;
       throw new Refusal('upstream', `${who} gave an invalid answer: ${error.message}`, [], {
@@ -105,8 +105,8 @@ export class Responders {
     const bytes = { type: 'application/ocsp-request', content };
     const headers = { accept: 'application/ocsp-response' };
     const began = performance.now();
-    for (let pauseMs = firstPauseMs, left = retries; ; pauseMs *= 2, left--) {
-      const mayAgain = () => left > 0 && performance.now() - began + pauseMs < retryForMs;
+    for (let pauseMs = firstPauseMs, remainingTries = retries; ; pauseMs *= 2, remainingTries--) {
+      const mayAgain = () => remainingTries > 0 && performance.now() - began + pauseMs < retryForMs;
       try {
         const answer = await this.calls.call(who, server, { method: 'POST', bytes, headers }, timeoutMs);
         if (answer.status < 500 || !mayAgain()) return answer;
@@ -118,9 +118,9 @@ export class Responders {
   }
 }
 
-function questionOf(own: Certificate, issuer: Certificate, nonce: Buffer): Buffer {
-  const { issuerName, issuerKey } = nameOf({ own, issuer }, 'sha1');
-  const serial = BigInt(own.serial).toString(16);
+function questionOf(leaf: Certificate, issuer: Certificate, nonce: Buffer): Buffer {
+  const { issuerName, issuerKey } = nameOf({ leaf, issuer }, 'sha1');
+  const serial = BigInt(leaf.serial).toString(16);
   const digits = Buffer.from(serial.length % 2 === 0 ? serial : `0${serial}`, 'hex');
   // A first bit that is set would make it negative.
   const serialNumber = digits[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), digits]) : digits;
@@ -139,20 +139,18 @@ function questionOf(own: Certificate, issuer: Certificate, nonce: Buffer): Buffe
 
 /** Good is good for all. */
 function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
-  const worst = (['revoked', 'unknown', 'good'] as const).find((one) =>
-    answers.some(({ standing }) => standing === one),
-  )!;
-  const said = answers.filter(({ standing }) => standing === worst).map(({ untilMs }) => untilMs);
-  const limits = said.filter((untilMs) => untilMs !== undefined);
-  return { standing: worst, untilMs: limits.length < said.length ? undefined : Math.min(...limits) };
+  const worst = (['revoked', 'unknown', 'good'] as const).find((one) => answers.some(({ status }) => status === one))!;
+  const ends = answers.filter(({ status }) => status === worst).map(({ untilMs }) => untilMs);
+  const limits = ends.filter((untilMs) => untilMs !== undefined);
+  return { status: worst, untilMs: limits.length < ends.length ? undefined : Math.min(...limits) };
 }
 
 /** What all agree on; revoked for one is revoked, even if others fail. Throws why one does not answer. */
 async function allOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
-  const settled = await Promise.allSettled(servers.map(ask));
-  const answers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  const failed = settled.find((one) => one.status === 'rejected');
-  const revoked = answers.find(({ standing }) => standing === 'revoked');
+  const outcomes = await Promise.allSettled(servers.map(ask));
+  const answers = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = outcomes.find((one) => one.status === 'rejected');
+  const revoked = answers.find(({ status }) => status === 'revoked');
   if (failed && !revoked) throw failed.reason;
   return revoked ?? agreed(answers);
 }
@@ -164,7 +162,7 @@ async function firstOf(servers: readonly string[], ask: (server: string) => Prom
   for (const server of servers) {
     try {
       const answer = await ask(server);
-      if (answer.standing !== 'unknown') return answer;
+      if (answer.status !== 'unknown') return answer;
       unknown ??= answer;
     } catch (error) {
       failure ??= error;

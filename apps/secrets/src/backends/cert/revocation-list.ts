@@ -69,7 +69,7 @@ function read(bytes: Buffer): RevocationList {
   const [content, algorithm, signature, ...more] = elementsOf(contentOf(outer, tags.sequence));
   if (after.length + more.length > 0) throw new RangeError('there is more than a list');
   const parts = elementsOf(contentOf(content, tags.sequence));
-  const next = (...wanted: number[]) => (wanted.includes(parts[0]?.tag ?? -1) ? parts.shift() : undefined);
+  const next = (...tags: number[]) => (tags.includes(parts[0]?.tag ?? -1) ? parts.shift() : undefined);
   next(tags.integer);
   const inner = next(tags.sequence);
   const issuer = next(tags.sequence);

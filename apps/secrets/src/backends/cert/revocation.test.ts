@@ -29,12 +29,12 @@ describe('certificates that were revoked', () => {
   const between = authority.issue('Acme Clients', { authority: true });
   const web = authority.issue('web');
   const deep = between.issue('deep');
-  const withChain = (own: Issued, ...sent: Issued[]): Shown => ({
-    pem: [own, ...sent].map(({ pem }) => pem).join(''),
-    keyPem: own.keyPem,
+  const withChain = (leaf: Issued, ...sent: Issued[]): Shown => ({
+    pem: [leaf, ...sent].map(({ pem }) => pem).join(''),
+    keyPem: leaf.keyPem,
   });
-  const login = async (shown: Shown, name = 'web') => {
-    const { status, body } = await tls.send('auth/cert/login', shown, { body: { name } });
+  const login = async (certificate: Shown, name = 'web') => {
+    const { status, body } = await tls.send('auth/cert/login', certificate, { body: { name } });
     return [status, body.errors?.[0] ?? body.warnings?.[0] ?? ''];
   };
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('certificates that were revoked', () => {
 
   describe('by a list', () => {
     const put = (fields: object, name = 'acme') => secrets.root.write(`auth/cert/crls/${name}`, fields);
-    const crl = (serials: bigint[], wanted?: WantedList) => listPem(listOf(authority, serials, wanted));
+    const crl = (serials: bigint[], options?: WantedList) => listPem(listOf(authority, serials, options));
     const forget = (name = 'acme') => secrets.root.delete(`auth/cert/crls/${name}`).expect(204);
 
     it('are refused, and let in again when it is gone', async () => {
@@ -243,8 +243,8 @@ describe('certificates that were revoked', () => {
       ],
     });
     const signing = { purposes: ['1.3.6.1.5.5.7.3.9'] };
-    let asked: Issued;
-    let made = 0;
+    let certificate: Issued;
+    let count = 0;
     const role = (fields: object = {}) =>
       secrets.root.write('auth/cert/certs/asked', {
         certificate: authority.pem,
@@ -257,59 +257,59 @@ describe('certificates that were revoked', () => {
         ocsp_max_retries: 0,
         ...fields,
       });
-    const says = (wanted: WantedAnswer, signer: Issued = authority) => {
+    const respond = (options: WantedAnswer, signer: Issued = authority) => {
       host.answer = (question) =>
-        answerOf(signer, question, { toMs: clock.now() + day, fromMs: clock.now() - 1000, ...wanted });
+        answerOf(signer, question, { toMs: clock.now() + day, fromMs: clock.now() - 1000, ...options });
     };
     beforeEach(async () => {
-      asked = authority.issue(`asked-${++made}`, naming(host.address));
+      certificate = authority.issue(`asked-${++count}`, naming(host.address));
       for (const one of [host, other]) Object.assign(one, { status: 200, delayMs: 0, asked: 0 });
-      says({});
+      respond({});
       await role().expect(204);
     });
 
     it('keeps to what the responder says, as long as it says', async () => {
-      expect(await login(asked, 'asked')).toEqual([200, '']);
-      says({ standing: 'revoked' });
-      expect(await login(asked, 'asked')).toEqual([200, '']);
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
+      respond({ standing: 'revoked' });
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
       expect(host.asked).toBe(1);
       clock.advance(day + 1000);
-      says({ standing: 'revoked' });
-      expect(await login(asked, 'asked')).toEqual([400, unmet]);
-      says({});
-      expect(await login(asked, 'asked')).toEqual([400, unmet]);
+      respond({ standing: 'revoked' });
+      expect(await login(certificate, 'asked')).toEqual([400, unmet]);
+      respond({});
+      expect(await login(certificate, 'asked')).toEqual([400, unmet]);
       expect(host.asked).toBe(2);
       clock.advance(-day);
     });
 
     it('asks again where the answer is of its moment, or the role trusts none so old', async () => {
-      says({ toMs: null });
+      respond({ toMs: null });
       for (const expected of [1, 2]) {
-        expect(await login(asked, 'asked')).toEqual([200, '']);
+        expect(await login(certificate, 'asked')).toEqual([200, '']);
         expect(host.asked).toBe(expected);
       }
       await role({ ocsp_this_update_max_age: '10m' }).expect(204);
-      says({});
-      expect(await login(asked, 'asked')).toEqual([200, '']);
-      expect(await login(asked, 'asked')).toEqual([200, '']);
+      respond({});
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
       expect(host.asked).toBe(3);
       clock.advance(601_000);
-      expect((await login(asked, 'asked'))[0]).toBe(200);
+      expect((await login(certificate, 'asked'))[0]).toBe(200);
       expect(host.asked).toBe(4);
     });
 
     it.each<[string, () => void, string]>([
       ['with an error', () => Object.assign(host, { status: 500 }), 'the OCSP responder answered 500'],
       ['nonsense', () => Object.assign(host, { answer: () => Buffer.from('x') }), 'it is not an OCSP answer'],
-      ['to come later', () => says({ status: OCSPResponseStatus.tryLater }), 'it says tryLater'],
-      ['without a signature', () => says({ signature: Buffer.alloc(64) }), 'it is not signed by the issuer'],
-      ['by another authority', () => says({}, makeRoot('Acme Root')), 'it is not signed by the issuer'],
-      ['by a client of the authority', () => says({ certificates: [web] }, web), 'it is not signed by the issuer'],
+      ['to come later', () => respond({ status: OCSPResponseStatus.tryLater }), 'it says tryLater'],
+      ['without a signature', () => respond({ signature: Buffer.alloc(64) }), 'it is not signed by the issuer'],
+      ['by another authority', () => respond({}, makeRoot('Acme Root')), 'it is not signed by the issuer'],
+      ['by a client of the authority', () => respond({ certificates: [web] }, web), 'it is not signed by the issuer'],
       [
         'by a responder of another authority',
         () => {
           const foreign = makeRoot('Acme Root').issue('responder', signing);
-          says({ certificates: [foreign] }, foreign);
+          respond({ certificates: [foreign] }, foreign);
         },
         'it is not signed by the issuer',
       ],
@@ -317,7 +317,7 @@ describe('certificates that were revoked', () => {
         'by a responder that is over',
         () => {
           const old = authority.issue('responder', { ...signing, toMs: clock.now() - 1000 });
-          says({ certificates: [old] }, old);
+          respond({ certificates: [old] }, old);
         },
         'it is not signed by the issuer',
       ],
@@ -325,50 +325,50 @@ describe('certificates that were revoked', () => {
         'by a server of the authority',
         () => {
           const server = authority.issue('responder', { purposes: [serverAuth] });
-          says({ certificates: [server] }, server);
+          respond({ certificates: [server] }, server);
         },
         'it is not signed by the issuer',
       ],
-      ['about another certificate', () => says({ serial: 5n }), 'it is about another certificate'],
-      ['to another question', () => says({ nonce: 'other' }), 'it is for another question'],
-      ['what it said long ago', () => says({ nonce: 'none', toMs: clock.now() - day }), 'it is too old'],
+      ['about another certificate', () => respond({ serial: 5n }), 'it is about another certificate'],
+      ['to another question', () => respond({ nonce: 'other' }), 'it is for another question'],
+      ['what it said long ago', () => respond({ nonce: 'none', toMs: clock.now() - day }), 'it is too old'],
       [
         'what it said long ago, for ever',
-        () => says({ nonce: 'none', fromMs: clock.now() - day, toMs: null }),
+        () => respond({ nonce: 'none', fromMs: clock.now() - day, toMs: null }),
         'it is too old',
       ],
-      ['what it will say', () => says({ fromMs: clock.now() + day }), 'it is of the future'],
+      ['what it will say', () => respond({ fromMs: clock.now() + day }), 'it is of the future'],
     ])('refuses where it answers %s, and lets in where the role says so', async (_what, change, text) => {
       change();
-      const [status, said] = await login(asked, 'asked');
-      expect([status, said]).toEqual([502, expect.stringContaining(text)]);
+      const [status, body] = await login(certificate, 'asked');
+      expect([status, body]).toEqual([502, expect.stringContaining(text)]);
       await role({ ocsp_fail_open: true }).expect(204);
-      expect(await login(asked, 'asked')).toEqual([200, expect.stringContaining('no OCSP responder could say')]);
+      expect(await login(certificate, 'asked')).toEqual([200, expect.stringContaining('no OCSP responder could say')]);
       Object.assign(host, { status: 200 });
-      says({});
-      expect(await login(asked, 'asked')).toEqual([200, '']);
+      respond({});
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
     });
 
     it('believes whom the issuer, or the role, lets answer', async () => {
       const responder = authority.issue('responder', signing);
-      says({ certificates: [responder] }, responder);
-      expect(await login(asked, 'asked')).toEqual([200, '']);
-      const own = makeRoot('Responders');
-      const theirs = own.issue('responder', signing);
-      await role({ ocsp_ca_certificates: own.pem, ocsp_this_update_max_age: '1h' }).expect(204);
-      says({ certificates: [theirs] }, theirs);
-      expect(await login(asked, 'asked')).toEqual([200, '']);
+      respond({ certificates: [responder] }, responder);
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
+      const leaf = makeRoot('Responders');
+      const foreign = leaf.issue('responder', signing);
+      await role({ ocsp_ca_certificates: leaf.pem, ocsp_this_update_max_age: '1h' }).expect(204);
+      respond({ certificates: [foreign] }, foreign);
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
     });
 
     it('refuses an unknown certificate, and one without a responder', async () => {
-      says({ standing: 'unknown' });
-      expect(await login(asked, 'asked')).toEqual([400, 'unknown OCSP status of the certificate']);
+      respond({ standing: 'unknown' });
+      expect(await login(certificate, 'asked')).toEqual([400, 'unknown OCSP status of the certificate']);
       expect(await login(web, 'asked')).toEqual([400, 'the certificate does not name an OCSP responder']);
       await role({ ocsp_fail_open: true }).expect(204);
-      expect((await login(asked, 'asked'))[0]).toBe(200);
+      expect((await login(certificate, 'asked'))[0]).toBe(200);
       expect((await login(web, 'asked'))[0]).toBe(200);
-      says({ standing: 'revoked' });
-      expect(await login(asked, 'asked')).toEqual([400, unmet]);
+      respond({ standing: 'revoked' });
+      expect(await login(certificate, 'asked')).toEqual([400, unmet]);
     });
 
     it('asks whom the role names, one after the other or all', async () => {
@@ -381,7 +381,7 @@ describe('certificates that were revoked', () => {
       await role({ ocsp_servers_override: both, ocsp_query_all_servers: true }).expect(204);
       expect((await login(web, 'asked'))[0]).toBe(502);
       Object.assign(host, { status: 200 });
-      says({ toMs: null });
+      respond({ toMs: null });
       expect(await login(web, 'asked')).toEqual([200, '']);
       other.answer = (question) => answerOf(authority, question, { ...now, standing: 'revoked' });
       expect(await login(web, 'asked')).toEqual([400, unmet]);
@@ -391,19 +391,19 @@ describe('certificates that were revoked', () => {
     });
 
     it('asks about a certificate that the role lists, where its issuer is known', async () => {
-      await role({ certificate: asked.pem }).expect(204);
-      expect(await login(asked, 'asked')).toEqual([400, 'ocsp_ca_certificates does not contain its issuer']);
-      await role({ certificate: asked.pem, ocsp_ca_certificates: authority.pem }).expect(204);
-      expect(await login(asked, 'asked')).toEqual([200, '']);
+      await role({ certificate: certificate.pem }).expect(204);
+      expect(await login(certificate, 'asked')).toEqual([400, 'ocsp_ca_certificates does not contain its issuer']);
+      await role({ certificate: certificate.pem, ocsp_ca_certificates: authority.pem }).expect(204);
+      expect(await login(certificate, 'asked')).toEqual([200, '']);
       expect((await login(authority.issue('x', naming(host.address)), 'asked'))[0]).toBe(400);
     });
 
     it('asks at renewals as well', async () => {
-      says({ toMs: null });
-      const { body } = await tls.send('auth/cert/login', asked, { body: { name: 'asked' } });
-      const renew = () => tls.send('auth/token/renew-self', asked, { token: body.auth.client_token });
+      respond({ toMs: null });
+      const { body } = await tls.send('auth/cert/login', certificate, { body: { name: 'asked' } });
+      const renew = () => tls.send('auth/token/renew-self', certificate, { token: body.auth.client_token });
       expect((await renew()).status).toBe(200);
-      says({ standing: 'revoked', toMs: null });
+      respond({ standing: 'revoked', toMs: null });
       expect((await renew()).body.errors[0]).toContain(unmet);
       Object.assign(host, { status: 500 });
       expect((await renew()).status).toBe(502);
@@ -412,10 +412,10 @@ describe('certificates that were revoked', () => {
     it('asks again who is ill, as often as the role says', async () => {
       Object.assign(host, { status: 503 });
       await role({ ocsp_max_retries: 2 }).expect(204);
-      expect((await login(asked, 'asked'))[0]).toBe(502);
+      expect((await login(certificate, 'asked'))[0]).toBe(502);
       expect(host.asked).toBe(3);
       await role({ ocsp_max_retries: 100 }).expect(204);
-      const waiting = login(asked, 'asked');
+      const waiting = login(certificate, 'asked');
       setTimeout(() => Object.assign(host, { status: 200 }), 150);
       expect(await waiting).toEqual([200, '']);
     });
@@ -423,7 +423,7 @@ describe('certificates that were revoked', () => {
     it('waits five seconds, and then does not wait for a while', async () => {
       host.delayMs = 20_000;
       const began = performance.now();
-      expect(await login(asked, 'asked')).toEqual([502, expect.stringContaining('no answer in time')]);
+      expect(await login(certificate, 'asked')).toEqual([502, expect.stringContaining('no answer in time')]);
       expect(performance.now() - began).toBeLessThan(15_000);
     });
 

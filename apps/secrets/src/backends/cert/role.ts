@@ -90,9 +90,11 @@ export const rolePath = recordPath('certs/:name', roles, {
     output: fields.output,
     show(role) {
       const { defaults } = fields;
-      const shown = Object.keys(defaults).filter((name) => !name.startsWith('token_')) as (keyof typeof defaults)[];
-      const own = Object.fromEntries(shown.map((name) => [name, role[name] ?? defaults[name]]));
-      return { ...own, ...showTokenParams(role) };
+      const fieldNames = Object.keys(defaults).filter(
+        (name) => !name.startsWith('token_'),
+      ) as (keyof typeof defaults)[];
+      const roleFields = Object.fromEntries(fieldNames.map((name) => [name, role[name] ?? defaults[name]]));
+      return { ...roleFields, ...showTokenParams(role) };
     },
   },
   write: {
@@ -121,8 +123,8 @@ export const rolePath = recordPath('certs/:name', roles, {
   delete: 'Delete a role. Deleting an absent role succeeds; its tokens can no longer be renewed.',
 });
 
-const longer = (name: string, given: number, of: number): string =>
-  `Given ${name} of ${given} seconds is greater than current mount/system default of ${of} seconds`;
+const longer = (name: string, input: number, of: number): string =>
+  `Given ${name} of ${input} seconds is greater than current mount/system default of ${of} seconds`;
 
 function readField(pem: string, name: string): Certificate[] {
   try {

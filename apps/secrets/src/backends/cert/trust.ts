@@ -4,7 +4,7 @@ import { Globs } from '../../sdk/globs';
 import type { Storage } from '../../sdk/storage';
 import type { Certificate } from './certificate';
 import { type Chain, chainsOf, checkClient, isIssuedBy, Unverified } from './chain';
-import { meets } from './constraints';
+import { meetsConstraints } from './constraints';
 import { revokedAmong } from './lists';
 import type { OcspMemory, Responders } from './responders';
 import { allRoles, type CertRole, readAll } from './role';
@@ -31,7 +31,7 @@ export interface Verdict extends NamedRole {
 /** Decides which role a client’s certificates fit. */
 export class Trust {
   /** Reading a certificate takes as long as ten comparisons; the same ones are asked for at every login. */
-  private readonly known = new LRUCache<string, readonly Certificate[]>({
+  private readonly parsed = new LRUCache<string, readonly Certificate[]>({
     max: 500,
     maxSize: 8 << 20,
     sizeCalculation: (_, pem) => pem.length + 1,
@@ -44,41 +44,46 @@ export class Trust {
    * of this method's reference, `upstream` where a needed lookup fails.
    */
   async match(
-    [own, ...sent]: readonly [Certificate, ...Certificate[]],
+    [leaf, ...sent]: readonly [Certificate, ...Certificate[]],
     roles: readonly NamedRole[],
     court: Court,
   ): Promise<Verdict> {
     const compare = new Globs();
-    const trusted = roles.map((named) => ({ named, certificates: this.read(named.role.certificate ?? '') }));
+    const trusted = roles.map((namedRole) => ({
+      named: namedRole,
+      certificates: this.read(namedRole.role.certificate ?? ''),
+    }));
     const failures: Refusal[] = [];
-    const judge = async (candidates: readonly { named: NamedRole; chain: Chain }[]): Promise<Verdict | undefined> => {
+    const verdictOn = async (
+      candidates: readonly { named: NamedRole; chain: Chain }[],
+    ): Promise<Verdict | undefined> => {
       for (const { named, chain } of candidates) {
         const { role } = named;
-        if (!meets(own, role, compare)) continue;
+        if (!meetsConstraints(leaf, role, compare)) continue;
         if (!role.ocsp_enabled) return { ...named, unsure: false };
-        const said = await this.lookUp(own, chain, role, court);
-        if (said === 'good') return { ...named, unsure: false };
-        if (said === 'revoked') continue;
+        const statuses = await this.lookUp(leaf, chain, role, court);
+        if (statuses === 'good') return { ...named, unsure: false };
+        if (statuses === 'revoked') continue;
         if (role.ocsp_fail_open) return { ...named, unsure: true };
-        failures.push(said);
+        failures.push(statuses);
       }
       return undefined;
     };
     try {
-      checkClient(own, court.nowMs);
-      const same = trusted.filter(({ certificates }) => certificates.some(({ der }) => der.equals(own.der)));
-      const unchained = same.length === 0 ? [] : await standing([[own]], court.storage);
-      const listed = await judge(unchained.flatMap((chain) => same.map(({ named }) => ({ named, chain }))));
+      checkClient(leaf, court.nowMs);
+      const same = trusted.filter(({ certificates }) => certificates.some(({ der }) => der.equals(leaf.der)));
+      const unchained = same.length === 0 ? [] : await currentChains([[leaf]], court.storage);
+      const listed = await verdictOn(unchained.flatMap((chain) => same.map(({ named }) => ({ named, chain }))));
       if (listed) return listed;
       const chains = chainsOf(
-        own,
+        leaf,
         sent,
         authoritiesOf(trusted.flatMap(({ certificates }) => certificates)),
         court.nowMs,
       );
       if (same.length + chains.length === 0) throw invalid('invalid certificate or no client certificate supplied');
-      const good = await standing(chains, court.storage);
-      const issued = await judge(
+      const good = await currentChains(chains, court.storage);
+      const issued = await verdictOn(
         trusted.flatMap(({ named, certificates }) => {
           const chain = good.find((one) => endsAmong(one, certificates));
           return chain ? [{ named, chain }] : [];
@@ -98,9 +103,9 @@ export class Trust {
     return roles.flatMap(({ role }) => this.read(role.certificate ?? ''));
   }
 
-  private async lookUp(own: Certificate, chain: Chain, role: CertRole, { memory, nowMs }: Court) {
+  private async lookUp(leaf: Certificate, chain: Chain, role: CertRole, { memory, nowMs }: Court) {
     const trusted = this.read(role.ocsp_ca_certificates);
-    const issuer = chain[1] ?? trusted.find((one) => isIssuedBy(own, one));
+    const issuer = chain[1] ?? trusted.find((one) => isIssuedBy(leaf, one));
     if (!issuer) return invalid('ocsp_ca_certificates does not contain its issuer');
     const rules = {
       servers: role.ocsp_servers_override,
@@ -110,8 +115,8 @@ export class Trust {
       retries: role.ocsp_max_retries,
     };
     try {
-      const said = await this.responders.commitStatusOf(own, issuer, rules, memory, nowMs);
-      return said === 'unknown' ? invalid('unknown OCSP status of the certificate') : said;
+      const status = await this.responders.commitStatusOf(leaf, issuer, rules, memory, nowMs);
+      return status === 'unknown' ? invalid('unknown OCSP status of the certificate') : status;
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return error;
@@ -119,16 +124,16 @@ export class Trust {
   }
 
   private read(pem: string): readonly Certificate[] {
-    const known = this.known.get(pem);
-    if (known) return known;
+    const cached = this.parsed.get(pem);
+    if (cached) return cached;
     const read = readAll(pem);
-    this.known.set(pem, read);
+    this.parsed.set(pem, read);
     return read;
   }
 }
 
 /** The chains of which nothing is revoked by its issuer. */
-async function standing(chains: readonly Chain[], storage: Storage): Promise<readonly Chain[]> {
+async function currentChains(chains: readonly Chain[], storage: Storage): Promise<readonly Chain[]> {
   const revoked = await revokedAmong(storage, [...new Set(chains.flat())]);
   return chains.filter((chain) => !chain.some((one) => revoked.has(one)));
 }

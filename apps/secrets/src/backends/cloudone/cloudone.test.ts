@@ -65,20 +65,21 @@ describe('cloud identity login', () => {
       ['cloudoneusgovernmentcloud', 'CloudoneUSGovernmentCloud'],
       ['CLOUDONECHINACLOUD', 'CloudoneChinaCloud'],
       ['CloudoneGermanCloud', 'CloudoneGermanCloud'],
-    ])('knows the cloud %s (S3.3)', async (given, stored) => {
-      await secrets.root.write('auth/cloudone/config', { ...config(), environment: given }).expect(204);
+    ])('knows the cloud %s (S3.3)', async (environment, stored) => {
+      await secrets.root.write('auth/cloudone/config', { ...config(), environment }).expect(204);
       await secrets.root.read('auth/cloudone/config').expect(200, new RegExp(`"environment":"${stored}"`));
     });
 
     it('shows none that was not named on a mount of the type azure, and takes it back', async () => {
       await secrets.root.write('sys/auth/quay', { type: 'azure' }).expect(204);
-      const shown = async () => (await secrets.root.read('auth/quay/config').expect(200)).body.data.environment;
+      const shownEnvironment = async () =>
+        (await secrets.root.read('auth/quay/config').expect(200)).body.data.environment;
       await secrets.root.write('auth/quay/config', config()).expect(204);
-      await expect(shown()).resolves.toBe('');
+      await expect(shownEnvironment()).resolves.toBe('');
       await secrets.root.write('auth/quay/config', { environment: 'AzureChinaCloud' }).expect(204);
-      await expect(shown()).resolves.toBe('AzureChinaCloud');
+      await expect(shownEnvironment()).resolves.toBe('AzureChinaCloud');
       await secrets.root.write('auth/quay/config', { environment: '' }).expect(204);
-      await expect(shown()).resolves.toBe('');
+      await expect(shownEnvironment()).resolves.toBe('');
       await secrets.root.delete('sys/auth/quay').expect(204);
     });
 
@@ -144,9 +145,9 @@ describe('cloud identity login', () => {
       const names = ['service_principal_ids', 'group_ids', 'locations', 'subscription_ids', 'resource_groups'];
       const all = [...names, 'scale_sets'].map((name) => `bound_${name}`);
       for (const round of ['a', 'b']) {
-        const given = Object.fromEntries(all.map((name) => [name, [`${name}-${round}`]]));
-        await role('bound', given).expect(204);
-        expect((await secrets.root.read('auth/cloudone/role/bound').expect(200)).body.data).toMatchObject(given);
+        const bounds = Object.fromEntries(all.map((name) => [name, [`${name}-${round}`]]));
+        await role('bound', bounds).expect(204);
+        expect((await secrets.root.read('auth/cloudone/role/bound').expect(200)).body.data).toMatchObject(bounds);
       }
       for (const name of all) {
         const at = name.replaceAll('_', '-');
@@ -259,8 +260,8 @@ describe('cloud identity login', () => {
         const token = secrets.as(auth.client_token);
         return { auth, token, facts: (await token.read('auth/token/lookup-self').expect(200)).body.data };
       };
-      const own = 'path "auth/token/*" { capabilities = ["read", "update"] }';
-      await secrets.root.write('sys/policies/acl/looker', { policy: own }).expect(204);
+      const policy = 'path "auth/token/*" { capabilities = ["read", "update"] }';
+      await secrets.root.write('sys/policies/acl/looker', { policy }).expect(204);
       const one = await mint('one', {
         token_ttl: '10m',
         token_max_ttl: '30m',
@@ -302,19 +303,19 @@ describe('cloud identity login', () => {
       const renewed = await token.write('auth/token/renew-self', {}).expect(200);
       expect(renewed.body.auth.lease_duration).toBe(1500);
       await secrets.root.delete('auth/cloudone/role/brief').expect(204);
-      const { body: gone } = await token.write('auth/token/renew-self', {}).expect(400);
-      expect(gone.errors[0]).toContain('role brief does not exist during renewal');
+      const { body: refusal } = await token.write('auth/token/renew-self', {}).expect(400);
+      expect(refusal.errors[0]).toContain('role brief does not exist during renewal');
     });
 
     it('follows the groups of the token into external groups', async () => {
       await role('members', { bound_group_ids: 'g-1' }).expect(204);
       const mounts = await secrets.root.read('sys/auth').expect(200);
       const accessor = mounts.body.data['cloudone/'].accessor;
-      const made = await secrets.root
+      const created = await secrets.root
         .write('identity/group', { name: 'from-cloud', type: 'external', policies: 'group-policy' })
         .expect(200);
       await secrets.root
-        .write('identity/group-alias', { name: 'g-2', mount_accessor: accessor, canonical_id: made.body.data.id })
+        .write('identity/group-alias', { name: 'g-2', mount_accessor: accessor, canonical_id: created.body.data.id })
         .expect(200);
       const sign = (groups: string[]) => directory.sign({ oid: 'oid-member', groups });
       const inside = await login({ ...body, role: 'members', jwt: sign(['g-1', 'g-2']) }).expect(200);
@@ -619,24 +620,24 @@ describe('cloud identity login', () => {
       clock.advance(31_000);
       directory.rotate();
       await login({ ...body, role: 'people', jwt: directory.sign() }).expect(200);
-      const asked = () => directory.calls.filter((call) => call.endsWith('/keys')).length;
-      const before = asked();
+      const keyRequests = () => directory.calls.filter((call) => call.endsWith('/keys')).length;
+      const before = keyRequests();
       for (let i = 0; i < 10; i++)
         await refused({ ...body, role: 'people', jwt: directory.sign({}, { kid: randomUUID() }) });
-      expect(asked() - before).toBeLessThanOrEqual(5);
+      expect(keyRequests() - before).toBeLessThanOrEqual(5);
     });
 
     it('are asked for again once the configuration is written, which may be because one was withdrawn', async () => {
-      const asked = () => directory.calls.filter((call) => call.endsWith('/keys')).length;
+      const keyRequests = () => directory.calls.filter((call) => call.endsWith('/keys')).length;
       await role('asks-again', { bound_service_principal_ids: 'oid-1' }).expect(204);
       const enter = () => login({ role: 'asks-again', jwt: directory.sign(), ...body }).expect(200);
       await enter();
-      const before = asked();
+      const before = keyRequests();
       await enter();
-      expect(asked()).toBe(before);
+      expect(keyRequests()).toBe(before);
       await secrets.root.write('auth/cloudone/config', config()).expect(204);
       await enter();
-      expect(asked()).toBe(before + 1);
+      expect(keyRequests()).toBe(before + 1);
     });
 
     it('go on serving for a day while the directory is down', async () => {

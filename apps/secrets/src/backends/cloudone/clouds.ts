@@ -43,11 +43,11 @@ export const cloudNames = [...clouds.keys()];
  * `AzurePublicCloud` and so on for the same clouds, and find again what they said. Throws `invalid`.
  */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
-  const wanted = name.toLowerCase().replace(/^azure/, 'cloudone');
-  const found = [...clouds.keys()].find((known) => known.toLowerCase() === wanted);
+  const ownName = name.toLowerCase().replace(/^azure/, 'cloudone');
+  const found = [...clouds.keys()].find((cloud) => cloud.toLowerCase() === ownName);
   if (found) {
-    const theirs = name.toLowerCase() !== wanted;
-    return { name: theirs ? found.replace('Cloudone', 'Azure') : found, hosts: clouds.get(found)! };
+    const isForeignName = name.toLowerCase() !== ownName;
+    return { name: isForeignName ? found.replace('Cloudone', 'Azure') : found, hosts: clouds.get(found)! };
   }
   throw new Refusal('invalid', `no cloud configuration matching the name ${JSON.stringify(name.toUpperCase())}`);
 }

@@ -19,7 +19,7 @@ export interface IdentityClaims {
 }
 
 const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
-const holds = (bounds: readonly string[], value: string) =>
+const permits = (bounds: readonly string[], value: string) =>
   bounds.length === 0 || bounds.some((bound) => bound === '*' || same(bound, value));
 
 /**
@@ -39,12 +39,12 @@ export async function checkResource(
   if (resource) checkClaims(where, claims);
   const byIdentity = resource?.principalIds.some((id) => id !== '' && same(id, claims.oid)) ?? false;
   if (!byIdentity) await requireGroupIdentity(client, config, role, where, claims);
-  if (!holds(role.bound_subscription_ids, where.subscription)) throw denied('subscription not authorized');
+  if (!permits(role.bound_subscription_ids, where.subscription)) throw denied('subscription not authorized');
   // An identity that was not the machine's was found in one of the bound groups, or there are none.
-  if (byIdentity && !holds(role.bound_resource_groups, where.group)) throw denied('resource group not authorized');
+  if (byIdentity && !permits(role.bound_resource_groups, where.group)) throw denied('resource group not authorized');
   if (role.bound_locations.length > 0) {
     if (!resource?.location) throw denied('location is empty');
-    if (!holds(role.bound_locations, resource.location)) throw denied('location not authorized');
+    if (!permits(role.bound_locations, resource.location)) throw denied('location not authorized');
   }
 }
 
@@ -56,7 +56,7 @@ async function described(
   claims: IdentityClaims,
 ): Promise<ComputeResource | undefined> {
   if (where.scaleSet) {
-    if (!holds(role.bound_scale_sets, where.scaleSet)) throw denied('scale set not authorized');
+    if (!permits(role.bound_scale_sets, where.scaleSet)) throw denied('scale set not authorized');
     const set = await client.scaleSet(config, where.subscription, where.group, where.scaleSet);
     if (!set.hasIdentity) throw denied('vmss client did not return identity information');
     return set;

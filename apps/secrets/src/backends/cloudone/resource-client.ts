@@ -136,8 +136,8 @@ export class ResourceClient {
   private async token(config: InForce): Promise<string> {
     const { hosts, tenantId, clientId, clientSecret, generation } = config;
     const key = JSON.stringify([hosts, tenantId, clientId, clientSecret, generation]);
-    const known = this.tokens.get(key);
-    if (known && known.endsMs - spareMs > this.clock.now()) return known.token;
+    const cached = this.tokens.get(key);
+    if (cached && cached.endsMs - spareMs > this.clock.now()) return cached.token;
     const { status, json } = await (config.clientSecret ? this.byClient(config) : this.byMachine(config));
     const body = json as { access_token?: string; expires_in?: number | string; error?: string } | undefined;
     if (status !== 200 || !body?.access_token) {

@@ -51,9 +51,11 @@ export const rolePath = recordPath('role/:name', roles, {
   read: {
     summary: 'Read a role.',
     show(role) {
-      const shown = Object.fromEntries(bounds.map((bound) => [bound, role[bound].length > 0 ? role[bound] : null]));
-      if (role.max_jwt_exp !== undefined) Object.assign(shown, { max_jwt_exp: role.max_jwt_exp });
-      return { ...shown, ...showTokenParams(role) };
+      const boundFields = Object.fromEntries(
+        bounds.map((bound) => [bound, role[bound].length > 0 ? role[bound] : null]),
+      );
+      if (role.max_jwt_exp !== undefined) Object.assign(boundFields, { max_jwt_exp: role.max_jwt_exp });
+      return { ...boundFields, ...showTokenParams(role) };
     },
   },
   write: {

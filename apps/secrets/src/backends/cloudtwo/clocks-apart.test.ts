@@ -43,7 +43,7 @@ describe.each([
   const configured = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data.access_key;
   const rotate = () => secrets.root.write('cloudtwo/config/rotate-root');
   /** Waits until nothing is left to be undone; an intent that was undone is looked at once more after minutes. */
-  const settled = async () => {
+  const waitUntilSettled = async () => {
     aheadMs += 6 * 60_000;
     await until(async () => (await countIntents(secrets.database)) === 0);
   };
@@ -52,7 +52,7 @@ describe.each([
     const before = await configured();
     failAt = 'cloudtwo:CreateAccessKey:done';
     await rotate().expect(502);
-    await settled();
+    await waitUntilSettled();
     expect(rootKeys()).toEqual([before]);
     expect(await configured()).toBe(before);
   });
@@ -65,7 +65,7 @@ describe.each([
     aheadMs += 10 * 60_000;
     const { id } = cloud.addKey('root-svc');
     cloud.denied.clear();
-    await settled();
+    await waitUntilSettled();
     expect(rootKeys()).toEqual([before, id]);
     cloud.keys.delete(id);
   });
@@ -76,7 +76,7 @@ describe.each([
     await rotate().expect(400, /LimitExceeded/);
     failAt = 'cloudtwo:CreateAccessKey';
     await rotate().expect(502);
-    await settled();
+    await waitUntilSettled();
     expect(rootKeys()).toEqual([before, id]);
     cloud.keys.delete(id);
   });
@@ -87,7 +87,7 @@ describe.each([
     const { access_key } = (await rotate().expect(200)).body.data;
     expect(access_key).not.toBe(before);
     expect(rootKeys()).toEqual([access_key]);
-    await settled();
+    await waitUntilSettled();
   });
 
   it('never makes the lease of a session longer than was asked for', async () => {
@@ -101,7 +101,7 @@ describe.each([
   it('gets back a user whose making failed half way', async () => {
     failAt = 'cloudtwo:CreateUser:done';
     await secrets.root.read('cloudtwo/creds/deploy').expect(502);
-    await settled();
+    await waitUntilSettled();
     expect(cloud.issued).toEqual([]);
   });
 });

@@ -479,7 +479,7 @@ describe('cloud provider engine', () => {
       }).expect(204);
       await role('federate', { credential_type: 'federation_token', policy_document: document }).expect(204);
     });
-    const asked = (action: string) => cloud.calls.find((call) => call.action === action)?.form ?? {};
+    const formOf = (action: string) => cloud.calls.find((call) => call.action === action)?.form ?? {};
 
     it('name the user that they represent', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/federate').expect(200);
@@ -488,7 +488,7 @@ describe('cloud provider engine', () => {
 
     it('assume the only role, for an hour unless said otherwise (S24.5, S22.11, SP.49, SP.60)', async () => {
       const { body } = await secrets.root.write('cloudtwo/sts/assume', {}).expect(200);
-      expect(asked('AssumeRole')).toMatchObject({ RoleArn: one, DurationSeconds: '3600' });
+      expect(formOf('AssumeRole')).toMatchObject({ RoleArn: one, DurationSeconds: '3600' });
       expect(body.renewable).toBe(false);
       expect(body.lease_duration).toBeGreaterThan(3000);
       expect(Object.keys(body.data).sort()).toEqual([
@@ -514,16 +514,16 @@ describe('cloud provider engine', () => {
 
     it('take the ttl of the request before the role’s, capped by the role (SP.60)', async () => {
       await secrets.root.read('cloudtwo/sts/choose?role_arn=arn:aws:iam::123456789012:role/two').expect(200);
-      expect(asked('AssumeRole')).toMatchObject({ RoleArn: two, DurationSeconds: '1200' });
+      expect(formOf('AssumeRole')).toMatchObject({ RoleArn: two, DurationSeconds: '1200' });
       cloud.calls.length = 0;
       const { body } = await secrets.root.write('cloudtwo/creds/assume', { ttl: '5h' }).expect(200);
-      expect(asked('AssumeRole')).toMatchObject({ DurationSeconds: '7200' });
+      expect(formOf('AssumeRole')).toMatchObject({ DurationSeconds: '7200' });
       expect(body.warnings[0]).toContain('exceeds the maximum');
     });
 
     it('cut a session name to 64 characters and replace what it may not hold (S24.4, SP.60)', async () => {
       await secrets.root.write('cloudtwo/sts/assume', { role_session_name: `a b${'x'.repeat(88)}` }).expect(200);
-      expect(asked('AssumeRole').RoleSessionName).toBe(`a_b${'x'.repeat(61)}`);
+      expect(formOf('AssumeRole').RoleSessionName).toBe(`a_b${'x'.repeat(61)}`);
       expect(await refused(secrets.root.write('cloudtwo/sts/assume', { role_session_name: 'a' }))).toContain(
         'role_session_name',
       );
@@ -550,7 +550,7 @@ describe('cloud provider engine', () => {
         policy_document: document,
       }).expect(204);
       await secrets.root.write('cloudtwo/sts/grouped', {}).expect(200);
-      const form = asked('AssumeRole');
+      const form = formOf('AssumeRole');
       expect(JSON.parse(form.Policy ?? '').Statement).toHaveLength(2);
       expect(form['PolicyArns.member.1.arn']).toBe(readOnly);
     });
@@ -564,7 +564,7 @@ describe('cloud provider engine', () => {
       expect(body.data).toMatchObject({ external_id: 'agreed', session_tags: { team: 'a', cost: 'b' } });
       cloud.calls.length = 0;
       await secrets.root.read('cloudtwo/creds/trusted').expect(200);
-      expect(asked('AssumeRole')).toMatchObject({
+      expect(formOf('AssumeRole')).toMatchObject({
         ExternalId: 'agreed',
         'Tags.member.1.Key': 'team',
         'Tags.member.1.Value': 'a',
@@ -578,8 +578,8 @@ describe('cloud provider engine', () => {
     it('are sessions of the root user, proven by a code of its device where the role names one', async () => {
       await role('own', { credential_type: 'session_token', default_sts_ttl: '15m' }).expect(204);
       const { body } = await secrets.root.write('cloudtwo/sts/own', { role_arn: one }).expect(200);
-      expect(asked('GetSessionToken')).toMatchObject({ DurationSeconds: '900' });
-      expect(asked('GetSessionToken')).not.toHaveProperty('SerialNumber');
+      expect(formOf('GetSessionToken')).toMatchObject({ DurationSeconds: '900' });
+      expect(formOf('GetSessionToken')).not.toHaveProperty('SerialNumber');
       expect(body.data).toMatchObject({ session_token: body.data.security_token });
       expect(body.data).not.toHaveProperty('arn');
       expect(body.warnings).toEqual(['role_arn has no meaning for session_token credentials and is ignored']);
@@ -591,7 +591,7 @@ describe('cloud provider engine', () => {
       await refused(secrets.root.read('cloudtwo/creds/own?mfa_code=000000'), 502);
       cloud.calls.length = 0;
       await secrets.root.write('cloudtwo/creds/own', { mfa_code: '123456' }).expect(200);
-      expect(asked('GetSessionToken')).toMatchObject({ SerialNumber: device, TokenCode: '123456' });
+      expect(formOf('GetSessionToken')).toMatchObject({ SerialNumber: device, TokenCode: '123456' });
     });
 
     it('warn of parameters that mean nothing to a federated user', async () => {
@@ -606,8 +606,8 @@ describe('cloud provider engine', () => {
 
     it('federate a user under a short name', async () => {
       const { body } = await secrets.root.write('cloudtwo/sts/federate', { ttl: '30m' }).expect(200);
-      expect(asked('GetFederationToken')).toMatchObject({ DurationSeconds: '1800', Policy: document });
-      expect(asked('GetFederationToken').Name).toMatch(/^service-\d{10}-\w{13}$/);
+      expect(formOf('GetFederationToken')).toMatchObject({ DurationSeconds: '1800', Policy: document });
+      expect(formOf('GetFederationToken').Name).toMatch(/^service-\d{10}-\w{13}$/);
       expect(Object.keys(body.data).sort()).toEqual([
         'access_key',
         'arn',
@@ -625,9 +625,9 @@ describe('cloud provider engine', () => {
       await configure().expect(204);
       const { body } = await secrets.root.write('cloudtwo/config/rotate-root').expect(200);
       // The old key goes after the provider has learned the new one.
-      const tried = cloud.actions().lastIndexOf('GetCallerIdentity');
-      expect(tried).toBeGreaterThan(cloud.actions().indexOf('CreateAccessKey'));
-      expect(cloud.actions().indexOf('DeleteAccessKey')).toBeGreaterThan(tried);
+      const lastAttempt = cloud.actions().lastIndexOf('GetCallerIdentity');
+      expect(lastAttempt).toBeGreaterThan(cloud.actions().indexOf('CreateAccessKey'));
+      expect(cloud.actions().indexOf('DeleteAccessKey')).toBeGreaterThan(lastAttempt);
       expect(body.data.access_key).not.toBe(cloud.rootKey.id);
       expect(cloud.keys.has(cloud.rootKey.id)).toBe(false);
       await secrets.root.read('cloudtwo/config/root').expect(200, new RegExp(body.data.access_key));

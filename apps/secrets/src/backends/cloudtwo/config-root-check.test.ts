@@ -95,8 +95,8 @@ describe('the dry run of the root credentials', () => {
 
   it('is narrowed to a role', async () => {
     const { data } = await check({ role: 'federate' });
-    const own = data.rights.filter(({ needed_for }: Right) => needed_for === 'role federate');
-    expect(own.map(({ action }: Right) => action)).toEqual(['sts:GetFederationToken']);
+    const ownRights = data.rights.filter(({ needed_for }: Right) => needed_for === 'role federate');
+    expect(ownRights.map(({ action }: Right) => action)).toEqual(['sts:GetFederationToken']);
     await secrets.root.read('cloudtwo/config/root/check?role=federate').expect(200);
     await secrets.root.write('cloudtwo/config/root/check', { role: 'nope' }).expect(400, /Role .*nope.* not found/);
   });

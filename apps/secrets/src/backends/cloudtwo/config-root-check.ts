@@ -61,7 +61,7 @@ async function rolesOf(storage: Storage, name: string | undefined): Promise<Read
 }
 const mostRoles = 200;
 
-async function rightsReport(cloud: CloudTwo, config: Root, wanted: ReadonlyMap<string, CloudTwoRole>, nowMs: number) {
+async function rightsReport(cloud: CloudTwo, config: Root, roles: ReadonlyMap<string, CloudTwoRole>, nowMs: number) {
   const { iam, sts } = cloud.of(connection(config));
   const identity = await attempt('error calling GetCallerIdentity', () => sts.send(new GetCallerIdentityCommand({})));
   const arn = identity.Arn ?? '';
@@ -72,12 +72,12 @@ async function rightsReport(cloud: CloudTwo, config: Root, wanted: ReadonlyMap<s
     ownUser: /:user\/(?:.*\/)?([^/]+)$/.exec(arn)?.[1],
     rotates: config.credential_source === 'static' && config.access_key !== '',
   };
-  const needs = neededRights(wanted, context);
+  const needs = neededRights(roles, context);
   const simulated = await simulate(cloud, config, arn, needs);
   const rights = await mapSomeAtOnce(needs, async (need) => {
     // Whether a role lets us in is said by that role, which the simulation does not ask.
-    const known = need.action === 'sts:AssumeRole' ? undefined : simulated?.get(nameOf(need));
-    const { allowed, how } = known ?? (await probe(iam, sts, need, context));
+    const simulatedRight = need.action === 'sts:AssumeRole' ? undefined : simulated?.get(nameOf(need));
+    const { allowed, how } = simulatedRight ?? (await probe(iam, sts, need, context));
     return { action: need.action, resource: need.resource, needed_for: need.neededFor, allowed, how };
   });
   const actions = (allowed: boolean | null) => [

@@ -40,6 +40,6 @@ export const rootRotationPath = path('config/root/rotation', {
 });
 
 function pick(config: Record<string, unknown>): Partial<typeof rotationFields.defaults> {
-  const known = Object.keys(rotationFields.defaults).filter((field) => config[field] !== undefined);
-  return Object.fromEntries(known.map((field) => [field, config[field]]));
+  const setFields = Object.keys(rotationFields.defaults).filter((field) => config[field] !== undefined);
+  return Object.fromEntries(setFields.map((field) => [field, config[field]]));
 }

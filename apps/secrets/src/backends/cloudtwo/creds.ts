@@ -52,8 +52,8 @@ export function credsPaths(cloud: CloudTwo) {
         const key = await reuseKey(call, where, role);
         const earlier = key && (await call.findReusable(key));
         if (earlier && earlier.fractionLeft * 100 >= role.reuse_percent_left) return replyWithExisting(call, earlier);
-        const made = type === 'iam_user' ? user(cloud, call, role) : session(cloud, call, role, type);
-        return { ...(await made), reuseKey: key };
+        const secret = type === 'iam_user' ? user(cloud, call, role) : session(cloud, call, role, type);
+        return { ...(await secret), reuseKey: key };
       },
     });
     const id = where === 'creds' ? 'generate-credentials' : 'generate-sts-credentials';
@@ -131,21 +131,21 @@ async function session(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole, typ
     federation_token: async () => federationToken(sts, { name, seconds, filter: await filterOf(iam, role) }),
     session_token: () => sessionToken(sts, { seconds, device: role.mfa_serial_number ?? '', code }),
   };
-  const made = await ask[type]();
+  const credentials = await ask[type]();
   // The provider counts from the request, by its own clock; the lease never shows more than was asked for.
-  const left = Math.min(seconds, Math.max(1, Math.floor((made.expiresAtMs - nowMs) / 1000)));
+  const remainingSeconds = Math.min(seconds, Math.max(1, Math.floor((credentials.expiresAtMs - nowMs) / 1000)));
   return secret(type, {
     data: {
-      access_key: made.accessKey,
-      ...(made.arn ? { arn: made.arn } : {}),
-      secret_key: made.secretKey,
-      security_token: made.securityToken,
-      session_token: made.securityToken,
-      ttl: left,
+      access_key: credentials.accessKey,
+      ...(credentials.arn ? { arn: credentials.arn } : {}),
+      secret_key: credentials.secretKey,
+      security_token: credentials.securityToken,
+      session_token: credentials.securityToken,
+      ttl: remainingSeconds,
     },
     internal: {},
-    ttlSeconds: left,
-    maxTtlSeconds: left,
+    ttlSeconds: remainingSeconds,
+    maxTtlSeconds: remainingSeconds,
     renewable: false,
   });
 }
@@ -188,17 +188,17 @@ function roleArn(role: CloudTwoRole, asked: string | undefined, name: string): s
   throw new Refusal('invalid', `role_arn "${arn}" not in allowed role arns for Service role "${name}"`);
 }
 
-function givenSessionName(asked: string | undefined): string | undefined {
-  if (!asked) return undefined;
-  const name = normalise(asked).slice(0, sessionNameLimit);
+function givenSessionName(sessionName: string | undefined): string | undefined {
+  if (!sessionName) return undefined;
+  const name = normalise(sessionName).slice(0, sessionNameLimit);
   if (name.length >= 2) return name;
   throw new Refusal('invalid', 'role_session_name needs at least 2 characters');
 }
 
 function ttlFor({ input, mount, warn }: CredsCall, role: CloudTwoRole): number {
-  const wanted = input.ttl || role.default_sts_ttl || defaultTtlSeconds;
+  const requestedTtl = input.ttl || role.default_sts_ttl || defaultTtlSeconds;
   const most = role.max_sts_ttl || mount.maxLeaseTtlSeconds;
-  if (wanted <= most) return wanted;
-  warn(`ttl of ${wanted} seconds exceeds the maximum of ${most} seconds and is capped`);
+  if (requestedTtl <= most) return requestedTtl;
+  warn(`ttl of ${requestedTtl} seconds exceeds the maximum of ${most} seconds and is capped`);
   return most;
 }

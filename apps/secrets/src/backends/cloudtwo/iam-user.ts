@@ -53,7 +53,7 @@ export async function createUser(
 ): Promise<MadeUser> {
   const UserName = name;
   const tags = Object.entries(role.iam_tags).map(([Key, Value]) => ({ Key, Value }));
-  const made = await attempt('Error creating IAM user', () =>
+  const created = await attempt('Error creating IAM user', () =>
     iam.send(
       new CreateUserCommand({
         UserName,
@@ -85,7 +85,7 @@ export async function createUser(
   if (!AccessKey?.AccessKeyId || !AccessKey.SecretAccessKey) {
     throw new Refusal('upstream', 'Error creating access keys: the cloud provider answered without a key');
   }
-  return { accessKey: AccessKey.AccessKeyId, secretKey: AccessKey.SecretAccessKey, arn: made.User?.Arn ?? '' };
+  return { accessKey: AccessKey.AccessKeyId, secretKey: AccessKey.SecretAccessKey, arn: created.User?.Arn ?? '' };
 }
 
 function putPolicy(iam: IAMClient, UserName: string, PolicyName: string, PolicyDocument: string): Promise<unknown> {
@@ -131,7 +131,7 @@ export async function takeBackUser(
 export async function deleteUser(iam: IAMClient, name: string): Promise<boolean> {
   const UserName = name;
   await remove(keysOf(iam, UserName));
-  await allOf(given(iam, UserName).map(remove));
+  await allOf(grantRemovals(iam, UserName).map(remove));
   try {
     await iam.send(new DeleteUserCommand({ UserName }));
     return true;
@@ -165,7 +165,7 @@ function keysOf(iam: IAMClient, UserName: string): Removal {
 }
 
 /** What roles give to users. */
-function given(iam: IAMClient, UserName: string): Removal[] {
+function grantRemovals(iam: IAMClient, UserName: string): Removal[] {
   const of = { client: iam };
   const user = { UserName };
   return [

@@ -8,10 +8,10 @@ interface PolicyDocument {
  * counts as a list of one.
  */
 export function mergeDocuments(documents: readonly string[]): string | undefined {
-  const given = documents.filter((document) => document !== '');
-  if (given.length === 0) return undefined;
-  if (given.length === 1) return given[0];
-  const statements = given.flatMap((text) => {
+  const nonEmpty = documents.filter((document) => document !== '');
+  if (nonEmpty.length === 0) return undefined;
+  if (nonEmpty.length === 1) return nonEmpty[0];
+  const statements = nonEmpty.flatMap((text) => {
     const { Statement } = JSON.parse(text) as PolicyDocument;
     return Array.isArray(Statement) ? Statement : Statement === undefined ? [] : [Statement];
   });

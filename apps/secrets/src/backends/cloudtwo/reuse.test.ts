@@ -50,44 +50,44 @@ describe('credentials given again', () => {
   });
 
   it('are the same under the same lease, with what is left of it', async () => {
-    const made = await creds('kept');
+    const first = await creds('kept');
     clock.advance(10 * 60_000);
     const calls = cloud.calls.length;
     const again = await creds('kept');
     expect(cloud.calls).toHaveLength(calls);
-    expect(isAgain(made)).toBe(false);
+    expect(isAgain(first)).toBe(false);
     expect(isAgain(again)).toBe(true);
-    expect(again).toMatchObject({ data: made.data, lease_id: made.lease_id, lease_duration: 3000, renewable: true });
+    expect(again).toMatchObject({ data: first.data, lease_id: first.lease_id, lease_duration: 3000, renewable: true });
   });
 
   it('are new once less than the role’s share of their lifetime is left, and count from the start after a renewal', async () => {
-    const made = await creds('kept');
+    const first = await creds('kept');
     clock.advance(31 * 60_000);
-    await caller.write('sys/leases/renew', { lease_id: made.lease_id }).expect(403);
-    await secrets.root.write('sys/leases/renew', { lease_id: made.lease_id, increment: '50m' }).expect(200);
-    expect((await creds('kept')).lease_id).toBe(made.lease_id);
+    await caller.write('sys/leases/renew', { lease_id: first.lease_id }).expect(403);
+    await secrets.root.write('sys/leases/renew', { lease_id: first.lease_id, increment: '50m' }).expect(200);
+    expect((await creds('kept')).lease_id).toBe(first.lease_id);
     clock.advance(26 * 60_000);
     const next = await creds('kept');
-    expect(next.lease_id).not.toBe(made.lease_id);
+    expect(next.lease_id).not.toBe(first.lease_id);
     expect(isAgain(next)).toBe(false);
   });
 
   it('are never those of another token, nor those that were revoked', async () => {
-    const made = await creds('kept');
+    const first = await creds('kept');
     const other = await secrets.withPolicy(rules);
-    expect((await creds('kept', other)).data.access_key).not.toBe(made.data.access_key);
-    expect((await creds('kept', secrets.root)).data.access_key).not.toBe(made.data.access_key);
-    await secrets.root.write('sys/leases/revoke', { lease_id: made.lease_id, sync: true }).expect(204);
+    expect((await creds('kept', other)).data.access_key).not.toBe(first.data.access_key);
+    expect((await creds('kept', secrets.root)).data.access_key).not.toBe(first.data.access_key);
+    await secrets.root.write('sys/leases/revoke', { lease_id: first.lease_id, sync: true }).expect(204);
     const next = await creds('kept');
-    expect(next.data.access_key).not.toBe(made.data.access_key);
+    expect(next.data.access_key).not.toBe(first.data.access_key);
     expect((await creds('kept')).lease_id).toBe(next.lease_id);
   });
 
   it('are new after the role or the configuration changed', async () => {
-    const made = await creds('kept');
+    const first = await creds('kept');
     await role('kept', { iam_tags: 'a=b' });
     const changed = await creds('kept');
-    expect(changed.lease_id).not.toBe(made.lease_id);
+    expect(changed.lease_id).not.toBe(first.lease_id);
     await secrets.root.write('cloudtwo/config/rotate-root', {}).expect(200);
     expect((await creds('kept')).lease_id).toBe(changed.lease_id);
     const { access_key } = (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data;
@@ -101,28 +101,28 @@ describe('credentials given again', () => {
   it('of the token service are those asked for with the same words', async () => {
     const ask = async (fields: object) => (await caller.write('cloudtwo/sts/assume', fields).expect(200)).body;
     const one = { role_arn: 'arn:aws:iam::123456789012:role/one' };
-    const made = await ask(one);
+    const first = await ask(one);
     clock.advance(600_000);
     const again = await ask(one);
-    expect(again.data).toEqual({ ...made.data, ttl: again.lease_duration });
-    expect(again.lease_duration).toBeLessThan(made.lease_duration - 500);
+    expect(again.data).toEqual({ ...first.data, ttl: again.lease_duration });
+    expect(again.lease_duration).toBeLessThan(first.lease_duration - 500);
     for (const other of [{ role_arn: 'arn:aws:iam::123456789012:role/two' }, { ...one, ttl: '20m' }]) {
-      expect((await ask(other)).data.access_key).not.toBe(made.data.access_key);
+      expect((await ask(other)).data.access_key).not.toBe(first.data.access_key);
     }
     await caller.write('cloudtwo/sts/assume', {}).expect(400);
   });
 
   it('are never wrapped, because a wrapped secret is for another recipient', async () => {
-    const made = await creds('kept');
+    const first = await creds('kept');
     const wrapping = secrets.as(caller.token, { 'X-Service-Wrap-TTL': '60' });
     const opened = [];
     for (let i = 0; i < 2; i++) {
       const { body } = await wrapping.read('cloudtwo/creds/kept').expect(200);
       opened.push((await secrets.as(body.wrap_info.token).write('sys/wrapping/unwrap').expect(200)).body);
     }
-    const keys = [made, ...opened].map(({ data }) => data.access_key);
+    const keys = [first, ...opened].map(({ data }) => data.access_key);
     expect(new Set(keys).size).toBe(3);
-    expect((await creds('kept')).data.access_key).toBe(made.data.access_key);
+    expect((await creds('kept')).data.access_key).toBe(first.data.access_key);
   });
 
   it('are not given to a token at its last use', async () => {
@@ -145,14 +145,14 @@ describe('credentials given again', () => {
     });
 
     it('are the same where their owner lives as long', async () => {
-      const made = await creds('kept', await login('5h'));
-      expect((await creds('kept', await login('5h'))).lease_id).toBe(made.lease_id);
+      const first = await creds('kept', await login('5h'));
+      expect((await creds('kept', await login('5h'))).lease_id).toBe(first.lease_id);
     });
 
     it('are new where the owner would end them sooner', async () => {
       await role('kept', { iam_tags: 'b=c' });
-      const made = await creds('kept', await login('10m'));
-      expect((await creds('kept', await login('5h'))).lease_id).not.toBe(made.lease_id);
+      const first = await creds('kept', await login('10m'));
+      expect((await creds('kept', await login('5h'))).lease_id).not.toBe(first.lease_id);
     });
   });
 
@@ -172,12 +172,12 @@ describe('credentials given again', () => {
     });
 
     it('are the same', async () => {
-      const made = await creds('kept');
+      const first = await creds('kept');
       const { body } = await request(server)
         .get('/v1/cloudtwo/creds/kept')
         .set('X-Service-Token', caller.token!)
         .expect(200);
-      expect(body).toMatchObject({ lease_id: made.lease_id, data: made.data });
+      expect(body).toMatchObject({ lease_id: first.lease_id, data: first.data });
     });
   });
 
@@ -207,7 +207,7 @@ describe('waiting for a new key', () => {
       .write('cloudtwo/roles/awaited', { credential_type: 'iam_user', policy_arns: readOnly, wait_for_key: '30s' })
       .expect(204);
   });
-  const asked = () => cloud.actions().filter((action) => action === 'GetCallerIdentity').length;
+  const identityCalls = () => cloud.actions().filter((action) => action === 'GetCallerIdentity').length;
 
   it('tells that it answers, and after how long', async () => {
     let unknown = 2;
@@ -218,7 +218,7 @@ describe('waiting for a new key', () => {
     // Two pauses lay between the three questions.
     expect(body.data.key_waited_ms).toBeGreaterThanOrEqual(500);
     expect(body.warnings).toBeNull();
-    expect(asked()).toBe(3);
+    expect(identityCalls()).toBe(3);
   });
 
   it('ends, and tells that the key did not answer; the credentials are good all the same', async () => {
@@ -242,9 +242,9 @@ describe('waiting for a new key', () => {
 
   it('does not happen unless the role says so', async () => {
     await secrets.root.write('cloudtwo/roles/awaited', { wait_for_key: 0 }).expect(204);
-    const before = asked();
+    const before = identityCalls();
     const { body } = await secrets.root.read('cloudtwo/creds/awaited').expect(200);
-    expect(asked()).toBe(before);
+    expect(identityCalls()).toBe(before);
     expect(body.data).not.toHaveProperty('key_answers');
   });
 

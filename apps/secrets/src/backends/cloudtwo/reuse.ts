@@ -27,10 +27,10 @@ export async function reuseKey(
 }
 
 /** Answers credentials of an earlier call under their own lease. */
-export function replyWithExisting({ warn }: Pick<Call, 'warn'>, { data: given, ...left }: ReusableSecret) {
-  warn(`these are the credentials of an earlier request; ${left.secondsLeft}s of their lease are left`);
+export function replyWithExisting({ warn }: Pick<Call, 'warn'>, { data: given, ...rest }: ReusableSecret) {
+  warn(`these are the credentials of an earlier request; ${rest.secondsLeft}s of their lease are left`);
   // The wait belonged to the call that made them.
   const { key_answers: _answers, key_waited_ms: _waited, ...credentials } = given;
-  const shown = 'ttl' in credentials ? { ...credentials, ttl: left.secondsLeft } : credentials;
-  return data(shown, { id: left.leaseId, renewable: left.renewable, durationSeconds: left.secondsLeft });
+  const credentialsShown = 'ttl' in credentials ? { ...credentials, ttl: rest.secondsLeft } : credentials;
+  return data(credentialsShown, { id: rest.leaseId, renewable: rest.renewable, durationSeconds: rest.secondsLeft });
 }

@@ -39,7 +39,7 @@ const somePolicy = 'arn:aws:iam::aws:policy/ReadOnlyAccess';
 const someName = 'keystead-check';
 
 /** Answers that only those get who may do what they asked. */
-const answered = new Set(['NoSuchEntity', 'EntityAlreadyExists', 'LimitExceeded', 'DeleteConflict']);
+const allowedErrors = new Set(['NoSuchEntity', 'EntityAlreadyExists', 'LimitExceeded', 'DeleteConflict']);
 
 /**
  * Finds out whether a right is there by asking for something that cannot be done: about a user that does not exist, to
@@ -60,7 +60,7 @@ export async function probe(
   } catch (error) {
     const code = codeOf(error);
     if (/^AccessDenied/.test(code) || code === 'UnauthorizedOperation') return { allowed: false, how };
-    if (answered.has(code)) return { allowed: true, how };
+    if (allowedErrors.has(code)) return { allowed: true, how };
     return { allowed: null, how: `${how}: ${code || 'no answer'}` };
   }
 }
@@ -69,7 +69,7 @@ function attemptOf(iam: IAMClient, sts: STSClient, { action, resource, trust }: 
   // The user with this name does not exist: what is asked about it cannot be done.
   const user = { UserName: context.userName };
   const group = { GroupName: resource.split('/').at(-1)! };
-  const own = context.ownUser;
+  const ownUser = context.ownUser;
   const calls: Readonly<Record<string, () => Promise<unknown>>> = {
     'iam:GetUser': () => iam.send(new GetUserCommand(user)),
     'iam:DeleteUser': () => iam.send(new DeleteUserCommand(user)),
@@ -104,6 +104,7 @@ function attemptOf(iam: IAMClient, sts: STSClient, { action, resource, trust }: 
       sts.send(new GetFederationTokenCommand({ Name: someName, DurationSeconds: shortestSeconds, Policy: nothing })),
   };
   // Only a name that is taken cannot be given by mistake.
-  if (action === 'iam:CreateUser') return own ? () => iam.send(new CreateUserCommand({ UserName: own })) : undefined;
+  if (action === 'iam:CreateUser')
+    return ownUser ? () => iam.send(new CreateUserCommand({ UserName: ownUser })) : undefined;
   return calls[action];
 }

@@ -49,10 +49,10 @@ describe('the rotation of the root key by the clock', () => {
     const inBackground = backgroundCalls({ entries, committer, decisions }, clock, () => leases);
     await Promise.allSettled(Array.from({ length: nodes }, () => inBackground(mount, mount.backend.tick!)));
   };
-  const made = () => cloud.actions().filter((action) => action === 'CreateAccessKey').length;
+  const keysCreated = () => cloud.actions().filter((action) => action === 'CreateAccessKey').length;
   const refuse = (action: string) => {
-    cloud.fail = (asked) =>
-      asked === action ? { status: 409, code: 'LimitExceeded', message: 'no more keys' } : undefined;
+    cloud.fail = (call) =>
+      call === action ? { status: 409, code: 'LimitExceeded', message: 'no more keys' } : undefined;
   };
 
   it('has no terms before there is a configuration', async () => {
@@ -82,7 +82,7 @@ describe('the rotation of the root key by the clock', () => {
     await configure({}).expect(204);
     clock.advance(10_000 * hourMs);
     await look();
-    expect(made()).toBe(0);
+    expect(keysCreated()).toBe(0);
     expect(Object.keys(await read()).filter((field) => field.includes('rotation'))).toEqual([]);
   });
 
@@ -93,12 +93,12 @@ describe('the rotation of the root key by the clock', () => {
     expect(Date.parse(before.next_rotation)).toBe(clock.now() + 24 * hourMs);
     clock.advance(23 * hourMs);
     await look(5);
-    expect(made()).toBe(0);
+    expect(keysCreated()).toBe(0);
     clock.advance(hourMs);
     await look(5);
     await until(async () => (await read()).access_key !== before.access_key);
     await until(async () => (await read()).last_rotation !== null);
-    expect(made()).toBe(1);
+    expect(keysCreated()).toBe(1);
     const after = await read();
     expect([...cloud.keys.keys()]).toEqual([after.access_key]);
     expect(Date.parse(after.last_rotation)).toBe(clock.now());
@@ -125,10 +125,10 @@ describe('the rotation of the root key by the clock', () => {
     ] as const) {
       await look(2);
       await until(async () => (await read()).rotation_failures === failures);
-      const shown = await read();
-      expect(shown.last_rotation_error).toContain('error calling CreateAccessKey: LimitExceeded: no more keys');
-      expect(Date.parse(shown.next_rotation)).toBe(clock.now() + pauseMs);
-      expect(shown.access_key).toBe(key);
+      const plan = await read();
+      expect(plan.last_rotation_error).toContain('error calling CreateAccessKey: LimitExceeded: no more keys');
+      expect(Date.parse(plan.next_rotation)).toBe(clock.now() + pauseMs);
+      expect(plan.access_key).toBe(key);
       clock.advance(pauseMs);
     }
     cloud.fail = () => undefined;
@@ -149,7 +149,7 @@ describe('the rotation of the root key by the clock', () => {
     cloud.calls.length = 0;
     await look();
     await until(async () => Date.parse((await read()).next_rotation) === due + 24 * hourMs);
-    expect(made()).toBe(0);
+    expect(keysCreated()).toBe(0);
     expect((await read()).last_rotation_error).toContain('LimitExceeded');
     cloud.fail = () => undefined;
     clock.advance(22 * hourMs);
@@ -162,7 +162,7 @@ describe('the rotation of the root key by the clock', () => {
     await configure({ rotation_period: '1h', disable_automated_rotation: true }).expect(204);
     clock.advance(48 * hourMs);
     await look();
-    expect(made()).toBe(0);
+    expect(keysCreated()).toBe(0);
     expect(await read()).toMatchObject({ disable_automated_rotation: true, next_rotation: null });
   });
 
@@ -189,11 +189,11 @@ describe('the rotation of the root key by the clock', () => {
     await until(() => hung);
     hang = false;
     await look();
-    expect(made()).toBe(0);
+    expect(keysCreated()).toBe(0);
     clock.advance(5 * 60_000);
     await look();
     await until(async () => (await read()).access_key !== before);
-    expect(made()).toBe(1);
+    expect(keysCreated()).toBe(1);
   });
 
   it('happens without a request', async () => {

@@ -26,16 +26,16 @@ export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Prom
   } catch (error) {
     const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(claimed.failures, 20), longestPauseMs);
     const lastError = error instanceof Refusal ? error.message : 'internal error';
-    await conclude(call, claimed, (seen) => ({
-      ...seen,
+    await conclude(call, claimed, (current) => ({
+      ...current,
       tryAtMs: nowMs + pauseMs,
       failures: claimed.failures + 1,
       lastError,
     }));
     throw error;
   }
-  await conclude(call, claimed, (seen, dueAtMs) => ({
-    ...seen,
+  await conclude(call, claimed, (current, dueAtMs) => ({
+    ...current,
     dueAtMs,
     tryAtMs: dueAtMs,
     failures: 0,
@@ -47,27 +47,27 @@ export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Prom
 /** Takes the rotation for this node; undefined if another one has it, or its window is over. */
 function claim({ storage, nowMs }: BackgroundCall, planned: Plan): Promise<Plan | undefined> {
   return storage.transaction(rootTurn, async (tx) => {
-    const [config, seen] = [await root.find(tx), await plan.find(tx)];
-    if (!config || seen?.tryAtMs !== planned.tryAtMs) return undefined;
+    const [config, current] = [await root.find(tx), await plan.find(tx)];
+    if (!config || current?.tryAtMs !== planned.tryAtMs) return undefined;
     const windowMs = config.rotation_window * 1000;
-    if (windowMs > 0 && nowMs > seen.dueAtMs + windowMs) {
+    if (windowMs > 0 && nowMs > current.dueAtMs + windowMs) {
       const dueAtMs = nextDue(config, nowMs);
       // The error stays to be read: this time the key was not replaced.
-      const lastError = seen.lastError || 'the window passed without an attempt';
-      if (dueAtMs !== undefined) plan.put(tx, { ...seen, dueAtMs, tryAtMs: dueAtMs, lastError });
+      const lastError = current.lastError || 'the window passed without an attempt';
+      if (dueAtMs !== undefined) plan.put(tx, { ...current, dueAtMs, tryAtMs: dueAtMs, lastError });
       return undefined;
     }
-    const claimed = { ...seen, tryAtMs: nowMs + claimMs };
+    const claimed = { ...current, tryAtMs: nowMs + claimMs };
     plan.put(tx, claimed);
     return claimed;
   });
 }
 
 /** Records the outcome, unless the configuration was rewritten meanwhile: then the plan starts afresh. */
-function conclude({ storage, nowMs }: BackgroundCall, claimed: Plan, after: (seen: Plan, dueAtMs: number) => Plan) {
+function conclude({ storage, nowMs }: BackgroundCall, claimed: Plan, after: (current: Plan, dueAtMs: number) => Plan) {
   return storage.transaction(rootTurn, async (tx) => {
-    const [config, seen] = [await root.find(tx), await plan.find(tx)];
+    const [config, current] = [await root.find(tx), await plan.find(tx)];
     const dueAtMs = config && nextDue(config, nowMs);
-    if (dueAtMs !== undefined && seen?.tryAtMs === claimed.tryAtMs) plan.put(tx, after(seen, dueAtMs));
+    if (dueAtMs !== undefined && current?.tryAtMs === claimed.tryAtMs) plan.put(tx, after(current, dueAtMs));
   });
 }

@@ -60,9 +60,9 @@ export async function rotateRoot(
   const { iam, aheadMs } = cloud.of(connection(before));
   const { User } = await attempt('error calling GetUser', () => iam.send(new GetUserCommand({})));
   const userName = User?.UserName ?? '';
-  const known = await keysThere(iam, userName);
-  const ahead = aheadMs() ?? (known ? undefined : 0);
-  const started = { known, at_ms: ahead === undefined ? undefined : nowMs + ahead };
+  const keysBefore = await keysThere(iam, userName);
+  const ahead = aheadMs() ?? (keysBefore ? undefined : 0);
+  const started = { known: keysBefore, at_ms: ahead === undefined ? undefined : nowMs + ahead };
   const intent = await storage.intent('root-key', { user: userName, before: before.access_key, ...started });
   const after = await makeKey(cloud, before, userName).catch(async (error) => {
     if (wasRefused(error)) await intent.drop();
@@ -76,9 +76,9 @@ export async function rotateRoot(
     store(tx, before, { ...after, pending: undefined, retiring: before.access_key }),
   );
   cloud.forget();
-  const left = await retire(cloud, { ...before, ...after }, userName, before.access_key);
-  if (left) {
-    warn(`error deleting old access key: ${left}; it is tried again later`);
+  const leftover = await retire(cloud, { ...before, ...after }, userName, before.access_key);
+  if (leftover) {
+    warn(`error deleting old access key: ${leftover}; it is tried again later`);
   } else {
     await storage.transaction(rootTurn, (tx) => store(tx, { ...before, ...after }, { retiring: undefined }));
     intent.settle();
@@ -107,8 +107,8 @@ export async function resumeRotation(
   if (inUse.access_key !== before) {
     // Reconfigured meanwhile: that configuration and the key it replaced belong to the operator who wrote it.
     if (inUse === config && config.retiring !== before) return;
-    const left = await retire(cloud, inUse, user, before);
-    if (left) throw new Refusal('upstream', `error deleting old access key: ${left}`);
+    const leftover = await retire(cloud, inUse, user, before);
+    if (leftover) throw new Refusal('upstream', `error deleting old access key: ${leftover}`);
     await storage.transaction(rootTurn, (tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));
     return;
   }
@@ -117,12 +117,12 @@ export async function resumeRotation(
   const { AccessKeyMetadata = [] } = await attempt('error calling ListAccessKeys', () =>
     iam.send(new ListAccessKeysCommand({ UserName: user })),
   );
-  const known = (undo.known ?? []) as readonly string[];
+  const earlierKeys = (undo.known ?? []) as readonly string[];
   for (const { AccessKeyId, CreateDate } of AccessKeyMetadata) {
-    if (!AccessKeyId || AccessKeyId === before || known.includes(AccessKeyId)) continue;
+    if (!AccessKeyId || AccessKeyId === before || earlierKeys.includes(AccessKeyId)) continue;
     if (AccessKeyId !== config.pending?.access_key && !madeMeanwhile(CreateDate, undo.at_ms)) continue;
-    const left = await retire(cloud, config, user, AccessKeyId);
-    if (left) throw new Refusal('upstream', `error deleting unused access key: ${left}`);
+    const leftover = await retire(cloud, config, user, AccessKeyId);
+    if (leftover) throw new Refusal('upstream', `error deleting unused access key: ${leftover}`);
   }
   await storage.transaction(rootTurn, (tx) => store(tx, config, { pending: undefined }));
 }
@@ -139,8 +139,10 @@ async function keysThere(iam: IAMClient, UserName: string): Promise<string[] | u
 }
 
 /** Whether a key was created during a rotation; a later one may have been made by hand. */
-function madeMeanwhile(made: Date | undefined, begunMs: unknown): boolean {
-  return typeof begunMs !== 'number' || (made !== undefined && Math.abs(made.getTime() - begunMs) <= rotationMs);
+function madeMeanwhile(createdAt: Date | undefined, begunMs: unknown): boolean {
+  return (
+    typeof begunMs !== 'number' || (createdAt !== undefined && Math.abs(createdAt.getTime() - begunMs) <= rotationMs)
+  );
 }
 
 async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise<KeyPair> {
@@ -155,9 +157,9 @@ async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise
 }
 
 /** Lays `change` over the configuration, provided that the root key is still the one `seen` had. */
-async function store(tx: Storage, seen: Root, change: Partial<Root>): Promise<void> {
+async function store(tx: Storage, expected: Root, change: Partial<Root>): Promise<void> {
   const current = await root.find(tx);
-  if (current?.access_key !== seen.access_key) {
+  if (current?.access_key !== expected.access_key) {
     throw new Refusal('conflict', 'the root key was changed by another request; read config/root and try again');
   }
   root.put(tx, { ...current, ...change });

@@ -133,14 +133,14 @@ interface AnsweredCredentials {
 }
 
 /** Credentials as the token service answers them. Throws `upstream` if it answered none. */
-export function credentialsOf(given: AnsweredCredentials | undefined): StsCredentials {
-  if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken || !given.Expiration) {
+export function credentialsOf(answer: AnsweredCredentials | undefined): StsCredentials {
+  if (!answer?.AccessKeyId || !answer.SecretAccessKey || !answer.SessionToken || !answer.Expiration) {
     throw new Refusal('upstream', 'the cloud provider answered without credentials');
   }
   return {
-    accessKey: given.AccessKeyId,
-    secretKey: given.SecretAccessKey,
-    securityToken: given.SessionToken,
-    expiresAtMs: given.Expiration.getTime(),
+    accessKey: answer.AccessKeyId,
+    secretKey: answer.SecretAccessKey,
+    securityToken: answer.SessionToken,
+    expiresAtMs: answer.Expiration.getTime(),
   };
 }

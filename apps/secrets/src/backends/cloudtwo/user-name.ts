@@ -62,9 +62,9 @@ function fill(
   who: { displayName: string; role: string },
   world: TemplateWorld,
 ): string {
-  const named = type === 'IAM' ? who : { displayName: '', role: '' };
+  const nameParts = type === 'IAM' ? who : { displayName: '', role: '' };
   const field = (text: string): string => normalise(text.slice(0, longestField));
-  const fields = { Type: type, DisplayName: field(named.displayName), PolicyName: field(named.role) };
+  const fields = { Type: type, DisplayName: field(nameParts.displayName), PolicyName: field(nameParts.role) };
   return template(fields, world);
 }
 

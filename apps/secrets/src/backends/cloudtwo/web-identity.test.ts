@@ -108,20 +108,20 @@ describe('root credentials by web identity', () => {
   it('signs with a key that was published a day before, and goes on publishing the one before it', async () => {
     const [first, second] = await kids();
     clock.advance(25 * 3_600_000);
-    const turned = await kids();
-    expect(turned).toEqual([second, expect.any(String), first]);
+    const rotatedKids = await kids();
+    expect(rotatedKids).toEqual([second, expect.any(String), first]);
     await configure(identity).expect(204);
     await secrets.root.read('cloudtwo/creds/user').expect(200);
     clock.advance(25 * 3_600_000);
-    expect(await kids()).toEqual([turned[1], expect.any(String), second]);
+    expect(await kids()).toEqual([rotatedKids[1], expect.any(String), second]);
   });
 
   it('has its own issuer and keys in every namespace', async () => {
     await secrets.root.write('sys/namespaces/team', {}).expect(200);
     const document = await wellKnown('openid-configuration', 'team/');
     expect(document.issuer).toBe(`${publicUrl}/v1/team/identity/oidc/plugins`);
-    const own = (await wellKnown('keys', 'team/')).keys.map((key: { kid: string }) => key.kid);
-    expect(await kids()).not.toEqual(expect.arrayContaining(own));
+    const ownKids = (await wellKnown('keys', 'team/')).keys.map((key: { kid: string }) => key.kid);
+    expect(await kids()).not.toEqual(expect.arrayContaining(ownKids));
     await secrets.root.write('team/sys/mounts/cloudtwo', { type: 'cloudtwo' }).expect(204);
     await secrets.root.write('team/cloudtwo/config/root', { ...base(), ...identity }).expect(204);
     await secrets.root

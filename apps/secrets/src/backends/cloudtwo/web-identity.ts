@@ -30,14 +30,14 @@ interface SessionCredentials {
 export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
   const exchange = exchanger(identity, tokens, config);
   let pending: Promise<SessionCredentials> | undefined;
-  let known: SessionCredentials | undefined;
+  let cached: SessionCredentials | undefined;
   return async (): Promise<SessionCredentials> => {
-    if (known && known.expiration.getTime() - spareMs > Date.now()) return known;
+    if (cached && cached.expiration.getTime() - spareMs > Date.now()) return cached;
     pending ??= exchange().finally(() => {
       pending = undefined;
     });
-    known = await pending;
-    return known;
+    cached = await pending;
+    return cached;
   };
 }
 
@@ -58,12 +58,12 @@ function exchanger(identity: WebIdentity, tokens: IdentityTokens | undefined, co
           }),
         ),
       );
-      const made = credentialsOf(Credentials);
+      const credentials = credentialsOf(Credentials);
       return {
-        accessKeyId: made.accessKey,
-        secretAccessKey: made.secretKey,
-        sessionToken: made.securityToken,
-        expiration: new Date(made.expiresAtMs),
+        accessKeyId: credentials.accessKey,
+        secretAccessKey: credentials.secretKey,
+        sessionToken: credentials.securityToken,
+        expiration: new Date(credentials.expiresAtMs),
       };
     } finally {
       sts.destroy();

@@ -101,6 +101,6 @@ function requireOwner({ token }: CubbyholeCall['caller']): void {
   throw new Refusal('invalid', "cubbyhole operations are only supported by 'service' type tokens");
 }
 
-function requirePath(given: string): void {
-  if (given === '') throw new Refusal('invalid', 'missing path');
+function requirePath(path: string): void {
+  if (path === '') throw new Refusal('invalid', 'missing path');
 }

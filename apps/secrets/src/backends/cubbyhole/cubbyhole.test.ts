@@ -11,8 +11,8 @@ describe('cubbyhole', () => {
 
   it('returns the pairs as they were written, any JSON (S20.1, S20.3, SP.7, SP.33)', async () => {
     const pairs = { text: 'a', number: 1, list: [1, 'b', null], object: { deep: { er: true } }, none: null, ttl: '1h' };
-    const written = await secrets.root.write('cubbyhole/pairs', pairs).expect(204);
-    expect(written.text).toBe('');
+    const response = await secrets.root.write('cubbyhole/pairs', pairs).expect(204);
+    expect(response.text).toBe('');
     const { body } = await secrets.root.read('cubbyhole/pairs').expect(200);
     expect(body).toMatchObject({ data: pairs, lease_id: '', lease_duration: 0, renewable: false, auth: null });
     expect(Object.keys(body.data)).toEqual(Object.keys(pairs));
@@ -21,28 +21,30 @@ describe('cubbyhole', () => {
   });
 
   it('lists names below a folder, folders with a slash, also by the verb LIST (S20.2, SP.7, SP.8, SP.34)', async () => {
-    const own = await token();
-    for (const at of ['a', 'a/b', 'a/c/d', 'e']) await own.write(`cubbyhole/${at}`, { v: at }).expect(204);
-    expect((await own.list('cubbyhole').expect(200)).body.data).toEqual({ keys: ['a', 'a/', 'e'] });
-    expect((await own.list('cubbyhole/').expect(200)).body.data).toEqual({ keys: ['a', 'a/', 'e'] });
-    expect((await own.list('cubbyhole/a').expect(200)).body.data).toEqual({ keys: ['b', 'c/'] });
-    expect((await own.list('cubbyhole/a/').expect(200)).body).toMatchObject({ auth: null, lease_id: '' });
-    const verb = await listVerb(secrets.server, '/v1/cubbyhole/a', own.token!);
+    const caller = await token();
+    for (const at of ['a', 'a/b', 'a/c/d', 'e']) await caller.write(`cubbyhole/${at}`, { v: at }).expect(204);
+    expect((await caller.list('cubbyhole').expect(200)).body.data).toEqual({ keys: ['a', 'a/', 'e'] });
+    expect((await caller.list('cubbyhole/').expect(200)).body.data).toEqual({ keys: ['a', 'a/', 'e'] });
+    expect((await caller.list('cubbyhole/a').expect(200)).body.data).toEqual({ keys: ['b', 'c/'] });
+    expect((await caller.list('cubbyhole/a/').expect(200)).body).toMatchObject({ auth: null, lease_id: '' });
+    const verb = await listVerb(secrets.server, '/v1/cubbyhole/a', caller.token!);
     expect(JSON.parse(verb).data).toEqual({ keys: ['b', 'c/'] });
   });
 
   it('lists page by page, after a name and up to a limit, each name once and folders as one', async () => {
-    const own = await token();
-    const kept = ['a', 'b/one', 'b/two', 'c', 'd/deep/er', 'd/deep/est', 'e'];
-    for (const at of kept) await own.write(`cubbyhole/pages/${at}`, { v: at }).expect(204);
+    const caller = await token();
+    const paths = ['a', 'b/one', 'b/two', 'c', 'd/deep/er', 'd/deep/est', 'e'];
+    for (const at of paths) await caller.write(`cubbyhole/pages/${at}`, { v: at }).expect(204);
     const pages: string[][] = [];
     for (let after = ''; ; after = pages.at(-1)!.at(-1)!) {
-      const { status, body } = await own.read(`cubbyhole/pages?list=true&limit=2&after=${encodeURIComponent(after)}`);
+      const { status, body } = await caller.read(
+        `cubbyhole/pages?list=true&limit=2&after=${encodeURIComponent(after)}`,
+      );
       if (status === 404) break;
       pages.push(body.data.keys);
     }
     expect(pages).toEqual([['a', 'b/'], ['c', 'd/'], ['e']]);
-    const rest = await own.read('cubbyhole/pages?list=true&after=b&limit=-1').expect(200);
+    const rest = await caller.read('cubbyhole/pages?list=true&after=b&limit=-1').expect(200);
     expect(rest.body.data.keys).toEqual(['b/', 'c', 'd/', 'e']);
   });
 
@@ -63,8 +65,8 @@ describe('cubbyhole', () => {
   it('belongs to one token: neither root, nor parent, nor child sees it (SP.14)', async () => {
     const parent = await token({ policies: ['root'], ttl: '1h' });
     await parent.write('cubbyhole/mine', { a: 'parent' }).expect(204);
-    const made = await parent.write('auth/token/create', { ttl: '30m' }).expect(200);
-    const child = secrets.as(made.body.auth.client_token);
+    const created = await parent.write('auth/token/create', { ttl: '30m' }).expect(200);
+    const child = secrets.as(created.body.auth.client_token);
     await child.read('cubbyhole/mine').expect(404);
     await secrets.root.read('cubbyhole/mine').expect(404);
     await child.write('cubbyhole/mine', { a: 'child' }).expect(204);
@@ -72,15 +74,15 @@ describe('cubbyhole', () => {
   });
 
   it('goes with its token, and nothing of it is left in storage', async () => {
-    const own = await token();
-    await own.write('cubbyhole/left', { a: 1 }).expect(204);
+    const caller = await token();
+    await caller.write('cubbyhole/left', { a: 1 }).expect(204);
     const mount = secrets.service.kernel.mounts
       .list(secrets.service.kernel.namespaces.root.uuid)
       .find(({ type }) => type === 'cubbyhole')!;
     const count = async () =>
       (await secrets.service.kernel.entries.listDeep(mount.uuid, '')).filter((at) => at.endsWith('/left')).length;
     expect(await count()).toBe(1);
-    await own.write('auth/token/revoke-self').expect(204);
+    await caller.write('auth/token/revoke-self').expect(204);
     expect(await count()).toBe(0);
   });
 

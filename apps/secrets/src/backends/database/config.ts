@@ -49,7 +49,7 @@ export const configPath = (databases: Databases) =>
       }),
       async run({ params, storage }) {
         const config = await configs.find(storage, params.name);
-        return config ? data(shown(config)) : missing;
+        return config ? data(connectionData(config)) : missing;
       },
     },
     write: {
@@ -63,8 +63,8 @@ export const configPath = (databases: Databases) =>
         // What is stored may be the old password already. Who sends one says which.
         if ((stored as ConnectionRecord | undefined)?.pending !== undefined && fields.password === undefined)
           throw underWay();
-        const { verify_connection = true, ...given } = input;
-        const config: ConnectionRecord = { ...given, generation: newGeneration() };
+        const { verify_connection = true, ...settings } = input;
+        const config: ConnectionRecord = { ...settings, generation: newGeneration() };
         const driver = driverOf(config.plugin_name);
         if (config.max_open_connections < 1 || config.max_open_connections > 100) {
           refuse('max_open_connections must be between 1 and 100');
@@ -96,7 +96,7 @@ export const configPath = (databases: Databases) =>
     },
   });
 
-function shown(config: ConnectionRecord): Record<string, unknown> {
+function connectionData(config: ConnectionRecord): Record<string, unknown> {
   const details = Object.entries(connectionFields.defaults).flatMap(([name, initial]) => {
     const value = config[name as keyof typeof connectionFields.defaults];
     if (
@@ -203,9 +203,9 @@ async function settleRoot(
   name: string,
   password: string,
 ): Promise<void> {
-  const settled = await changeConfig(storage, name, (found) =>
+  const changed = await changeConfig(storage, name, (found) =>
     found.pending === password ? { ...found, password, pending: undefined, generation: newGeneration() } : undefined,
   );
-  if (!settled) throw underWay();
+  if (!changed) throw underWay();
   databases.forget(mount, name);
 }

@@ -114,9 +114,9 @@ describe('the engine database with PostgreSQL', () => {
     await secrets.root
       .write(`${at}/config/literal`, { ...wrong, connection_url: literal, verify_connection: false })
       .expect(204);
-    const shown = (await secrets.root.read(`${at}/config/literal`).expect(200)).body.data.connection_details
+    const details = (await secrets.root.read(`${at}/config/literal`).expect(200)).body.data.connection_details
       .connection_url;
-    expect(shown).toBe(address().replace('{{password}}', 'xxxxx'));
+    expect(details).toBe(address().replace('{{password}}', 'xxxxx'));
   });
 
   it.each([
@@ -221,9 +221,9 @@ describe('the engine database with PostgreSQL', () => {
     expect(await count()).toBe(before);
     await secrets.root.write(`${at}/roles/app/dry-run`).expect(502);
     await secrets.root.write(`${at}/roles/app`, { creation_statements: creation }).expect(204);
-    const tried = (await secrets.root.write(`${at}/roles/app/dry-run`).expect(200)).body.data;
-    expect(tried).toMatchObject({ rehearsed: true, username: expect.stringMatching(/^v-root-app/) });
-    expect(await exists(tried.username)).toBe(0);
+    const dryRun = (await secrets.root.write(`${at}/roles/app/dry-run`).expect(200)).body.data;
+    expect(dryRun).toMatchObject({ rehearsed: true, username: expect.stringMatching(/^v-root-app/) });
+    expect(await exists(dryRun.username)).toBe(0);
   });
 
   it('makes names that mean nothing in a statement for every display name', async () => {
@@ -296,8 +296,10 @@ describe('the engine database with PostgreSQL', () => {
   it('makes users for sixteen callers at once, whose grants are in the way of each other', async () => {
     await mount();
     await secrets.root.write(`${at}/config/pg`, { max_open_connections: 16 }).expect(204);
-    const made = await Promise.all(Array.from({ length: 16 }, () => secrets.root.read(`${at}/creds/app`).expect(200)));
-    const users = made.map(({ body }) => body.data as { username: string; password: string });
+    const credentials = await Promise.all(
+      Array.from({ length: 16 }, () => secrets.root.read(`${at}/creds/app`).expect(200)),
+    );
+    const users = credentials.map(({ body }) => body.data as { username: string; password: string });
     expect(await Promise.all(users.map(({ username, password }) => logsIn(username, password)))).not.toContain(false);
     await secrets.root.write(`sys/leases/revoke-prefix/${at}/creds`, { sync: true }).expect(204);
     for (const { username } of users) expect(await exists(username)).toBe(0);
@@ -305,8 +307,8 @@ describe('the engine database with PostgreSQL', () => {
 
   it('keeps no more connections without work than it is told', async () => {
     await mount();
-    const own = { ...config(), connection_url: `${address()}?application_name=idle`, max_idle_connections: 1 };
-    await secrets.root.write(`${at}/config/pg`, own).expect(204);
+    const idleConfig = { ...config(), connection_url: `${address()}?application_name=idle`, max_idle_connections: 1 };
+    await secrets.root.write(`${at}/config/pg`, idleConfig).expect(204);
     const open = async () => {
       const { rows } = await admin.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'idle'");
       return Number(rows[0].count);
@@ -363,14 +365,14 @@ describe('the engine database with PostgreSQL', () => {
         await secrets.root.read(`${at}/static-roles/s`).expect(404);
         await secrets.root.write(`${at}/static-roles/s`, { ...role, second_username: user }).expect(400);
         await secrets.root.write(`${at}/static-roles/s`, role).expect(204);
-        const told = [await creds()];
+        const credentials = [await creds()];
         for (let time = 0; time < 3; time++) {
           clock.advance(3_601_000);
-          await until(async () => (await creds()).password !== told.at(-1).password);
-          told.push(await creds());
+          await until(async () => (await creds()).password !== credentials.at(-1).password);
+          credentials.push(await creds());
         }
-        expect(told.map(({ username }) => username)).toEqual([user, second, user, second]);
-        const valid = await Promise.all(told.map(({ username, password }) => logsIn(username, password)));
+        expect(credentials.map(({ username }) => username)).toEqual([user, second, user, second]);
+        const valid = await Promise.all(credentials.map(({ username, password }) => logsIn(username, password)));
         expect(valid).toEqual([false, false, true, true]);
         const change = { second_username: '' };
         const refused = (await secrets.root.write(`${at}/static-roles/s`, change).expect(400)).body.errors[0];
@@ -391,8 +393,8 @@ describe('the engine database with PostgreSQL', () => {
       await secrets.root.write(`${at}/static-roles/s`, role).expect(204);
       const { password } = await creds();
       const refused = async (text: string) => {
-        for (const asked of [secrets.root.read(`${at}/static-creds/s`), secrets.root.write(`${at}/rotate-role/s`)]) {
-          expect((await asked.expect(400)).body.errors).toEqual([text]);
+        for (const request of [secrets.root.read(`${at}/static-creds/s`), secrets.root.write(`${at}/rotate-role/s`)]) {
+          expect((await request.expect(400)).body.errors).toEqual([text]);
         }
       };
       await secrets.root.write(`${at}/config/pg`, { allowed_roles: 'others-*' }).expect(204);

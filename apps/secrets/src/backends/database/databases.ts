@@ -18,8 +18,8 @@ const mostKept = 500;
 
 /** The driver of a configuration. Throws `invalid` for a kind of database that there is none for. */
 export function driverOf(plugin: string): Driver {
-  const known = drivers.find(({ plugins }) => plugins.includes(plugin));
-  if (known) return known;
+  const driver = drivers.find(({ plugins }) => plugins.includes(plugin));
+  if (driver) return driver;
   if (plugin === '') refuse('empty plugin name');
   const names = drivers.flatMap(({ plugins }) => plugins).join(', ');
   return refuse(`error creating database object: plugin not found in the catalog: ${plugin}; there are ${names}`);
@@ -49,7 +49,7 @@ interface KeptClient {
 
 /** Connections to the databases that mounts are configured with, kept until their configuration changes. */
 export class Databases {
-  private readonly kept = new LRUCache<string, KeptClient>({
+  private readonly clients = new LRUCache<string, KeptClient>({
     max: mostKept,
     dispose: ({ database }) => void database.close(),
   });
@@ -61,13 +61,13 @@ export class Databases {
     const config = await connectionOf(storage, name);
     const driver = driverOf(config.plugin_name);
     const key = keyOf(mount, name);
-    let kept = this.kept.get(key);
-    if (!kept || kept.generation !== config.generation) {
+    let client = this.clients.get(key);
+    if (!client || client.generation !== config.generation) {
       const circuit = new Circuit(`the database ${name}`, this.parts.clock);
-      kept = { generation: config.generation, database: driver.open(config), circuit };
-      this.kept.set(key, kept);
+      client = { generation: config.generation, database: driver.open(config), circuit };
+      this.clients.set(key, client);
     }
-    const { database, circuit } = kept;
+    const { database, circuit } = client;
     return {
       config,
       driver,
@@ -96,12 +96,12 @@ export class Databases {
 
   /** Closes the connections of one name on this node; the next call opens others. */
   forget(mount: Pick<MountView, 'uuid'>, name: string): void {
-    this.kept.delete(keyOf(mount, name));
+    this.clients.delete(keyOf(mount, name));
   }
 
   /** Closes them all. */
   forgetAll(): void {
-    this.kept.clear();
+    this.clients.clear();
   }
 }
 

@@ -26,7 +26,7 @@ const unquoted = /^[A-Za-z0-9_.@+: -]*$/;
 export function statementsOf(element: string, words: Words, dialect: Dialect): string[] {
   const scanner = new Scanner(element, words, dialect);
   scanner.scan();
-  const statements = /\bEND\b/i.test(scanner.plain) ? [scanner.whole] : scanner.statements;
+  const statements = /\bEND\b/i.test(scanner.plain) ? [scanner.statement] : scanner.statements;
   return statements.map((statement) => statement.trim()).filter((statement) => statement !== '');
 }
 
@@ -35,7 +35,7 @@ class Scanner {
   readonly statements: string[] = [];
   /** What is neither quoted nor a comment. */
   plain = '';
-  whole = '';
+  statement = '';
   private at = 0;
   private current = '';
 
@@ -63,14 +63,14 @@ class Scanner {
   private end(): void {
     this.statements.push(this.current);
     this.current = '';
-    this.whole += this.text[this.at] ?? '';
+    this.statement += this.text[this.at] ?? '';
     this.at++;
     this.plain += ' ';
   }
 
   private put(text: string): void {
     this.current += text;
-    this.whole += text;
+    this.statement += text;
   }
 
   private take(count: number): void {

@@ -15,12 +15,12 @@ export interface UserNameParts {
 
 /** A name by the configured template, else by that of the driver. Throws `cap-exceeded` if it is too long. */
 export function userName(template: string, { names }: Driver, who: UserNameParts, nowMs: number): string {
-  const made = filled(template || names.template, who, nowMs);
-  if (made instanceof TemplateError || made === '' || made.length > names.longest) {
-    const why = made instanceof TemplateError ? made.message : `it has ${made.length} of ${names.longest} characters`;
+  const name = filled(template || names.template, who, nowMs);
+  if (name instanceof TemplateError || name === '' || name.length > names.longest) {
+    const why = name instanceof TemplateError ? name.message : `it has ${name.length} of ${names.longest} characters`;
     throw new Refusal('cap-exceeded', `the user name from username_template cannot be used: ${why}`);
   }
-  return made;
+  return name;
 }
 
 /** Refuses a template that cannot be understood, or gives no name. */
@@ -33,8 +33,8 @@ export function checkTemplate(template: string): void {
     if (!(error instanceof TemplateError)) throw error;
     refused('unable to initialize', error);
   }
-  const made = filled(template, { displayName: 'token', role: 'role' }, 0);
-  if (made instanceof TemplateError) refused('invalid', made);
+  const sample = filled(template, { displayName: 'token', role: 'role' }, 0);
+  if (sample instanceof TemplateError) refused('invalid', sample);
 }
 
 function filled(template: string, who: UserNameParts, nowMs: number): string | TemplateError {

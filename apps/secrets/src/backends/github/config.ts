@@ -45,17 +45,18 @@ export const configPath = (organizations: Organizations) =>
       defaults: fields.defaults,
       input: fields.input,
       async run({ input, fields: sent, stored, storage, warn }) {
-        const given = settleTokenParams(input, sent);
-        if (given.organization === '') refuse('organization is a required parameter');
-        if (given.organization_id < 0) refuse('organization_id cannot be negative');
-        const base_url = addressOf(given.base_url);
+        const settings = settleTokenParams(input, sent);
+        if (settings.organization === '') refuse('organization is a required parameter');
+        if (settings.organization_id < 0) refuse('organization_id cannot be negative');
+        const base_url = addressOf(settings.base_url);
         if (leavesInTheClear(base_url)) warn('base_url is not https: tokens are sent in the clear');
         const before = stored as GithubConfig | undefined;
-        const moved = before && (before.organization !== given.organization || before.base_url !== base_url);
+        const moved = before && (before.organization !== settings.organization || before.base_url !== base_url);
         // An id belongs to its organization: that of another would admit its members.
-        const known = moved && sent.organization_id == null ? 0 : given.organization_id;
-        const organization_id = known || (await organizations.idOf({ base_url, organization: given.organization }));
-        config.put(storage, { ...given, base_url, organization_id });
+        const organizationId = moved && sent.organization_id == null ? 0 : settings.organization_id;
+        const organization_id =
+          organizationId || (await organizations.idOf({ base_url, organization: settings.organization }));
+        config.put(storage, { ...settings, base_url, organization_id });
         return empty;
       },
     },

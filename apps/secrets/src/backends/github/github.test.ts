@@ -37,9 +37,9 @@ describe('login by a token of GitHub', () => {
       base_url: `${hub.address}/`,
       token_ttl: 1200,
     });
-    const asked = hub.calls.length;
+    const callsBefore = hub.calls.length;
     await configure({ token_ttl: '20m' }).expect(204);
-    expect(hub.calls.length).toBe(asked);
+    expect(hub.calls.length).toBe(callsBefore);
     hub.organizations.set('other', 43);
     await configure({ organization: 'other' }).expect(204);
     expect((await secrets.root.read('auth/github/config')).body.data.organization_id).toBe(43);
@@ -85,9 +85,9 @@ describe('login by a token of GitHub', () => {
       lease_duration: 1200,
     });
     expect(hub.agents.at(-1)).toBe('keystead');
-    const own = await secrets.as(body.auth.client_token).read('auth/token/lookup-self').expect(200);
-    expect(own.body.data.display_name).toBe('github-Ada');
-    expect(JSON.stringify(own.body)).not.toContain('ada-token');
+    const lookup = await secrets.as(body.auth.client_token).read('auth/token/lookup-self').expect(200);
+    expect(lookup.body.data.display_name).toBe('github-Ada');
+    expect(JSON.stringify(lookup.body)).not.toContain('ada-token');
     const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
     expect(entity.body.data.aliases[0]).toMatchObject({ name: 'Ada' });
   });

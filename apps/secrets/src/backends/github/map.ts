@@ -16,11 +16,11 @@ const allMembers = 'default';
 
 /** The policies of a member: of all their teams, of themselves and of all members. */
 export async function policiesOf(storage: Storage, { username, teams: names }: Member): Promise<string[]> {
-  const wanted = [
+  const policies = [
     ...[...names, allMembers].map((name) => `map/teams/${name.toLowerCase()}`),
     ...[username, allMembers].map((name) => `map/users/${name.toLowerCase()}`),
   ];
-  const found = [...(await storage.getMany(wanted)).values()];
+  const found = [...(await storage.getMany(policies)).values()];
   return [...new Set(found.flatMap((text) => (JSON.parse(text) as z.output<typeof Mapping>).value))].sort();
 }
 

@@ -50,8 +50,8 @@ export class Organizations {
     const { login } = Object(admitted(answer)) as { login?: unknown };
     if (typeof login !== 'string' || login === '')
       throw new Refusal('upstream', `${who} does not say whose token it is`);
-    const mine = await this.all(hub.base_url, 'user/orgs', token, ({ id }) => id === hub.organization_id);
-    if (mine.length === 0) throw new Refusal('invalid', 'user is not part of required org');
+    const organizations = await this.all(hub.base_url, 'user/orgs', token, ({ id }) => id === hub.organization_id);
+    if (organizations.length === 0) throw new Refusal('invalid', 'user is not part of required org');
     const teams = await this.all(
       hub.base_url,
       'user/teams',
@@ -66,14 +66,14 @@ export class Organizations {
     base: string,
     path: string,
     token: string,
-    wanted: (one: HubEntry) => boolean,
+    filter: (one: HubEntry) => boolean,
   ): Promise<HubEntry[]> {
     const found: HubEntry[] = [];
     for (let page = 1; page <= mostPages; page++) {
       const answer = await this.ask(base, `${path}?per_page=${pageSize}${page === 1 ? '' : `&page=${page}`}`, token);
       const listed = admitted(answer);
       if (!Array.isArray(listed)) throw new Refusal('upstream', `${who} did not return a list of ${path}`);
-      found.push(...listed.map((one) => Object(one) as HubEntry).filter(wanted));
+      found.push(...listed.map((one) => Object(one) as HubEntry).filter(filter));
       if (listed.length < pageSize) break;
     }
     return found;

@@ -77,16 +77,16 @@ async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRo
   const endpoint = await provider.endpoint(found, 'authorization_endpoint');
   if (!endpoint) call.warn('the provider has no authorization_endpoint, so auth_url is empty');
   const state = await keep(storage, pending, nowMs);
-  const shown = namespace === '' ? state : `${state},ns=${namespace}`;
-  const auth_url = authorizationUrl(endpoint, found, role, pending, shown);
+  const stateParameter = namespace === '' ? state : `${state},ns=${namespace}`;
+  const auth_url = authorizationUrl(endpoint, found, role, pending, stateParameter);
   if (role.callback_mode !== 'direct') return data({ auth_url });
   return data({ auth_url, state, poll_interval: String(role.poll_interval || usualPollSeconds) });
 }
 
 async function beginDevice(provider: OidcProvider, found: Verifier, role: JwtRole, name: string, call: AuthUrlCall) {
   const { input, storage, caller, nowMs } = call;
-  const begun = { redirectUri: '', clientNonce: input.client_nonce ?? '', address: caller.address };
-  const pending = beginning(found, role, name, begun);
+  const pendingLogin = { redirectUri: '', clientNonce: input.client_nonce ?? '', address: caller.address };
+  const pending = beginning(found, role, name, pendingLogin);
   const device = await provider.beginDevice(found, scopeOf(role), challengeOf(pending.verifier)).catch((error) => {
     if (!(error instanceof ProviderRefusal)) throw error;
     throw new Refusal('invalid', `error authorizing device: ${error.message}`);

@@ -12,7 +12,7 @@ import { claimsOf } from './id-token';
 import type { PendingLogin } from './pending';
 import { type OidcProvider, ProviderRefusal, type ProviderTokens } from './provider';
 import { findRole, type JwtRole } from './role';
-import { identityOf, saying } from './who';
+import { identityOf, withErrorPrefix } from './who';
 
 const failed = 'Keystead login failed.';
 
@@ -62,7 +62,7 @@ export function authorizationUrl(
   { redirectUri, nonce, verifier }: PendingLogin,
   state: string,
 ): string {
-  const asked: Record<string, string> = {
+  const parameters: Record<string, string> = {
     client_id: found.oidc_client_id,
     code_challenge: challengeOf(verifier),
     code_challenge_method: 'S256',
@@ -74,9 +74,9 @@ export function authorizationUrl(
     ...(found.oidc_response_mode === 'form_post' ? { response_mode: 'form_post' } : {}),
     ...(role.max_age > 0 ? { max_age: String(role.max_age) } : {}),
   };
-  if (!endpoint) return `?${new URLSearchParams(asked)}`;
+  if (!endpoint) return `?${new URLSearchParams(parameters)}`;
   const url = new URL(endpoint);
-  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
 }
 
@@ -102,19 +102,21 @@ export async function finish(
   if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
   const tokens = await tokensOf(found);
   const nonce = pending.mode === 'device' ? undefined : pending.nonce;
-  const asked = { nonce, maxAgeSeconds: role.max_age, nowMs };
-  const claims = await saying('Token verification failed', () => claimsOf(provider, found, role, tokens, asked));
-  if (role.verbose_oidc_logging) provider.told(pending.role, claims);
+  const expected = { nonce, maxAgeSeconds: role.max_age, nowMs };
+  const claims = await withErrorPrefix('Token verification failed', () =>
+    claimsOf(provider, found, role, tokens, expected),
+  );
+  if (role.verbose_oidc_logging) provider.logClaims(pending.role, claims);
   const login = await identityOf(claims, role, pending.role, found, mount);
   return { ...login, internal: internalOf(pending.role, role, found, claims, tokens.refreshToken) };
 }
 
 /** Only who asks to act while the person is away keeps what it needs for that. */
 function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims, refreshToken: string | undefined) {
-  const keeps = refreshToken !== undefined && role.oidc_scopes.includes('offline_access');
+  const keepsRefreshToken = refreshToken !== undefined && role.oidc_scopes.includes('offline_access');
   return {
     role: name,
-    ...(keeps ? { subject: claims.sub, refresh_token: keepSecret(refreshToken, placesOf(found)) } : {}),
+    ...(keepsRefreshToken ? { subject: claims.sub, refresh_token: keepSecret(refreshToken, placesOf(found)) } : {}),
   };
 }
 
@@ -128,10 +130,10 @@ export async function renewBrowserLogin(
   role: JwtRole,
   { storage, nowMs }: BackgroundCall,
 ): Promise<Partial<Login>> {
-  const { refresh_token: kept, subject, role: name } = internal;
-  if (kept === undefined) return loginParams(role, await findVerifier(storage));
+  const { refresh_token: storedToken, subject, role: name } = internal;
+  if (storedToken === undefined) return loginParams(role, await findVerifier(storage));
   const found = await browserConfig(storage);
-  const refreshToken = secretKeptFor(kept, placesOf(found));
+  const refreshToken = secretKeptFor(storedToken, placesOf(found));
   const tokens = await provider.refresh(found, refreshToken).catch((error) => {
     if (!(error instanceof ProviderRefusal)) throw error;
     throw new Refusal('invalid', `the provider has ended this sign-in (${error.code}): log in again`);

@@ -35,7 +35,7 @@ const Input = z.object({
 });
 type CallbackInput = z.output<typeof Input>;
 
-const known = new Set([
+const parameters = new Set([
   'invalid_request',
   'unauthorized_client',
   'access_denied',
@@ -81,7 +81,7 @@ export const callbackPath = (provider: OidcProvider) =>
         const byForm = { code, proof: randomBase62(32) };
         const pending = await decide(storage, state, nowMs, (one) =>
           // The first code that comes is the only one.
-          one.byForm || one.taken ? { next: one, told: undefined } : { next: { ...one, byForm }, told: one },
+          one.byForm || one.taken ? { next: one, result: undefined } : { next: { ...one, byForm }, result: one },
         );
         if (!pending) return sorry('Expired or missing OAuth state.');
         const { proof: confirmation } = byForm;
@@ -97,19 +97,19 @@ export const callbackPath = (provider: OidcProvider) =>
 async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput>): Promise<Reply> {
   const { input, storage, nowMs } = call;
   const { state = '' } = input;
-  const taken = await decide(storage, state, nowMs, (pending) => take(pending, input));
-  if (!taken) throw new Refusal('invalid', noState);
-  const { pending, confirm } = taken;
+  const pendingLogin = await decide(storage, state, nowMs, (pending) => take(pending, input));
+  if (!pendingLogin) throw new Refusal('invalid', noState);
+  const { pending, confirm } = pendingLogin;
   if (confirm) {
     return confirmPage(pending, { state, code: input.code ?? '', iss: input.iss ?? '', confirmation: 'yes' });
   }
   if (pending.mode !== 'direct') return login(await redeem(provider, pending, call));
   try {
-    const made = await redeem(provider, pending, call);
-    await decide(storage, state, nowMs, (one) => ({ next: { ...one, login: made }, told: true }));
+    const login = await redeem(provider, pending, call);
+    await decide(storage, state, nowMs, (one) => ({ next: { ...one, login }, result: true }));
     return page('Signed in', 'You can close this page: the login goes on where it began.');
   } catch (error) {
-    await decide(storage, state, nowMs, () => ({ next: undefined, told: true }));
+    await decide(storage, state, nowMs, () => ({ next: undefined, result: true }));
     if (!isRefusal(error)) throw error;
     return sorry(error.message.replace(`${failed} `, ''), error.kind === 'upstream' ? 502 : 400);
   }
@@ -118,19 +118,19 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
 /** The first callback takes the login: a state cannot be used again. */
 function take(pending: PendingLogin, { code, confirmation = '', error }: CallbackInput) {
   const { mode, taken } = pending;
-  if (taken || mode === 'device') return { next: pending, told: undefined };
+  if (taken || mode === 'device') return { next: pending, result: undefined };
   // A caller that merely knows the state may have sent another person to the provider: that person's browser has the rest.
-  if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, told: undefined };
-  if (mode === 'client') return { next: undefined, told: { pending, confirm: false } };
+  if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, result: undefined };
+  if (mode === 'client') return { next: undefined, result: { pending, confirm: false } };
   // Opening a link could confirm another person's code: the person is asked first.
   const confirm = !confirmation && !error;
-  return { next: confirm ? pending : { ...pending, taken: true }, told: { pending, confirm } };
+  return { next: confirm ? pending : { ...pending, taken: true }, result: { pending, confirm } };
 }
 
 async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<object, CallbackInput>) {
   const { error, iss, client_nonce = '', code: sent } = call.input;
   if (error) {
-    const why = known.has(error) ? error : 'An unknown error occurred during OIDC authentication.';
+    const why = parameters.has(error) ? error : 'An unknown error occurred during OIDC authentication.';
     throw new Refusal('invalid', `${failed} ${why}`);
   }
   if (pending.mode === 'client' && !isBeginner(pending, client_nonce)) {

@@ -5,8 +5,8 @@ import { comparable } from './exact-numbers';
 import type { JwtRole } from './role';
 
 /** What a role says of a leeway: 0 takes the usual one, a negative one is none. */
-function leeway(given: number, usual: number): number {
-  return given === 0 ? usual : Math.max(0, given);
+function leeway(leewaySeconds: number, usual: number): number {
+  return leewaySeconds === 0 ? usual : Math.max(0, leewaySeconds);
 }
 
 /** How far the clocks of a role's issuer may be from ours, and what its tokens need not say. */
@@ -40,10 +40,10 @@ export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_cl
     if (actual === undefined) refuse(`claim ${JSON.stringify(name)} is missing`);
     const texts = textsOf(actual);
     if (!texts) refuse(`received claim ${JSON.stringify(name)} is not a text or a list of texts`);
-    const wanted = textsOf(comparable(expected)) ?? [];
-    const exact = new Set(wanted);
+    const expectedTexts = textsOf(comparable(expected)) ?? [];
+    const exact = new Set(expectedTexts);
     const matches = (text: string) =>
-      exact.has(text) || (type === 'glob' && wanted.some((glob) => compare.fits(glob, text)));
+      exact.has(text) || (type === 'glob' && expectedTexts.some((glob) => compare.fits(glob, text)));
     if (!texts.some(matches)) refuse(`claim ${JSON.stringify(name)} does not match any associated bound claim values`);
   }
 }

@@ -21,8 +21,8 @@ export const configPath = (keys: IssuerKeys) =>
       async run({ storage }) {
         const stored = await config.find(storage);
         if (!stored) return missing;
-        const { oidc_client_secret: _never, ...shown } = { ...configFields.defaults, ...stored };
-        return data(shown);
+        const { oidc_client_secret: _never, ...publicFields } = { ...configFields.defaults, ...stored };
+        return data(publicFields);
       },
     },
     write: {
@@ -33,24 +33,24 @@ export const configPath = (keys: IssuerKeys) =>
         skip_jwks_validation: notKept(bool()).describe('Store the configuration even if its keys cannot be fetched.'),
       }),
       async run({ input, fields, stored, storage, warn }) {
-        const { skip_jwks_validation: unchecked, ...given } = input;
-        const wanted = { ...given, default_role: given.default_role.toLowerCase() };
+        const { skip_jwks_validation: unchecked, ...settings } = input;
+        const nextConfig = { ...settings, default_role: settings.default_role.toLowerCase() };
         // The only field that keeps its value, as existing clients expect.
         if (fields.namespace_in_state == null) {
-          wanted.namespace_in_state = (stored as JwtConfig | undefined)?.namespace_in_state ?? true;
+          nextConfig.namespace_in_state = (stored as JwtConfig | undefined)?.namespace_in_state ?? true;
         }
-        checkConfig(wanted);
-        checkBrowserLogin(wanted);
+        checkConfig(nextConfig);
+        checkBrowserLogin(nextConfig);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
-          if (leavesInTheClear(wanted[field]))
+          if (leavesInTheClear(nextConfig[field]))
             warn(`${field} is not https: anyone on the network path can forge keys, and so logins`);
         }
         const generation = newGeneration();
-        await keys.check({ ...wanted, generation }).catch((error) => {
+        await keys.check({ ...nextConfig, generation }).catch((error) => {
           if (!unchecked || !(error instanceof Refusal)) throw error;
           warn(error.message);
         });
-        config.put(storage, wanted, generation);
+        config.put(storage, nextConfig, generation);
         return empty;
       },
     },
@@ -63,8 +63,8 @@ export const configPath = (keys: IssuerKeys) =>
     },
   });
 
-function checkConfig(wanted: JwtConfig): void {
-  const sources = [wanted.oidc_discovery_url, wanted.jwks_url, wanted.jwt_validation_pubkeys.join('')];
+function checkConfig(nextConfig: JwtConfig): void {
+  const sources = [nextConfig.oidc_discovery_url, nextConfig.jwks_url, nextConfig.jwt_validation_pubkeys.join('')];
   if (sources.filter((source) => source !== '').length !== 1) {
     refuse("exactly one of 'jwt_validation_pubkeys', 'jwks_url' or 'oidc_discovery_url' must be set");
   }
@@ -72,29 +72,35 @@ function checkConfig(wanted: JwtConfig): void {
     ['oidc_discovery_ca_pem', 'oidc_discovery_url'],
     ['jwks_ca_pem', 'jwks_url'],
   ] as const) {
-    if (wanted[url] && !isWebAddress(wanted[url])) refuse(`${url} must be an http or https address`);
-    if (wanted[ca] && !wanted[url]) refuse(`${ca} has no effect without ${url}`);
-    if (wanted[ca] && !parses(() => new X509Certificate(wanted[ca]))) refuse(`${ca} is not an x509 PEM certificate`);
+    if (nextConfig[url] && !isWebAddress(nextConfig[url])) refuse(`${url} must be an http or https address`);
+    if (nextConfig[ca] && !nextConfig[url]) refuse(`${ca} has no effect without ${url}`);
+    if (nextConfig[ca] && !parses(() => new X509Certificate(nextConfig[ca])))
+      refuse(`${ca} is not an x509 PEM certificate`);
   }
-  wanted.jwt_validation_pubkeys.forEach((pem, at) => {
+  nextConfig.jwt_validation_pubkeys.forEach((pem, at) => {
     if (!parses(() => importPublicKey(pem))) {
       refuse(`error parsing public key: number ${at + 1} of jwt_validation_pubkeys is not a public key in PEM`);
     }
   });
-  const unknown = wanted.jwt_supported_algs.find((name) => !(jwtAlgorithms as readonly string[]).includes(name));
+  const unknown = nextConfig.jwt_supported_algs.find((name) => !(jwtAlgorithms as readonly string[]).includes(name));
   if (unknown !== undefined) {
     refuse(`unsupported signing algorithm ${JSON.stringify(unknown)}; supported are ${jwtAlgorithms.join(', ')}`);
   }
 }
 
 /** Refuses what sign-in by browser could not do. */
-function checkBrowserLogin(wanted: JwtConfig): void {
-  const { oidc_client_id: id, oidc_client_secret: secret, oidc_response_types: types, provider_config: ways } = wanted;
+function checkBrowserLogin(nextConfig: JwtConfig): void {
+  const {
+    oidc_client_id: id,
+    oidc_client_secret: secret,
+    oidc_response_types: types,
+    provider_config: ways,
+  } = nextConfig;
   if ((id === '') !== (secret === '')) {
     refuse("both 'oidc_client_id' and 'oidc_client_secret' must be set for OIDC");
   }
-  if (id !== '' && wanted.oidc_discovery_url === '') refuse("'oidc_discovery_url' must be set for OIDC");
-  if (wanted.oidc_discovery_url.includes('.well-known/openid-configuration')) {
+  if (id !== '' && nextConfig.oidc_discovery_url === '') refuse("'oidc_discovery_url' must be set for OIDC");
+  if (nextConfig.oidc_discovery_url.includes('.well-known/openid-configuration')) {
     refuse("'oidc_discovery_url' contains '.well-known' component");
   }
   const other = types.find((type) => type !== 'code');

@@ -20,7 +20,7 @@ export const configFields = recordFields({
     '',
   ],
   oidc_response_mode: [
-    oneOf(modes, (given) => `invalid response_mode: ${JSON.stringify(given)}`).describe(
+    oneOf(modes, (mode) => `invalid response_mode: ${JSON.stringify(mode)}`).describe(
       'How the provider sends its answer: query, or form_post.',
     ),
     '',

@@ -23,7 +23,7 @@ export async function claimsOf(
   config: Verifier,
   role: JwtRole,
   { idToken, accessToken }: ProviderTokens,
-  asked: ExpectedIdToken,
+  expected: ExpectedIdToken,
 ): Promise<Claims> {
   if (!idToken) refuse('no id_token found in response');
   const claims = await verifyIdToken(idToken, accessToken, {
@@ -33,7 +33,7 @@ export async function claimsOf(
     issuer: await provider.keys.issuer(config),
     clientId: config.oidc_client_id,
     leeways: leewaysOf(role),
-    ...asked,
+    ...expected,
   });
   const { bound_audiences: bound, bound_subject: subject } = role;
   if (bound.length > 0 && !audiencesOf(claims).some((audience) => bound.includes(audience))) {

@@ -304,18 +304,18 @@ describe('login with signed tokens', () => {
       const renewed = await token.write('auth/token/renew-self', {}).expect(200);
       expect(renewed.body.auth.lease_duration).toBe(1500);
       await secrets.root.delete('auth/jwt/role/brief').expect(204);
-      const gone = await token.write('auth/token/renew-self', {}).expect(400);
-      expect(gone.body.errors[0]).toContain('role brief does not exist during renewal');
+      const refusal = await token.write('auth/token/renew-self', {}).expect(400);
+      expect(refusal.body.errors[0]).toContain('role brief does not exist during renewal');
     });
 
     it('follows the groups of the token into external groups', async () => {
       await role('members', { bound_audiences: 'secrets', groups_claim: '/access/groups' }).expect(204);
       const mounts = await secrets.root.read('sys/auth').expect(200);
-      const made = await secrets.root
+      const created = await secrets.root
         .write('identity/group', { name: 'from-issuer', type: 'external', policies: 'group-policy' })
         .expect(200);
       const alias = { name: 'builders', mount_accessor: mounts.body.data['jwt/'].accessor };
-      await secrets.root.write('identity/group-alias', { ...alias, canonical_id: made.body.data.id }).expect(200);
+      await secrets.root.write('identity/group-alias', { ...alias, canonical_id: created.body.data.id }).expect(200);
       const sign = (groups: unknown) => issuer.sign({ sub: 'member', access: { groups } });
       const inside = await login({ role: 'members', jwt: sign(['builders', 'others']) }).expect(200);
       expect(inside.body.auth.identity_policies).toEqual(['group-policy']);
@@ -444,8 +444,8 @@ describe('login with signed tokens', () => {
       [
         'another key in the header',
         () => {
-          const own = newKey('RS256');
-          return sign({}, { kid: issuer.key.kid, jwk: own.publicKey.export({ format: 'jwk' }) }, own);
+          const ownKey = newKey('RS256');
+          return sign({}, { kid: issuer.key.kid, jwk: ownKey.publicKey.export({ format: 'jwk' }) }, ownKey);
         },
         signature,
       ],
@@ -563,23 +563,23 @@ describe('login with signed tokens', () => {
   });
 
   describe('keys of the issuer', () => {
-    const asked = () => issuer.calls.filter((call) => call === '/keys').length;
+    const keyRequests = () => issuer.calls.filter((call) => call === '/keys').length;
     beforeAll(byDiscovery);
 
     it('are fetched again when they rotate, and forged ids do not make us ask again and again', async () => {
       clock.advance(31_000);
       issuer.rotate('ES256');
       await login({ role: 'any', jwt: issuer.sign() }).expect(200);
-      const before = asked();
+      const before = keyRequests();
       for (let i = 0; i < 10; i++) await refused({ role: 'any', jwt: issuer.sign({}, { kid: randomUUID() }) });
-      expect(asked() - before).toBeLessThanOrEqual(4);
+      expect(keyRequests() - before).toBeLessThanOrEqual(4);
     });
 
     it('are fetched once for many who come at the same time', async () => {
       clock.advance(3_601_000);
-      const before = asked();
+      const before = keyRequests();
       await Promise.all(Array.from({ length: 10 }, () => login({ role: 'any', jwt: issuer.sign() }).expect(200)));
-      expect(asked()).toBe(before + 1);
+      expect(keyRequests()).toBe(before + 1);
     });
 
     it('go on serving for a day while the issuer is down', async () => {

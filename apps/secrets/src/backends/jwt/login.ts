@@ -14,7 +14,7 @@ import { parseClaims } from './exact-numbers';
 import type { IssuerKeys } from './keys';
 import type { OidcProvider } from './provider';
 import { findRole, type JwtRole } from './role';
-import { identityOf, saying } from './who';
+import { identityOf, withErrorPrefix } from './who';
 
 const LoginInput = z.object({
   role: anyCase(string()).optional().describe('Name of the role; otherwise default_role of the configuration.'),
@@ -42,7 +42,9 @@ export const loginPath = (keys: IssuerKeys) =>
           throw new Refusal('invalid', 'role with oidc role_type is not allowed: begin at oidc/auth_url');
         }
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
-        const claims = await saying('error validating token', () => verified(keys, verifier, role, input.jwt!, nowMs));
+        const claims = await withErrorPrefix('error validating token', () =>
+          verified(keys, verifier, role, input.jwt!, nowMs),
+        );
         return login(await identityOf(claims, role, roleName, verifier, mount));
       },
     },

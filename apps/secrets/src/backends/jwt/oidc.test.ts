@@ -25,7 +25,7 @@ describe('sign-in at an OpenID provider', () => {
       await client.end();
     }
   };
-  const kept = () => sql(`SELECT path FROM entry WHERE path LIKE 'oidc/%'`);
+  const storedPaths = () => sql(`SELECT path FROM entry WHERE path LIKE 'oidc/%'`);
 
   const settings = () => ({
     oidc_discovery_url: provider.address,
@@ -139,8 +139,8 @@ describe('sign-in at an OpenID provider', () => {
       await role('scoped', { oidc_scopes: 'groups,openid', max_age: '5m' }).expect(204);
       const { auth_url } = await begin({ role: 'scoped' });
       expect(auth_url).toContain(`${provider.address}/authorize?client_id=keystead&`);
-      const asked = Object.fromEntries(new URL(auth_url).searchParams);
-      expect(asked).toMatchObject({
+      const parameters = Object.fromEntries(new URL(auth_url).searchParams);
+      expect(parameters).toMatchObject({
         response_type: 'code',
         redirect_uri: back,
         scope: 'openid groups',
@@ -151,7 +151,7 @@ describe('sign-in at an OpenID provider', () => {
       await callback({ code, state }).expect(200);
       const verifier = provider.forms.at(-1)!.get('code_verifier')!;
       expect(verifier).toMatch(/^\w{64}$/);
-      expect(createHash('sha256').update(verifier).digest('base64url')).toBe(asked.code_challenge);
+      expect(createHash('sha256').update(verifier).digest('base64url')).toBe(parameters.code_challenge);
       expect(auth_url).not.toContain(verifier);
     });
 
@@ -188,8 +188,8 @@ describe('sign-in at an OpenID provider', () => {
 
     it('carries a namespace in the state, where the configuration says so', async () => {
       const { auth_url } = await begin({ redirect_uri: `${back}?namespace=team%2Fa` });
-      const asked = new URL(auth_url).searchParams;
-      expect([asked.get('redirect_uri'), asked.get('state')!.split(',')[1]]).toEqual([back, 'ns=team/a']);
+      const parameters = new URL(auth_url).searchParams;
+      expect([parameters.get('redirect_uri'), parameters.get('state')!.split(',')[1]]).toEqual([back, 'ns=team/a']);
       await callback(provider.signIn(auth_url)).expect(200);
       await configure({ namespace_in_state: false }).expect(204);
       expect((await begin({ redirect_uri: `${back}?namespace=team` })).auth_url).toBe('');
@@ -250,9 +250,9 @@ describe('sign-in at an OpenID provider', () => {
     });
 
     it('with a code of another sign-in is refused: it was made with another verifier', async () => {
-      const [mine, theirs] = [await begin(), await begin()];
-      const { code } = provider.signIn(theirs.auth_url, { sub: 'victim' });
-      const { state } = provider.signIn(mine.auth_url);
+      const [myLogin, otherLogin] = [await begin(), await begin()];
+      const { code } = provider.signIn(otherLogin.auth_url, { sub: 'victim' });
+      const { state } = provider.signIn(myLogin.auth_url);
       await callback({ state, code }).expect(400, /Error exchanging oidc code: \\"invalid_grant\\"/);
     });
 
@@ -260,8 +260,8 @@ describe('sign-in at an OpenID provider', () => {
       const { auth_url } = await begin();
       const sent = provider.signIn(auth_url);
       await callback({ ...sent, iss: 'https://evil.example' }).expect(400, /another issuer/);
-      const own = await begin();
-      await callback({ ...provider.signIn(own.auth_url), iss: provider.address }).expect(200);
+      const login = await begin();
+      await callback({ ...provider.signIn(login.auth_url), iss: provider.address }).expect(200);
       const before = await begin();
       await configure({ oidc_client_id: 'another' }).expect(204);
       await callback(provider.signIn(before.auth_url)).expect(400, /The configuration changed meanwhile/);
@@ -457,21 +457,21 @@ describe('sign-in at an OpenID provider', () => {
         await configure({ oidc_response_mode: by }).expect(204);
         await role('lured', { callback_mode: mode }).expect(204);
         // The one who began it knows address, state and nonce; the browser of another has the code, and what the page holds.
-        const begun = await begin({ role: 'lured', client_nonce: 'of-who-began' });
-        const sent = provider.signIn(begun.auth_url, { sub: 'lured' });
+        const started = await begin({ role: 'lured', client_nonce: 'of-who-began' });
+        const sent = provider.signIn(started.auth_url, { sub: 'lured' });
         const page = by === 'form_post' ? (await post(sent).expect(200)).text : '';
-        const known = { state: sent.state, client_nonce: 'of-who-began' };
+        const fields = { state: sent.state, client_nonce: 'of-who-began' };
         const proofs = ['', 'yes', 'x'.repeat(32), sent.state, 'of-who-began'];
         for (const confirmation of by === 'form_post' ? proofs : []) {
-          const { body } = await callback({ ...known, code: 'no_code', confirmation }).expect(400);
+          const { body } = await callback({ ...fields, code: 'no_code', confirmation }).expect(400);
           expect(body.errors).toEqual(['Keystead login failed. Expired or missing OAuth state.']);
         }
-        if (mode === 'direct') await poll(known).expect(400, /authorization_pending/);
+        if (mode === 'direct') await poll(fields).expect(400, /authorization_pending/);
         // The person it is of goes on.
         const rest =
           by === 'form_post' ? { code: 'no_code', confirmation: proofIn(page) } : { ...sent, confirmation: 'yes' };
-        const finished = await callback({ ...known, ...rest }).expect(200);
-        if (mode === 'direct') await poll(known).expect(200);
+        const finished = await callback({ ...fields, ...rest }).expect(200);
+        if (mode === 'direct') await poll(fields).expect(200);
         else expect(finished.body.auth.client_token).toMatch(/./);
       },
     );
@@ -482,13 +482,13 @@ describe('sign-in at an OpenID provider', () => {
       await secrets.anonymous
         .write('auth/oidc/oidc/auth_url', { redirect_uri: back, client_nonce: 'n'.repeat(257) })
         .expect(400, /client_nonce: at most 256 characters/);
-      const mine = await begin();
+      const myLogin = await begin();
       const placesOf = (rows: { path: string }[]) => rows.map(({ path }) => Number(path.split('-')[1]));
       for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 20 }, () => begin()));
-      const taken = placesOf(await kept());
-      expect(taken.length).toBeGreaterThan(90);
-      expect(taken.every((place) => place >= 0 && place < 8192)).toBe(true);
-      await callback(provider.signIn(mine.auth_url)).expect(200);
+      const places = placesOf(await storedPaths());
+      expect(places.length).toBeGreaterThan(90);
+      expect(places.every((place) => place >= 0 && place < 8192)).toBe(true);
+      await callback(provider.signIn(myLogin.auth_url)).expect(200);
     });
   });
 
@@ -503,9 +503,9 @@ describe('sign-in at an OpenID provider', () => {
       expect(poll_interval).toBe('2');
       await poll({ state, client_nonce: 'n<1>' }).expect(400, /authorization_pending/);
       const sent = provider.signIn(auth_url);
-      const asked = await callback({ ...sent, code: `${sent.code}"><script>` }).expect(200);
-      expect(asked.text).toContain('It is mine');
-      expect(asked.text).not.toContain('"><script>');
+      const parameters = await callback({ ...sent, code: `${sent.code}"><script>` }).expect(200);
+      expect(parameters.text).toContain('It is mine');
+      expect(parameters.text).not.toContain('"><script>');
       await poll({ state, client_nonce: 'n<1>' }).expect(400, /authorization_pending/);
       await callback({ ...sent, confirmation: 'yes' }).expect(200, /You can close this page/);
       await callback({ ...sent, confirmation: 'yes' }).expect(400, /Expired or missing/);
@@ -542,14 +542,14 @@ describe('sign-in at an OpenID provider', () => {
   describe('renewal', () => {
     const group = async () => {
       const mounts = await secrets.root.read('sys/auth').expect(200);
-      const made = await secrets.root
+      const created = await secrets.root
         .write('identity/group', { name: 'ops', type: 'external', policies: 'ops-policy' })
         .expect(200);
       await secrets.root
         .write('identity/group-alias', {
           name: 'ops',
           mount_accessor: mounts.body.data['oidc/'].accessor,
-          canonical_id: made.body.data.id,
+          canonical_id: created.body.data.id,
         })
         .expect(200);
     };
@@ -613,7 +613,7 @@ describe('sign-in at an OpenID provider', () => {
   it('leaves neither codes nor states nor secrets in the database or the trail', async () => {
     const { auth_url } = await begin({ client_nonce: 'a-nonce-of-mine' });
     const { state, code } = provider.signIn(auth_url);
-    expect(JSON.stringify(await kept())).not.toContain(state.split('.')[1]);
+    expect(JSON.stringify(await storedPaths())).not.toContain(state.split('.')[1]);
     await callback({ state, code, client_nonce: 'a-nonce-of-mine' }).expect(200);
     const trail = JSON.stringify(await sql('SELECT entries FROM audit_record'));
     expect(trail).toContain('oidc/callback');

@@ -28,7 +28,7 @@ function storageOf(entries = new Map<string, string>()): Storage {
 describe('logins that wait', () => {
   const nowMs = Date.UTC(2026, 0, 1);
   const isThere = async (storage: Storage, state: string) =>
-    (await decide(storage, state, nowMs, (pending) => ({ next: pending, told: true }))) === true;
+    (await decide(storage, state, nowMs, (pending) => ({ next: pending, result: true }))) === true;
 
   it('do not end by a flood of others that come from one network', async () => {
     const storage = storageOf();
@@ -37,7 +37,7 @@ describe('logins that wait', () => {
     for (let i = 0; i < 12_000; i++) await keep(storage, pendingFrom(`2001:db8::${(i % 60_000).toString(16)}`), nowMs);
     // Who comes now finds a place, too.
     for (let i = 50; i < 100; i++) honest.push(await keep(storage, pendingFrom(`192.0.2.${i}`), nowMs));
-    const left = await Promise.all(honest.map((state) => isThere(storage, state)));
-    expect(left.filter((there) => !there)).toEqual([]);
+    const remaining = await Promise.all(honest.map((state) => isThere(storage, state)));
+    expect(remaining.filter((there) => !there)).toEqual([]);
   });
 });

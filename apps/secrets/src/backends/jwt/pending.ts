@@ -50,10 +50,10 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
     if (name < timeText(now)) storage.delete(prefix + name);
   }
   const endsAt = now + lifetimeSeconds;
-  const seen: { place: string; state: string; network: string; endsAt: number }[] = [];
+  const logins: { place: string; state: string; network: string; endsAt: number }[] = [];
   const put = (tx: Storage, place: string, state: string) =>
     tx.put(place, JSON.stringify({ digest: digestOf(state), endsAt, pending } satisfies StoredLogin));
-  while (seen.length < looks) {
+  while (logins.length < looks) {
     const state = `${timeText(endsAt)}.${randomBase62(32)}`;
     const place = placeOf(state);
     const waiting = await storage.transaction(place, async (tx) => {
@@ -64,11 +64,11 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
       return undefined;
     });
     if (waiting === undefined) return state;
-    seen.push({ place, state, network: networkOf(waiting.pending.address), endsAt: waiting.endsAt });
+    logins.push({ place, state, network: networkOf(waiting.pending.address), endsAt: waiting.endsAt });
   }
-  const sizeOf = (network: string) => seen.filter((one) => one.network === network).length;
-  const [{ place, state }] = seen.sort((a, b) => sizeOf(b.network) - sizeOf(a.network) || a.endsAt - b.endsAt) as [
-    (typeof seen)[number],
+  const sizeOf = (network: string) => logins.filter((one) => one.network === network).length;
+  const [{ place, state }] = logins.sort((a, b) => sizeOf(b.network) - sizeOf(a.network) || a.endsAt - b.endsAt) as [
+    (typeof logins)[number],
   ];
   await storage.transaction(place, async (tx) => put(tx, place, state));
   return state;
@@ -82,7 +82,7 @@ export async function decide<T>(
   storage: Storage,
   sent: string,
   nowMs: number,
-  judge: (pending: PendingLogin) => { next: PendingLogin | undefined; told: T },
+  judge: (pending: PendingLogin) => { next: PendingLogin | undefined; result: T },
 ): Promise<T | undefined> {
   // A namespace in the state is for the page that led the person here.
   const state = sent.replace(/,ns=.*$/s, '');
@@ -92,10 +92,10 @@ export async function decide<T>(
     const text = await tx.get(key);
     const stored = text === undefined ? undefined : (JSON.parse(text) as StoredLogin);
     if (stored?.digest !== digestOf(state) || stored.endsAt < Math.floor(nowMs / 1000)) return undefined;
-    const { next, told } = judge(stored.pending);
+    const { next, result } = judge(stored.pending);
     if (next === undefined) tx.delete(key);
     else if (next !== stored.pending) tx.put(key, JSON.stringify({ ...stored, pending: next }));
-    return told;
+    return result;
   });
 }
 

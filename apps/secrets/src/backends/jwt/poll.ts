@@ -29,9 +29,9 @@ export const pollPath = (provider: OidcProvider) =>
         const { state = '', client_nonce = '' } = input;
         const found = await decide(storage, state, nowMs, (pending) => {
           // A caller without the nonce learns nothing, and does not end the login either.
-          if (!isBeginner(pending, client_nonce)) return { next: pending, told: { wrong: true, pending } };
+          if (!isBeginner(pending, client_nonce)) return { next: pending, result: { wrong: true, pending } };
           const next = pending.login ? undefined : pending;
-          return { next, told: { wrong: false, pending } };
+          return { next, result: { wrong: false, pending } };
         });
         if (!found) throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
         if (found.wrong) throw new Refusal('invalid', 'invalid client_nonce');
@@ -41,7 +41,7 @@ export const pollPath = (provider: OidcProvider) =>
           return login(loginAfterWait(pending.login, loginParams(role, await browserConfig(storage))));
         }
         if (pending.mode !== 'device') throw new Refusal('invalid', 'authorization_pending');
-        const forget = () => decide(storage, state, nowMs, () => ({ next: undefined, told: true }));
+        const forget = () => decide(storage, state, nowMs, () => ({ next: undefined, result: true }));
         const made = await finish(
           provider,
           pending,

@@ -32,7 +32,7 @@ export class OidcProvider extends OpenidProvider<Verifier> {
   }
 
   /** Logs a provider's claims about a user, where a role asks for it and the level allows it; never a token. */
-  told(role: string, claims: Readonly<Record<string, unknown>>): void {
+  logClaims(role: string, claims: Readonly<Record<string, unknown>>): void {
     this.parts.log.debug({ role, claims }, 'claims of an OIDC login');
   }
 }

@@ -21,7 +21,7 @@ import { comparable } from './exact-numbers';
 
 const fields = loginFields({
   role_type: [
-    oneOf(['oidc', 'jwt', ''], (given) => `invalid 'role_type': ${given}`).describe(
+    oneOf(['oidc', 'jwt', ''], (roleType) => `invalid 'role_type': ${roleType}`).describe(
       'jwt: the caller brings a signed token; oidc: people sign in by browser or device. If nothing is said, oidc on mounts of that type and where allowed_redirect_uris is given.',
     ),
     '',
@@ -30,7 +30,7 @@ const fields = loginFields({
   bound_subject: [string().describe('Required sub.'), ''],
   bound_claims: [exactObject().describe('Required claims, each with a value or a list of which one must match.'), {}],
   bound_claims_type: [
-    oneOf(['string', 'glob'], (given) => `invalid 'bound_claims_type': ${given}`).describe(
+    oneOf(['string', 'glob'], (claimsType) => `invalid 'bound_claims_type': ${claimsType}`).describe(
       'string compares bound_claims exactly; in glob every * matches any text.',
     ),
     'string',
@@ -68,7 +68,7 @@ const fields = loginFields({
   ],
   max_age: [duration().describe('oidc: maximum age of the sign-in at the provider; 0: no maximum.'), 0],
   callback_mode: [
-    oneOf(['client', 'direct', 'device'], (given) => `invalid 'callback_mode': ${given}`).describe(
+    oneOf(['client', 'direct', 'device'], (mode) => `invalid 'callback_mode': ${mode}`).describe(
       'oidc: the browser comes back to the client, or directly to this service (the client polls); or login by device.',
     ),
     'client',
@@ -114,7 +114,7 @@ export const rolePath = recordPath(
       summary: 'Read a role.',
       output: Output,
       exact: true,
-      show: shown,
+      show: roleData,
     },
     write: {
       summary: 'Create a role, or change the fields sent.',
@@ -183,9 +183,11 @@ function checkClaims(role: JwtRole): void {
 
 const empties = ['bound_audiences', 'bound_claims', 'claim_mappings', 'allowed_redirect_uris', 'oidc_scopes'] as const;
 
-function shown(role: JwtRole): Record<string, unknown> {
-  const own = Object.keys(fields.defaults).filter((field) => !field.startsWith('token_'));
-  const values: Record<string, unknown> = Object.fromEntries(own.map((field) => [field, role[field as keyof JwtRole]]));
+function roleData(role: JwtRole): Record<string, unknown> {
+  const fieldNames = Object.keys(fields.defaults).filter((field) => !field.startsWith('token_'));
+  const values: Record<string, unknown> = Object.fromEntries(
+    fieldNames.map((field) => [field, role[field as keyof JwtRole]]),
+  );
   for (const field of empties) if (Object.keys(role[field]).length === 0) values[field] = null;
   if (role.poll_interval === 0) delete values.poll_interval;
   return { ...values, ...showTokenParams(role) };

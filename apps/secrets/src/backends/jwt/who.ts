@@ -15,7 +15,7 @@ export async function identityOf(
   found: Verifier,
   mount?: MountView,
 ): Promise<Login> {
-  const who = await saying('error validating claims', async () => {
+  const who = await withErrorPrefix('error validating claims', async () => {
     checkBoundClaims(claims, role);
     return { user: userOf(claims, role), groups: groupsOf(claims, role), metadata: metadataOf(claims, role) };
   });
@@ -31,7 +31,7 @@ export async function identityOf(
 }
 
 /** Says what was being done when the token was found wanting; an issuer that does not answer stays what it is. */
-export async function saying<T>(doing: string, run: () => Promise<T>): Promise<T> {
+export async function withErrorPrefix<T>(doing: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {

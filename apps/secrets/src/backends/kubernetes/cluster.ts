@@ -30,7 +30,7 @@ export class Cluster {
    */
   async review(config: KubernetesConfig, token: string, audiences: readonly string[]): Promise<ServiceAccount> {
     const spec = { token, ...(audiences.length > 0 ? { audiences } : {}) };
-    const { ca, reviewer } = await this.means(config);
+    const { ca, reviewer } = await this.accessOf(config);
     const url = addressOf(config, '/apis/authentication.k8s.io/v1/tokenreviews');
     const { status, json } = await this.calls.call(who, url, {
       method: 'POST',
@@ -58,7 +58,7 @@ export class Cluster {
 
   /** The labels of a namespace. Throws `invalid` if no reviewer is configured, `upstream` as above. */
   async labelsOf(config: KubernetesConfig, namespace: string): Promise<Readonly<Record<string, string>>> {
-    const { ca, reviewer } = await this.means(config);
+    const { ca, reviewer } = await this.accessOf(config);
     if (reviewer === undefined) {
       throw new Refusal(
         'invalid',
@@ -72,15 +72,15 @@ export class Cluster {
     return (json as { metadata?: { labels?: Record<string, string> } } | undefined)?.metadata?.labels ?? {};
   }
 
-  private async means(config: KubernetesConfig): Promise<{ ca: string | undefined; reviewer: string | undefined }> {
+  private async accessOf(config: KubernetesConfig): Promise<{ ca: string | undefined; reviewer: string | undefined }> {
     const {
       kubernetes_host: host = '',
       kubernetes_ca_cert,
       token_reviewer_jwt,
       disable_local_ca_jwt: foreign,
     } = config;
-    const means = { host, ca: kubernetes_ca_cert, token: token_reviewer_jwt, foreign };
-    const { ca, token } = await clusterMeans(this.pod, means);
+    const access = { host, ca: kubernetes_ca_cert, token: token_reviewer_jwt, foreign };
+    const { ca, token } = await clusterMeans(this.pod, access);
     return { ca, reviewer: token };
   }
 }

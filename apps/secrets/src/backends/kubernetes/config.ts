@@ -44,8 +44,8 @@ export const configPath = path('config', {
     async run({ storage }) {
       const stored = await config.find(storage);
       if (!stored) return missing;
-      const { token_reviewer_jwt: reviewer, ...shown } = stored;
-      return data({ ...shown, token_reviewer_jwt_set: reviewer !== '' });
+      const { token_reviewer_jwt: reviewer, ...publicFields } = stored;
+      return data({ ...publicFields, token_reviewer_jwt_set: reviewer !== '' });
     },
   },
   write: {

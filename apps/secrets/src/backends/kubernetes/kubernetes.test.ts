@@ -178,12 +178,12 @@ describe('login with a service account', () => {
   it('does not ask about an account that the role does not let in', async () => {
     await role('globs', { bound_service_account_names: 'w*', bound_service_account_namespaces: 's*p' }).expect(204);
     await login(cluster.token(web), 'globs').expect(200);
-    const asked = cluster.calls.length;
+    const callsBefore = cluster.calls.length;
     await login(cluster.token({ ...web, name: 'admin' })).expect(403, /service account name not authorized/);
     await login(cluster.token({ ...web, namespace: 'bank' })).expect(403, /namespace not authorized/);
     await role('far', { token_bound_cidrs: '10.0.0.0/8' }).expect(204);
     await login(cluster.token(web), 'far').expect(403);
-    expect(cluster.calls).toHaveLength(asked);
+    expect(cluster.calls).toHaveLength(callsBefore);
   });
 
   it('wants the audience that the role names', async () => {

@@ -19,7 +19,7 @@ const fields = loginFields({
   ],
   audience: [string().describe('The audience that the token must have; empty accepts any.'), ''],
   alias_name_source: [
-    oneOf(sources, (given) => `unrecognized alias_name_source ${given}`).describe(
+    oneOf(sources, (source) => `unrecognized alias_name_source ${source}`).describe(
       'Name of the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',
     ),
     'serviceaccount_uid',

@@ -5,7 +5,7 @@ import type { Call } from '../../sdk/call';
 import { Failure, isObject } from '../../sdk/coerce';
 import { anything, field, int, intList, nested } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
-import { data, dataText, empty, gone, missing, type Reply } from '../../sdk/reply';
+import { data, dataText, empty, missing, notFoundWith, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { configOf } from './config';
 import {
@@ -67,7 +67,7 @@ export const dataPath = path('data/:path*', {
     input: WriteInput,
     output: versionOutput,
     freeform: true,
-    run: (call) => writeVersion(call, (given) => given),
+    run: (call) => writeVersion(call, (data) => data),
   },
   patch: {
     summary: 'Write a new version with changes to the newest one.',
@@ -136,9 +136,9 @@ export const versionPaths = [
 ];
 
 /** The version a request means, and what may be read of it. */
-export async function findVersion({ storage, params, nowMs }: Call<SecretParams>, asked: number) {
+export async function findVersion({ storage, params, nowMs }: Call<SecretParams>, version: number) {
   const key = await findKey(storage, params.path);
-  const number = asked > 0 ? asked : (key?.currentVersion ?? 0);
+  const number = version > 0 ? version : (key?.currentVersion ?? 0);
   const facts = key?.versions[number];
   if (!key || !facts) return undefined;
   const text = readable(facts, nowMs) ? await storage.get(valueKey(params.path, number)) : undefined;
@@ -161,12 +161,12 @@ async function readVersion(call: Call<SecretParams, z.output<typeof ReadInput>>)
   const found = await findVersion(call, call.input.version ?? 0);
   if (!found) return missing;
   const body = `{"data":${found.text ?? 'null'},"metadata":${found.metadata}}`;
-  return found.text === undefined ? gone(body) : dataText(body);
+  return found.text === undefined ? notFoundWith(body) : dataText(body);
 }
 
 async function writeVersion(
   call: Call<SecretParams, z.output<typeof WriteInput>>,
-  next: (given: Record<string, unknown>, before: string | undefined) => unknown,
+  next: (data: Record<string, unknown>, before: string | undefined) => unknown,
 ): Promise<Reply> {
   const { storage, params, input, nowMs, verb } = call;
   if (params.path === '') throw new Refusal('invalid', 'missing path');
@@ -182,13 +182,15 @@ async function writeVersion(
     checkCas(key, config, cas);
     const before = verb === 'patch' ? await newestValue(tx, params.path, key, nowMs) : undefined;
     if (verb === 'patch' && before === undefined) {
-      return key?.versions[key.currentVersion] ? gone(JSON.stringify(showMetadata(key, key.currentVersion))) : missing;
+      return key?.versions[key.currentVersion]
+        ? notFoundWith(JSON.stringify(showMetadata(key, key.currentVersion)))
+        : missing;
     }
-    const made = withNextVersion(key ?? newKey(nowMs), config, nowMs);
-    putKey(tx, params.path, made.key);
-    tx.put(valueKey(params.path, made.version), jsonText(next(given, before)));
-    for (const number of made.dropped) tx.delete(valueKey(params.path, number));
-    return data(showMetadata(made.key, made.version));
+    const nextVersion = withNextVersion(key ?? newKey(nowMs), config, nowMs);
+    putKey(tx, params.path, nextVersion.key);
+    tx.put(valueKey(params.path, nextVersion.version), jsonText(next(given, before)));
+    for (const number of nextVersion.dropped) tx.delete(valueKey(params.path, number));
+    return data(showMetadata(nextVersion.key, nextVersion.version));
   };
   // A patch makes the new value of the old one.
   return changeKey(storage, params.path, change, verb === 'patch');
@@ -200,8 +202,8 @@ async function newestValue(storage: Storage, path: string, key: KeyMetadata | un
 }
 
 /** JSON merge patch: null removes, objects merge, everything else replaces. */
-function patched(given: Record<string, unknown>, before: string | undefined): unknown {
-  return merge(parseExact(before ?? '{}'), given);
+function patched(patch: Record<string, unknown>, before: string | undefined): unknown {
+  return merge(parseExact(before ?? '{}'), patch);
 }
 
 function merge(target: unknown, patch: unknown): unknown {

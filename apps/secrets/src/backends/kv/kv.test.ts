@@ -152,15 +152,16 @@ describe('kv version 2', () => {
     const kv = await fresh('detailed');
     for (const name of ['a', 'b/c', 'b/d/e']) await secrets.root.write(`${kv}/data/${name}`, { data: { x: 1 } });
     await secrets.root.patch(`${kv}/metadata/b/c`, { custom_metadata: { owner: 'ada' } }).expect(204);
-    const known = async (name: string) => (await secrets.root.read(`${kv}/metadata/${name}`).expect(200)).body.data;
+    const metadataOf = async (name: string) =>
+      (await secrets.root.read(`${kv}/metadata/${name}`).expect(200)).body.data;
     const all = await secrets.root.list(`${kv}/detailed-metadata`).expect(200);
-    expect(all.body.data).toEqual({ keys: ['a', 'b/'], key_info: { a: await known('a'), 'b/': {} } });
+    expect(all.body.data).toEqual({ keys: ['a', 'b/'], key_info: { a: await metadataOf('a'), 'b/': {} } });
     const below = await secrets.root.list(`${kv}/detailed-metadata/b`).expect(200);
-    expect(below.body.data).toEqual({ keys: ['c', 'd/'], key_info: { c: await known('b/c'), 'd/': {} } });
+    expect(below.body.data).toEqual({ keys: ['c', 'd/'], key_info: { c: await metadataOf('b/c'), 'd/': {} } });
     const deep = await secrets.root.scan(`${kv}/detailed-metadata/b`).expect(200);
     expect(deep.body.data).toEqual({
       keys: ['c', 'd/e'],
-      key_info: { c: await known('b/c'), 'd/e': await known('b/d/e') },
+      key_info: { c: await metadataOf('b/c'), 'd/e': await metadataOf('b/d/e') },
     });
     expect((await secrets.root.list(`${kv}/detailed-metadata?after=a&limit=1`).expect(200)).body.data.keys).toEqual([
       'b/',

@@ -7,7 +7,7 @@ import { bool, int, object, signedDuration } from '../../sdk/fields';
 import { merged } from '../../sdk/merged';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
-import { data, empty, gone, keys, missing } from '../../sdk/reply';
+import { data, empty, keys, missing, notFoundWith } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { findVersion } from './data';
 import {
@@ -83,8 +83,8 @@ export const metadataPath = path('metadata/:path*', {
       const found = await changeKey(storage, params.path, async (tx) => {
         const key = await findKey(tx, params.path);
         if (!key) return false;
-        const kept = fields.custom_metadata === null ? {} : key.customMetadata;
-        const all = merged(kept, input.custom_metadata ?? {});
+        const customMetadata = fields.custom_metadata === null ? {} : key.customMetadata;
+        const all = merged(customMetadata, input.custom_metadata ?? {});
         const custom = Object.keys(all).length === 0 ? null : checkCustom(all);
         putKey(tx, params.path, changed(key, input, custom, nowMs));
         return true;
@@ -166,7 +166,7 @@ export const subkeysPath = path('subkeys/:path*', {
       if (depth < 0) throw new Refusal('invalid', 'depth must not be negative');
       const found = await findVersion(call, version);
       if (!found) return missing;
-      if (found.text === undefined) return gone(`{"subkeys":null,"metadata":${found.metadata}}`);
+      if (found.text === undefined) return notFoundWith(`{"subkeys":null,"metadata":${found.metadata}}`);
       const subkeys = keysOnly(parseExact(found.text), depth === 0 ? Number.POSITIVE_INFINITY : depth);
       return data({ subkeys, metadata: JSON.parse(found.metadata) });
     },
@@ -195,8 +195,8 @@ function changed(
   };
 }
 
-function checkCustom(given: Record<string, unknown>): Record<string, string> {
-  const entries = Object.entries(given);
+function checkCustom(metadata: Record<string, unknown>): Record<string, string> {
+  const entries = Object.entries(metadata);
   if (entries.length > longest.keys) {
     throw new Refusal('invalid', `custom_metadata: payload must contain at most ${longest.keys} keys`);
   }
@@ -209,7 +209,7 @@ function checkCustom(given: Record<string, unknown>): Record<string, string> {
       );
     }
   }
-  return given as Record<string, string>;
+  return metadata as Record<string, string>;
 }
 
 function show(key: KeyMetadata): Record<string, unknown> {

@@ -10,8 +10,8 @@ describe('moving and copying secrets', () => {
   };
   const names = async (folder: string) =>
     ((await secrets.root.scan(`kv/metadata/${folder}`)).body.data?.keys ?? []) as string[];
-  let made = 0;
-  const fresh = () => `t${++made}`;
+  let count = 0;
+  const fresh = () => `t${++count}`;
   beforeAll(async () => {
     await secrets.root.write('sys/mounts/kv', { type: 'kv', options: { version: '2' } }).expect(204);
   });
@@ -136,16 +136,16 @@ describe('moving and copying secrets', () => {
       .map(([path, capabilities]) => `path "${path}" { capabilities = ["${capabilities}"] }`)
       .join('\n');
 
-  it.each([0, 1, 2, 3, 4, 5])('asks for each right that single requests would ask for (%i)', async (left) => {
+  it.each([0, 1, 2, 3, 4, 5])('asks for each right that single requests would ask for (%i)', async (missing) => {
     const at = fresh();
     await put(`${at}/from/a`, 'a');
     await secrets.root.write(`kv/metadata/${at}/from/a`, { custom_metadata: { owner: 'ada' } }).expect(204);
     const all = rights(at);
-    const lacking = Object.fromEntries(Object.entries(all).filter((_one, index) => index !== left));
+    const lacking = Object.fromEntries(Object.entries(all).filter((_one, index) => index !== missing));
     const folder = { from: `${at}/from/`, to: `${at}/to/` };
     const weak = await secrets.withPolicy(policyOf(lacking));
     const { body } = await weak.write('kv/move', folder).expect(403);
-    if (left > 0) expect(body.errors[0]).toContain(` on ${Object.keys(all)[left]}`);
+    if (missing > 0) expect(body.errors[0]).toContain(` on ${Object.keys(all)[missing]}`);
     expect([await names(`${at}/from/`), await names(`${at}/to/`)]).toEqual([['a'], []]);
     const able = await secrets.withPolicy(policyOf(all));
     await able.write('kv/move', folder).expect(200);

@@ -87,15 +87,15 @@ async function relocate(call: Call, wish: Wish): Promise<Reply> {
     const names = planned.flatMap(({ from, to }) => [from, to]).sort();
     const found = await findKeys(tx, '', names);
     const budget = { versions: most.versions, bytes: most.bytes };
-    const done: Relocation[] = [];
+    const relocations: Relocation[] = [];
     for (const one of planned) {
       requireSource(call, one.from, wish);
       const key = found.get(one.from);
       if (key && (await carry(call, tx, { ...one, key, before: found.get(one.to), config, wish, budget })))
-        done.push(one);
+        relocations.push(one);
     }
-    if (done.length === 0) throw new Refusal('missing', `there is no secret at ${wish.from}`);
-    return done;
+    if (relocations.length === 0) throw new Refusal('missing', `there is no secret at ${wish.from}`);
+    return relocations;
   };
   const secrets = await storage.transaction(versionedKey(planned[0]!.from), carryAll, true);
   return data({ secrets });
@@ -202,10 +202,10 @@ async function carry(
     putKey(tx, to, { ...key, updatedAtMs: nowMs });
     for (const number of numbers) putValue(tx, to, number, values.get(valueKey(from, number)));
   } else {
-    const made = withNextVersion(before ?? newKey(nowMs), config, nowMs);
-    putKey(tx, to, made.key);
-    putValue(tx, to, made.version, values.get(valueKey(from, key.currentVersion)));
-    for (const number of made.dropped) tx.delete(valueKey(to, number));
+    const nextVersion = withNextVersion(before ?? newKey(nowMs), config, nowMs);
+    putKey(tx, to, nextVersion.key);
+    putValue(tx, to, nextVersion.version, values.get(valueKey(from, key.currentVersion)));
+    for (const number of nextVersion.dropped) tx.delete(valueKey(to, number));
   }
   if (moves) removeKey(tx, from, key);
   return true;

@@ -76,6 +76,6 @@ function ttlOf(text: string): number | undefined {
   return seconds !== undefined && seconds > 0 ? seconds : undefined;
 }
 
-function requirePath(given: string): void {
-  if (given === '') throw new Refusal('invalid', 'missing path');
+function requirePath(path: string): void {
+  if (path === '') throw new Refusal('invalid', 'missing path');
 }

@@ -102,10 +102,10 @@ export const configPath = path('config', {
     summary: 'Read the configuration, without the secrets in it; the defaults if there is none.',
     output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
-      const { bindpass: _password, client_tls_key: _key, ...shown } = (await config.find(storage)) ?? defaults;
+      const { bindpass: _password, client_tls_key: _key, ...publicFields } = (await config.find(storage)) ?? defaults;
       // Existing clients expect 204 of the write, and take a body for a failure: the read carries the warnings.
-      if (isInTheClear(shown)) warn('passwords are sent in the clear: use ldaps:// or starttls');
-      return data({ ...shown, ...showTokenParams(shown) });
+      if (isInTheClear(publicFields)) warn('passwords are sent in the clear: use ldaps:// or starttls');
+      return data({ ...publicFields, ...showTokenParams(publicFields) });
     },
   },
   write: {
@@ -115,9 +115,9 @@ export const configPath = path('config', {
     defaults,
     input: Config,
     run({ input, fields, storage }) {
-      const wanted = settleTokenParams(input, fields);
-      checkConfig(wanted);
-      config.put(storage, { ...wanted, url: wanted.url.toLowerCase() });
+      const nextConfig = settleTokenParams(input, fields);
+      checkConfig(nextConfig);
+      config.put(storage, { ...nextConfig, url: nextConfig.url.toLowerCase() });
       return empty;
     },
   },
@@ -128,29 +128,29 @@ function isInTheClear({ url, starttls }: Pick<LdapConfig, 'url' | 'starttls'>): 
   return !starttls && url.split(',').some((one) => leavesInTheClear(one.trim()));
 }
 
-function checkConfig(wanted: LdapConfig): void {
-  for (const url of wanted.url.split(',')) {
+function checkConfig(nextConfig: LdapConfig): void {
+  for (const url of nextConfig.url.split(',')) {
     if (!/^ldaps?:\/\/[^/?#@\s]+\/?$/i.test(url.trim()) || !URL.canParse(url.trim())) {
       refuse(`url: ${JSON.stringify(url)} is not an address of a directory: use ldap://host or ldaps://host`);
     }
   }
-  if (!/^[a-zA-Z0-9][\w;.-]*$/.test(wanted.userattr)) refuse('userattr must be the name of an attribute');
-  if (!/^[a-zA-Z0-9][\w;.-]*$/.test(wanted.groupattr)) refuse('groupattr must be the name of an attribute');
-  checkTemplate('userfilter', wanted.userfilter, ['UserAttr', 'Username']);
-  checkTemplate('groupfilter', wanted.groupfilter, ['UserDN', 'Username']);
-  if (wanted.tls_min_version > wanted.tls_max_version) {
+  if (!/^[a-zA-Z0-9][\w;.-]*$/.test(nextConfig.userattr)) refuse('userattr must be the name of an attribute');
+  if (!/^[a-zA-Z0-9][\w;.-]*$/.test(nextConfig.groupattr)) refuse('groupattr must be the name of an attribute');
+  checkTemplate('userfilter', nextConfig.userfilter, ['UserAttr', 'Username']);
+  checkTemplate('groupfilter', nextConfig.groupfilter, ['UserDN', 'Username']);
+  if (nextConfig.tls_min_version > nextConfig.tls_max_version) {
     refuse("'tls_max_version' must be greater than or equal to 'tls_min_version'");
   }
-  if ((wanted.client_tls_cert === '') !== (wanted.client_tls_key === '')) {
+  if ((nextConfig.client_tls_cert === '') !== (nextConfig.client_tls_key === '')) {
     refuse('both client_tls_cert and client_tls_key must be set');
   }
-  if (wanted.certificate !== '' && !parses(() => new X509Certificate(wanted.certificate))) {
+  if (nextConfig.certificate !== '' && !parses(() => new X509Certificate(nextConfig.certificate))) {
     refuse('certificate: failed to parse server tls cert');
   }
-  if (wanted.client_tls_key !== '' && !parses(() => createPrivateKey(wanted.client_tls_key))) {
+  if (nextConfig.client_tls_key !== '' && !parses(() => createPrivateKey(nextConfig.client_tls_key))) {
     refuse('client_tls_key: failed to parse client X509 key pair');
   }
-  if (wanted.connection_timeout > 90 || wanted.request_timeout > 90) {
+  if (nextConfig.connection_timeout > 90 || nextConfig.request_timeout > 90) {
     refuse('connection_timeout and request_timeout cannot be longer than 90 seconds');
   }
 }

@@ -23,7 +23,7 @@ export class DirectoryConnection {
   private readonly tlsOptions: tls.ConnectionOptions;
   private readonly startsTls: boolean;
   private socket: net.Socket | undefined;
-  private over = false;
+  private closed = false;
   private receivedBytes = 0;
   private hangUp: (error: Error) => void = () => {};
 
@@ -40,7 +40,7 @@ export class DirectoryConnection {
     };
     this.startsTls = config.starttls && url.startsWith('ldap:');
     const first = () => {
-      if (this.socket) throw lost();
+      if (this.socket) throw connectionLost();
     };
     const plain = (port: number, to: string) => {
       first();
@@ -69,7 +69,7 @@ export class DirectoryConnection {
 
   /** Whether the other side has closed it. */
   get isOver(): boolean {
-    return this.over;
+    return this.closed;
   }
 
   /** Connects where that is not done with the first question. */
@@ -82,20 +82,20 @@ export class DirectoryConnection {
     return new Promise<T>((resolve, reject) => {
       this.hangUp = reject;
       this.receivedBytes = 0;
-      if (this.over) reject(lost());
+      if (this.closed) reject(connectionLost());
       else ask(this.client).then(resolve, reject);
     });
   }
 
   /** Whether it keeps the process from ending. */
-  holds(process: boolean): void {
+  keepsProcessAlive(process: boolean): void {
     if (process) this.socket?.ref();
     else this.socket?.unref();
   }
 
   async close(): Promise<void> {
     // Of a connection that is over the client would wait for an answer.
-    if (!this.over) await this.client.unbind().catch(() => {});
+    if (!this.closed) await this.client.unbind().catch(() => {});
   }
 
   private watch<T extends net.Socket>(socket: T, ready: 'connect' | 'secureConnect'): T {
@@ -109,13 +109,13 @@ export class DirectoryConnection {
     // The client listens from that moment, too.
     socket.once(ready, () => socket.on('data', count));
     return socket.once('close', () => {
-      this.over = true;
-      this.hangUp(lost());
+      this.closed = true;
+      this.hangUp(connectionLost());
     });
   }
 }
 
-const lost = (): Error => new Error('the connection was lost');
+const connectionLost = (): Error => new Error('the connection was lost');
 
 interface Kept {
   readonly connection: DirectoryConnection;
@@ -124,15 +124,15 @@ interface Kept {
 
 /** Idle connections, by everything that they were made with. */
 export class KeptConnections {
-  private readonly kept = new Map<string, Kept[]>();
+  private readonly connections = new Map<string, Kept[]>();
 
   /** One that was made with just that; undefined if none is left. */
   take(key: string): DirectoryConnection | undefined {
-    for (let one = this.kept.get(key)?.pop(); one; one = this.kept.get(key)?.pop()) {
+    for (let one = this.connections.get(key)?.pop(); one; one = this.connections.get(key)?.pop()) {
       clearTimeout(one.timer);
       this.tidy(key);
       if (one.connection.isOver) continue;
-      one.connection.holds(true);
+      one.connection.keepsProcessAlive(true);
       return one.connection;
     }
     return undefined;
@@ -142,20 +142,20 @@ export class KeptConnections {
   async give(key: string, connection: DirectoryConnection): Promise<void> {
     if (connection.isOver) return;
     if (performance.now() - connection.bornMs > longestMs) return connection.close();
-    connection.holds(false);
+    connection.keepsProcessAlive(false);
     const drop = () => {
-      this.kept.set(
+      this.connections.set(
         key,
-        (this.kept.get(key) ?? []).filter((one) => one.connection !== connection),
+        (this.connections.get(key) ?? []).filter((one) => one.connection !== connection),
       );
       this.tidy(key);
       void connection.close();
     };
     const timer = setTimeout(drop, idleMs).unref();
-    this.kept.set(key, [...(this.kept.get(key) ?? []), { connection, timer }]);
+    this.connections.set(key, [...(this.connections.get(key) ?? []), { connection, timer }]);
   }
 
   private tidy(key: string): void {
-    if (this.kept.get(key)?.length === 0) this.kept.delete(key);
+    if (this.connections.get(key)?.length === 0) this.connections.delete(key);
   }
 }

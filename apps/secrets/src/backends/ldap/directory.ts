@@ -27,7 +27,7 @@ const mostGroups = 100_000;
 export class Directory {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
   private readonly gates = new LRUCache<string, Gate>({ max: 500 });
-  private readonly kept = new KeptConnections();
+  private readonly connections = new KeptConnections();
 
   constructor(private readonly clock: { now(): number }) {}
 
@@ -65,15 +65,15 @@ export class Directory {
   private at<T>(url: string, config: DirectoryConfig, ask: (client: Client) => Promise<T>): Promise<T> {
     // Who reaches it in another way, perhaps a wrong one, does not keep the others out.
     const way = wayOf(url, config);
-    const circuit = kept(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
-    const gate = kept(this.gates, way, () => new Gate(mostConnections));
-    const run = () => gate.run(() => this.asked(url, config, way, ask));
+    const circuit = cachedIn(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
+    const gate = cachedIn(this.gates, way, () => new Gate(mostConnections));
+    const run = () => gate.run(() => this.withConnection(url, config, way, ask));
     return circuit.run(run, (error) =>
       error instanceof Unreachable ? error.message.replace(/^.* is unreachable: /, '') : undefined,
     );
   }
 
-  private async asked<T>(
+  private async withConnection<T>(
     url: string,
     config: DirectoryConfig,
     way: string,
@@ -94,14 +94,14 @@ export class Directory {
     } catch (error) {
       throw unanswered(error);
     } finally {
-      if (key && keep) await this.kept.give(key, connection!);
+      if (key && keep) await this.connections.give(key, connection!);
       else await connection?.close();
     }
   }
 
   /** A kept connection that is still one, on which the configured name asks. */
   private async keptOne(key: string, config: DirectoryConfig): Promise<DirectoryConnection | undefined> {
-    for (let one = this.kept.take(key); one; one = this.kept.take(key)) {
+    for (let one = this.connections.take(key); one; one = this.connections.take(key)) {
       try {
         await one.run((client) => asService(client, config));
         return one;
@@ -145,7 +145,7 @@ class Gate {
   }
 }
 
-function kept<T extends object>(map: LRUCache<string, T>, name: string, make: () => T): T {
+function cachedIn<T extends object>(map: LRUCache<string, T>, name: string, make: () => T): T {
   let found = map.get(name);
   if (!found) {
     found = make();

@@ -37,6 +37,6 @@ export function fillTemplate(template: string, values: Readonly<Record<string, s
 }
 
 function refuse(field: string, why: string, names: readonly string[]): never {
-  const known = names.map((name) => `{{.${name}}}`).join(', ');
-  throw new Refusal('invalid', `${field}: ${why}; use ${known}`);
+  const allowedNames = names.map((name) => `{{.${name}}}`).join(', ');
+  throw new Refusal('invalid', `${field}: ${why}; use ${allowedNames}`);
 }

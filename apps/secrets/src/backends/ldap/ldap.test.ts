@@ -112,13 +112,13 @@ describe('login by a directory', () => {
     directory.entries = [...entries(), eve, group];
     await configure({ username_as_alias: true }).expect(204);
     await secrets.root.write(`auth/ldap/groups/${encodeURIComponent('Élèves')}`, { policies: 'pupils' }).expect(204);
-    const seen = new Set<string>();
+    const names = new Set<string>();
     for (const name of spellings) {
       const { auth } = (await login(name, 'right').expect(200)).body;
-      seen.add(auth.entity_id);
+      names.add(auth.entity_id);
       expect(auth.token_policies).toContain('pupils');
     }
-    expect(seen.size).toBe(1);
+    expect(names.size).toBe(1);
     for (const name of [...spellings, 'EVE', 'ÈVE']) await login(name, 'wrong').expect(400);
     expect((await login('eve', 'right')).status).toBeGreaterThanOrEqual(400);
     await secrets.root.delete(`auth/ldap/groups/${encodeURIComponent('Élèves')}`).expect(204);
@@ -256,7 +256,7 @@ describe('login by a directory', () => {
   });
 
   describe('keeps connections for the next question', () => {
-    const asked = () => directory.binds.map(({ dn }) => /^(?:cn|uid)=(\w+)/.exec(dn)?.[1]);
+    const bindNames = () => directory.binds.map(({ dn }) => /^(?:cn|uid)=(\w+)/.exec(dn)?.[1]);
 
     it.each([
       ['in the clear', {}],
@@ -267,7 +267,7 @@ describe('login by a directory', () => {
       await login('ada', 'right').expect(200);
       await login('bob', 'bobs').expect(200);
       expect(directory.connections - before).toBe(1);
-      const [service, ...others] = asked();
+      const [service, ...others] = bindNames();
       expect([service, ...others]).toEqual([service, 'ada', service, service, 'bob', service]);
       expect(directory.binds.every(({ secure: encrypted }) => encrypted === 'starttls' in fields)).toBe(true);
       // That the directory hung up meanwhile is not a failure.
@@ -339,9 +339,9 @@ describe('login by a directory', () => {
 
   it('counts wrong passwords and locks the name for a while', async () => {
     for (let i = 0; i < 5; i++) await login('bob', 'wrong').expect(400, wrong);
-    const asked = directory.binds.length;
+    const bindsBefore = directory.binds.length;
     await login('BOB', 'bobs').expect(400, wrong);
-    expect(directory.binds).toHaveLength(asked);
+    expect(directory.binds).toHaveLength(bindsBefore);
   });
 
   it('limits its connections', async () => {
@@ -352,19 +352,23 @@ describe('login by a directory', () => {
 
   it('puts people into external groups, and takes them out at the next renewal', async () => {
     const mounts = await secrets.root.read('sys/auth').expect(200);
-    const made = await secrets.root
+    const created = await secrets.root
       .write('identity/group', { name: 'ldap-ops', type: 'external', policies: 'ops-policy' })
       .expect(200);
-    const alias = { name: 'ops', mount_accessor: mounts.body.data['ldap/'].accessor, canonical_id: made.body.data.id };
+    const alias = {
+      name: 'ops',
+      mount_accessor: mounts.body.data['ldap/'].accessor,
+      canonical_id: created.body.data.id,
+    };
     await secrets.root.write('identity/group-alias', alias).expect(200);
     const { body } = await login('ada', 'right').expect(200);
     expect(body.auth.identity_policies).toEqual(['ops-policy']);
-    const own = secrets.as(body.auth.client_token);
-    const renew = () => own.write('auth/token/renew-self', {});
+    const caller = secrets.as(body.auth.client_token);
+    const renew = () => caller.write('auth/token/renew-self', {});
     await renew().expect(200);
     directory.entries = directory.entries.filter(({ dn }) => !dn.startsWith('cn=Ops'));
     await renew().expect(200);
-    const self = await own.read('auth/token/lookup-self').expect(200);
+    const self = await caller.read('auth/token/lookup-self').expect(200);
     expect(self.body.data.identity_policies ?? []).toEqual([]);
     await secrets.root.write('auth/ldap/groups/staff', { policies: 'staff' }).expect(204);
     await renew().expect(400, /policies have changed, not renewing/);
@@ -377,9 +381,9 @@ describe('login by a directory', () => {
   });
 
   it('takes ten thousand groups', async () => {
-    const { entries: known } = directory;
+    const { entries } = directory;
     for (let i = 0; i < 10_000; i++) {
-      known.push({ dn: `cn=g${i},${groups}`, attributes: { cn: [`g${i}`], memberUid: ['ada'] } });
+      entries.push({ dn: `cn=g${i},${groups}`, attributes: { cn: [`g${i}`], memberUid: ['ada'] } });
     }
     await login('ada', 'right').expect(200);
   });

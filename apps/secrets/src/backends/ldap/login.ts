@@ -24,11 +24,11 @@ export const loginPath = (directory: Directory) =>
       input: z.object({ password: secretString().optional().describe('The password.') }),
       judges: 'password',
       async run(call) {
-        const { params, written, input, storage, caller, mount, warn } = call;
+        const { params, written: spelling, input, storage, caller, mount, warn } = call;
         const config = await findConfig(storage);
         if (!config) throw new Refusal('invalid', 'auth method not configured');
         if (!withinCidrs(caller.address, config.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
-        const username = (config.case_sensitive_names ? (written?.shown ?? params.username) : params.username).trim();
+        const username = (config.case_sensitive_names ? (spelling?.shown ?? params.username) : params.username).trim();
         const { password = '' } = input;
         // A directory takes an empty password for an anonymous bind, and accepts it.
         if (password === '' && config.deny_null_bind) {
@@ -67,10 +67,10 @@ export const renewLogin =
     const username = String(internal.username);
     const stored = internal as { policies?: string[]; groups?: string[] };
     const before = [...(stored.policies ?? [])].sort();
-    const asks = canLookUp(config);
+    const canSearch = canLookUp(config);
     // Logins made by an earlier version have no groups.
-    if (!asks && !stored.groups) return tokenOf(config, before);
-    const person = asks ? await directory.lookUp(config, username) : { groups: stored.groups! };
+    if (!canSearch && !stored.groups) return tokenOf(config, before);
+    const person = canSearch ? await directory.lookUp(config, username) : { groups: stored.groups! };
     if (!person) throw new Refusal('invalid', 'the directory does not know this person any more');
     const { groups, policies } = await rightsOf(storage, config, username, person);
     if (JSON.stringify(before) !== JSON.stringify([...policies].sort())) {

@@ -31,8 +31,8 @@ export const userPaths = [
       update: 'replace',
       defaults: { groups: [], policies: [] },
       input: User,
-      run({ params, written, input, storage }) {
-        users.put(storage, params.name, { ...input, name: written?.shown ?? params.name });
+      run({ params, written: spelling, input, storage }) {
+        users.put(storage, params.name, { ...input, name: spelling?.shown ?? params.name });
         return empty;
       },
     },
@@ -57,8 +57,8 @@ export const groupPaths = [
       update: 'replace',
       defaults: { policies: [] },
       input: Group,
-      run({ params, written, input, storage }) {
-        groupsHere.put(storage, params.name, { ...input, name: written?.shown ?? params.name });
+      run({ params, written: spelling, input, storage }) {
+        groupsHere.put(storage, params.name, { ...input, name: spelling?.shown ?? params.name });
         return empty;
       },
     },

@@ -10,9 +10,9 @@ describe('a client of a scheduler', () => {
 
   it('sends the calls of a crowd a few at a time, and lets others go on in between', async () => {
     const { address, management: token } = upstream;
-    let begun = 0;
+    let started = 0;
     const fault = (name: string) => {
-      if (name === 'scheduler:create') begun++;
+      if (name === 'scheduler:create') started++;
     };
     const throttle = new Throttle();
     // Clients are made for every request; what they share is the throttle.
@@ -22,10 +22,10 @@ describe('a client of a scheduler', () => {
       return client.createToken({ name: `n${n}`, type: 'client', policies: ['read'], global: false });
     });
     await new Promise((resolve) => setImmediate(resolve));
-    expect(begun).toBeGreaterThan(0);
-    expect(begun).toBeLessThan(9);
-    const made = await Promise.all(crowd);
-    expect(begun).toBe(40);
-    expect(new Set(made.map(({ secretId }) => secretId)).size).toBe(40);
+    expect(started).toBeGreaterThan(0);
+    expect(started).toBeLessThan(9);
+    const answers = await Promise.all(crowd);
+    expect(started).toBe(40);
+    expect(new Set(answers.map(({ secretId }) => secretId)).size).toBe(40);
   });
 });

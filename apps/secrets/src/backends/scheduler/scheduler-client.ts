@@ -98,8 +98,8 @@ export class SchedulerClient {
     const policies = what.policies.length > 0 ? what.policies : null;
     const body = { Name: what.name, Type: what.type, Policies: policies, Global: what.global };
     const request = { name: 'create', method: 'PUT', path: '/v1/acl/token', body, once: true };
-    const made = await this.json<{ AccessorID?: unknown; SecretID?: unknown }>(request);
-    const { AccessorID: accessorId, SecretID: secretId } = made ?? {};
+    const created = await this.json<{ AccessorID?: unknown; SecretID?: unknown }>(request);
+    const { AccessorID: accessorId, SecretID: secretId } = created ?? {};
     if (typeof accessorId !== 'string' || typeof secretId !== 'string' || !accessorId || !secretId) {
       throw this.nonsense('no token');
     }
@@ -131,8 +131,8 @@ export class SchedulerClient {
   /** Type of the token we use: `management`, `client`, or `anonymous` where it is none. */
   async ownTokenType(): Promise<string> {
     const request = { name: 'self', method: 'GET', path: '/v1/acl/token/self' };
-    const own = await this.json<{ AccessorID?: string; Type?: string }>(request);
-    return own?.AccessorID === 'anonymous' ? 'anonymous' : (own?.Type ?? '');
+    const ownToken = await this.json<{ AccessorID?: string; Type?: string }>(request);
+    return ownToken?.AccessorID === 'anonymous' ? 'anonymous' : (ownToken?.Type ?? '');
   }
 
   /** Version of the server, such as `1.9.3`; needs the right to read its agent. */
@@ -146,9 +146,9 @@ export class SchedulerClient {
   /** Makes the first management token of a scheduler that has none; answers its secret. */
   async bootstrap(): Promise<string> {
     const request = { name: 'bootstrap', method: 'POST', path: '/v1/acl/bootstrap', once: true };
-    const made = await this.json<{ SecretID?: string }>(request);
-    if (!made?.SecretID) throw this.nonsense('no token');
-    return made.SecretID;
+    const created = await this.json<{ SecretID?: string }>(request);
+    if (!created?.SecretID) throw this.nonsense('no token');
+    return created.SecretID;
   }
 
   /** Throws `NotNow` if this scheduler must not be called: before anything is promised that it would have to do. */
@@ -283,8 +283,8 @@ const shortened = ({ message }: SchedulerRefused): string =>
 export function schedulerRefusal(error: unknown): unknown {
   if (!(error instanceof SchedulerRefused)) return error;
   const text = shortened(error);
-  const theirs = error.status >= 400 && error.status < 500 && ![401, 403, 408, 429].includes(error.status);
-  return new Refusal(theirs ? 'invalid' : 'upstream', theirs ? text : `scheduler: ${text}`, [], {
+  const isCallersFault = error.status >= 400 && error.status < 500 && ![401, 403, 408, 429].includes(error.status);
+  return new Refusal(isCallersFault ? 'invalid' : 'upstream', isCallersFault ? text : `scheduler: ${text}`, [], {
     cause: error,
   });
 }

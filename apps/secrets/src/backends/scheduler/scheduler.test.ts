@@ -173,10 +173,10 @@ describe('scheduler engine', () => {
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
       expect(body).toMatchObject({ renewable: true, lease_duration: 2764800 });
       expect(body.lease_id).toMatch(/^scheduler\/creds\/ops\/[0-9A-Za-z]{24}$/);
-      const [made] = upstream.issued;
-      expect(body.data).toEqual({ accessor_id: made?.AccessorID, secret_id: made?.SecretID });
-      expect(made).toMatchObject({ Type: 'client', Policies: ['read', 'deploy'], Global: false });
-      expect(made?.Name).toMatch(/^service-ops-root-\d{19}$/);
+      const [issued] = upstream.issued;
+      expect(body.data).toEqual({ accessor_id: issued?.AccessorID, secret_id: issued?.SecretID });
+      expect(issued).toMatchObject({ Type: 'client', Policies: ['read', 'deploy'], Global: false });
+      expect(issued?.Name).toMatch(/^service-ops-root-\d{19}$/);
       await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);
       expect(upstream.issued).toEqual([]);
     });

@@ -36,7 +36,7 @@ const idleMs = 15_000;
  */
 export class Scheduler {
   private readonly throttle = new Throttle();
-  private readonly known = new LRUCache<string, SchedulerFacts>({ max: 200, ttl: rememberedMs });
+  private readonly factsByServer = new LRUCache<string, SchedulerFacts>({ max: 200, ttl: rememberedMs });
   private readonly reached = new LRUCache<string, Reached>({ max: 200 });
 
   constructor(
@@ -65,24 +65,24 @@ export class Scheduler {
 
   /** Forgets what all schedulers said, and how they are reached. */
   forgetAll(): void {
-    this.known.clear();
+    this.factsByServer.clear();
     this.reached.clear();
   }
 
   /** Longest token name in bytes: as configured, else by the version, which is asked for once. */
   async nameLimit(access: SchedulerAccess & { nameLimit: number }): Promise<number> {
     if (access.nameLimit > 0) return access.nameLimit;
-    const known = this.about(access);
-    if (known.nameLimit !== undefined) return known.nameLimit;
-    known.asksVersion ??= unlessRefused(this.client(access).version())
+    const facts = this.about(access);
+    if (facts.nameLimit !== undefined) return facts.nameLimit;
+    facts.asksVersion ??= unlessRefused(this.client(access).version())
       .then((version) => {
-        known.nameLimit = nameLimitOf(version ?? '');
-        return known.nameLimit;
+        facts.nameLimit = nameLimitOf(version ?? '');
+        return facts.nameLimit;
       })
       .finally(() => {
-        known.asksVersion = undefined;
+        facts.asksVersion = undefined;
       });
-    return known.asksVersion;
+    return facts.asksVersion;
   }
 
   /**
@@ -91,29 +91,29 @@ export class Scheduler {
    */
   async missingPolicies(access: SchedulerAccess, names: readonly string[]): Promise<string[] | undefined> {
     if (names.length === 0) return [];
-    const known = this.about(access);
-    if (known.policies && names.every((name) => known.policies!.has(name))) return [];
-    known.asksPolicies ??= unlessRefused(this.client(access).policyNames())
+    const facts = this.about(access);
+    if (facts.policies && names.every((name) => facts.policies!.has(name))) return [];
+    facts.asksPolicies ??= unlessRefused(this.client(access).policyNames())
       .then((there) => {
-        if (there) known.policies = new Set(there);
-        return there && known.policies;
+        if (there) facts.policies = new Set(there);
+        return there && facts.policies;
       })
       .finally(() => {
-        known.asksPolicies = undefined;
+        facts.asksPolicies = undefined;
       });
-    const policies = await known.asksPolicies;
+    const policies = await facts.asksPolicies;
     if (!policies) return undefined;
     return names.filter((name) => !policies.has(name));
   }
 
   private about({ address, generation }: SchedulerAccess): SchedulerFacts {
     const key = JSON.stringify([address, generation]);
-    let known = this.known.get(key);
-    if (!known) {
-      known = {};
-      this.known.set(key, known);
+    let facts = this.factsByServer.get(key);
+    if (!facts) {
+      facts = {};
+      this.factsByServer.set(key, facts);
     }
-    return known;
+    return facts;
   }
 }
 

@@ -44,8 +44,8 @@ export class Passwords {
   async matches(password: string, stored: PasswordHash | undefined): Promise<boolean> {
     const against = stored ?? { cost, blockSize, parallelization, salt: '', hash: '' };
     const hash = await this.derive(password, Buffer.from(against.salt, 'base64'), against);
-    const wanted = Buffer.from(against.hash, 'base64');
-    return wanted.length === hash.length && timingSafeEqual(hash, wanted);
+    const expected = Buffer.from(against.hash, 'base64');
+    return expected.length === hash.length && timingSafeEqual(hash, expected);
   }
 
   private async derive(

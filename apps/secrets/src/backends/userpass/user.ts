@@ -100,7 +100,7 @@ export function userPaths(passwords: Passwords): Path[] {
           policies: olderName(anyCase(commaList()), 'token_policies'),
         }),
         run(call) {
-          return changeUser(call, (user) => settleTokenParams({ ...user, ...given(call.input) }, call.fields));
+          return changeUser(call, (user) => settleTokenParams({ ...user, ...definedOf(call.input) }, call.fields));
         },
       },
     }),
@@ -114,6 +114,6 @@ function checkPassword(password: string): string {
   return password;
 }
 
-function given<T extends object>(input: T): Partial<T> {
+function definedOf<T extends object>(input: T): Partial<T> {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

@@ -169,24 +169,24 @@ describe('userpass', () => {
   it('judges no more than five of many guesses at once, and no later one ends the lock', async () => {
     await mounted();
     await user('kim');
-    const judged = jest.spyOn(Passwords.prototype, 'matches');
+    const hashing = jest.spyOn(Passwords.prototype, 'matches');
     const batch = (count: number) => Promise.all(Array.from({ length: count }, (_, i) => login('kim', `wrong${i}`)));
     expect((await batch(40)).map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 400));
-    expect(judged).toHaveBeenCalledTimes(5);
+    expect(hashing).toHaveBeenCalledTimes(5);
     for (const count of [6, 10, 10]) await batch(count);
     await login('kim', 'right').expect(400, { errors: ['invalid username or password'] });
-    expect(judged).toHaveBeenCalledTimes(5);
+    expect(hashing).toHaveBeenCalledTimes(5);
     clock.advance(15 * 60_000);
     await login('kim', 'right').expect(200);
-    judged.mockRestore();
+    hashing.mockRestore();
   }, 120_000);
 
   it('counts guesses for unknown names as for others', async () => {
     await mounted();
-    const judged = jest.spyOn(Passwords.prototype, 'matches');
+    const hashing = jest.spyOn(Passwords.prototype, 'matches');
     for (let i = 0; i < 8; i += 1) await login('unknown', 'wrong').expect(400);
-    expect(judged).toHaveBeenCalledTimes(5);
-    judged.mockRestore();
+    expect(hashing).toHaveBeenCalledTimes(5);
+    hashing.mockRestore();
   }, 120_000);
 
   it('ends a lock with a new password', async () => {

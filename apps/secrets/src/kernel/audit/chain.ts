@@ -104,7 +104,7 @@ export class AuditChain {
     const { recording, verifyMs = 10_000 } = this.parts;
     const untilMs = performance.now() + verifyMs;
     const problems: string[] = [];
-    const wanted = new Map(
+    const wantedDigests = new Map(
       storedHeads.filter((head) => !after || comesAfter(head, after)).map((head) => [nameOf(head), head]),
     );
     const heads = new Map<string, ChainHead>(after && [[after.chain, after]]);
@@ -117,16 +117,16 @@ export class AuditChain {
       for (const row of page) {
         last = this.check(row, heads.get(row.chain), problems);
         heads.set(row.chain, last);
-        const expected = wanted.get(nameOf(last));
+        const expected = wantedDigests.get(nameOf(last));
         if (expected === undefined) continue;
-        wanted.delete(nameOf(last));
+        wantedDigests.delete(nameOf(last));
         if (expected.digest !== last.digest) problems.push(`${nameOf(last)} is not the one that was kept`);
       }
       rows += page.length;
       more = page.length === pageSize;
       if (more && performance.now() >= untilMs) break;
     }
-    for (const [name, head] of wanted) {
+    for (const [name, head] of wantedDigests) {
       if (!more || !comesAfter(head, last!)) problems.push(`${name} was kept and is gone`);
     }
     // An empty table cannot be broken, but must not look like an intact one.

@@ -90,10 +90,10 @@ describe('an audit file on a disk that is full now and then', () => {
   it.each([0, 1, 5, 11, 12, 13, 20])('keeps every line readable that it took, %i bytes later', async (bytes) => {
     const file = path.join(folder, `full-${bytes}.log`);
     const device = await FileDevice.open('file/', file);
-    const taken: string[] = [];
+    const accepted: string[] = [];
     const write = async (line: string) => {
       await device.write(`${line}\n`).then(
-        () => taken.push(line),
+        () => accepted.push(line),
         () => undefined,
       );
     };
@@ -108,8 +108,8 @@ describe('an audit file on a disk that is full now and then', () => {
     await Promise.all([write('{"line":"f"}'), write('{"line":"g"}')]);
     await device.close();
     const lines = fs.readFileSync(file, 'utf8').split('\n');
-    expect(taken).toEqual(expect.arrayContaining(['{"line":"a"}', '{"line":"f"}', '{"line":"g"}']));
-    expect(lines).toEqual(expect.arrayContaining(taken));
+    expect(accepted).toEqual(expect.arrayContaining(['{"line":"a"}', '{"line":"f"}', '{"line":"g"}']));
+    expect(lines).toEqual(expect.arrayContaining(accepted));
   });
 
   it('begins on a new line after a process that was killed while it wrote', async () => {

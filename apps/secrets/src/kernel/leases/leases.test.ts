@@ -141,8 +141,8 @@ describe('a lease', () => {
   it('is renewed for all who ask at once, and never after its end', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'renewed-at-once', 50);
-    const asked = Array.from({ length: 40 }, (_, i) => leases.renew(ROOT_NAMESPACE_ID, id, 60 + i));
-    expect((await Promise.all(asked)).map(({ ttlSeconds }) => ttlSeconds)).toEqual(asked.map((_, i) => 60 + i));
+    const renewing = Array.from({ length: 40 }, (_, i) => leases.renew(ROOT_NAMESPACE_ID, id, 60 + i));
+    expect((await Promise.all(renewing)).map(({ ttlSeconds }) => ttlSeconds)).toEqual(renewing.map((_, i) => 60 + i));
     expect((await find(id))!.expiresAtMs).toBeGreaterThanOrEqual(time + 60_000);
     const renewals = Array.from({ length: 10 }, () => leases.renew(ROOT_NAMESPACE_ID, id, 60).catch(() => {}));
     await leases.revoke(ROOT_NAMESPACE_ID, id);

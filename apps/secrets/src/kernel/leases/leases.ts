@@ -285,16 +285,16 @@ export class Leases {
    */
   async revokePrefix(
     namespaceId: string,
-    given: string,
+    anyPrefix: string,
     { forced = false, waitMs = 30_000 }: { forced?: boolean; waitMs?: number } = {},
   ): Promise<BulkOutcome> {
     const { jobs, background } = this.storage;
     // A whole id is a prefix too, but its tail is not in the database.
-    if (await this.find(namespaceId, given)) {
-      await this.revoke(namespaceId, given);
+    if (await this.find(namespaceId, anyPrefix)) {
+      await this.revoke(namespaceId, anyPrefix);
       return { jobId: '', left: 0, failed: 0 };
     }
-    const prefix = given === '' || given.endsWith('/') ? given : `${given}/`;
+    const prefix = anyPrefix === '' || anyPrefix.endsWith('/') ? anyPrefix : `${anyPrefix}/`;
     this.sweep.endRests();
     await this.rests.endUnder(namespaceId, prefix, prefixEnd(prefix));
     const state: BulkState = { namespaceId, prefix, forced };

@@ -33,8 +33,8 @@ export type UncheckedConfig = {
 };
 
 /** Checks the fields of a method. Throws `malformed` for the first bad one. Spec: TOTP MFA method. */
-export function checkMethod(given: UncheckedConfig): MethodConfig {
-  const config = { issuer: '', ...methodDefaults, ...given } as MethodConfig;
+export function checkMethod(unchecked: UncheckedConfig): MethodConfig {
+  const config = { issuer: '', ...methodDefaults, ...unchecked } as MethodConfig;
   const { keySizeBytes, qrSizePixels, recoveryCodes } = methodRules;
   const attempts =
     config.maxValidationAttempts === 0 ? methodDefaults.maxValidationAttempts : config.maxValidationAttempts;

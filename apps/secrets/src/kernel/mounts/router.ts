@@ -47,9 +47,9 @@ export class Router {
 function child(nodes: Map<string, MountNode>, name: string): MountNode {
   const there = nodes.get(name);
   if (there) return there;
-  const made = new MountNode();
-  nodes.set(name, made);
-  return made;
+  const newNode = new MountNode();
+  nodes.set(name, newNode);
+  return newNode;
 }
 
 function firstBelow(node: MountNode): LiveMount | undefined {

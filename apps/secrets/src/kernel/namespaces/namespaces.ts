@@ -136,8 +136,8 @@ export class Namespaces {
    */
   resolve(header: string, path: string): { namespace: Namespace; path: string } {
     if (header === '' && this.byPath.size === 1) return { namespace: this.root, path };
-    const named = normalise(header);
-    let namespace = this.byPath.get(named);
+    const headerPath = normalise(header);
+    let namespace = this.byPath.get(headerPath);
     if (!namespace || namespace.tainted) throw new Refusal('missing', 'namespace not found');
     let rest = path;
     for (;;) {

@@ -59,8 +59,9 @@ function winner(blocks: Block[], path: string, listing: boolean): string | undef
   if (exact.includes(path)) return path;
   if (listing && path.endsWith('/') && exact.includes(path.slice(0, -1))) return path.slice(0, -1);
   const matching = (text: string) => patterns.filter((pattern) => wild(pattern) && matches(pattern, text));
-  const whole = matching(path);
-  const candidates = whole.length === 0 && listing && path.endsWith('/') ? matching(path.slice(0, -1)) : whole;
+  const allMatches = matching(path);
+  const candidates =
+    allMatches.length === 0 && listing && path.endsWith('/') ? matching(path.slice(0, -1)) : allMatches;
   candidates.sort((a, b) => {
     const [pa, pb] = [priority(a), priority(b)];
     for (let i = 0; i < 4; i += 1) if (pa[i] !== pb[i]) return pb[i]! - pa[i]!;
@@ -216,7 +217,7 @@ const block: fc.Arbitrary<Block> = fc
       ...(half !== 'min' && { max: Math.max(one, other) }),
     };
   });
-const asked: fc.Arbitrary<Asked> = fc.record({
+const arbitraryQuestion: fc.Arbitrary<Asked> = fc.record({
   path: fc.array(pathWord, { minLength: 1, maxLength: 5 }).map((segments) => segments.join('/').replace(/^\/+/, '')),
   operation: fc.constantFrom<Operation>('create', 'read', 'update', 'delete', 'list', 'patch', 'scan'),
   parameters: fc.dictionary(fc.constantFrom('p', 'Q', 'r', 's'), fc.constantFrom('x', 'y', 'xy', 'zxz', ''), {
@@ -236,7 +237,7 @@ describe('the compiled access list', () => {
     void fc.assert(
       fc.property(
         fc.array(fc.array(block, { maxLength: 5 }), { minLength: 1, maxLength: 3 }),
-        fc.array(asked, { minLength: 1, maxLength: 4 }),
+        fc.array(arbitraryQuestion, { minLength: 1, maxLength: 4 }),
         fc.boolean(),
         (policies, questions, json) => {
           const list = compile(

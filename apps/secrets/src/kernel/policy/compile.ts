@@ -63,11 +63,11 @@ function* filling(
   { list, layer, plain, templated, validUntilMs }: Groundwork,
   subject: Subject | undefined,
 ): SlicedWork<AccessList> {
-  const own = yield* layerOf(templated, subject);
-  if (own.rules.length === 0) return list;
-  const layers = own.rules.some(({ pattern }) => layer.has(pattern))
+  const ownLayer = yield* layerOf(templated, subject);
+  if (ownLayer.rules.length === 0) return list;
+  const layers = ownLayer.rules.some(({ pattern }) => layer.has(pattern))
     ? [yield* layerOf([...plain, ...templated], subject)]
-    : [own, layer];
+    : [ownLayer, layer];
   return new RuleAccess(layers, validUntilMs, layers[0]!.rules.length);
 }
 
@@ -80,9 +80,9 @@ function* layerOf(blocks: readonly Block[], subject: Subject | undefined): Slice
 /** One rule per pattern. */
 function* merge(blocks: readonly Block[], subject: Subject | undefined): SlicedWork<PatternRule[]> {
   const rules = new Map<string, PatternRule>();
-  for (const { rule: written, from } of blocks) {
+  for (const { rule: blockRule, from } of blocks) {
     yield;
-    const filled = isTemplated(written.pattern) ? fillTemplate(written.pattern, subject, from) : written.pattern;
+    const filled = isTemplated(blockRule.pattern) ? fillTemplate(blockRule.pattern, subject, from) : blockRule.pattern;
     if (filled === undefined) continue;
     const pattern = from.namespacePath + filled;
     let rule = rules.get(pattern);
@@ -91,7 +91,7 @@ function* merge(blocks: readonly Block[], subject: Subject | undefined): SlicedW
       rules.set(pattern, rule);
     }
     const { name: policy, namespacePath } = from;
-    rule.merge(written, { policy, namespacePath, pattern: written.pattern, line: written.line });
+    rule.merge(blockRule, { policy, namespacePath, pattern: blockRule.pattern, line: blockRule.line });
   }
   return [...rules.values()];
 }

@@ -32,9 +32,9 @@ export function parseListFilter(template: string): ListFilter | undefined {
   return (path, key) => {
     let text = '';
     for (const part of parts) {
-      const made = part(path, key);
-      if (made === undefined || text.length + made.length > longestText) return undefined;
-      text += made;
+      const partText = part(path, key);
+      if (partText === undefined || text.length + partText.length > longestText) return undefined;
+      text += partText;
     }
     return text;
   };

@@ -10,7 +10,15 @@ import { encryptAll } from './seal';
 import { replaceRecovery, replaceShares, type SealRecord } from './seal-row';
 import { readShareKeys } from './share-encryption';
 import { markOf, ShareMarks } from './share-marks';
-import { alreadyGiven, checkShareCount, checkShareLength, cut, joined, parseShare, verifierOf } from './shares';
+import {
+  alreadyGiven,
+  checkShareCount,
+  checkShareLength,
+  joined,
+  parseShare,
+  splitIntoShares,
+  verifierOf,
+} from './shares';
 
 /** Which shares are replaced: those of the recovery key (auto seal) or those that unseal (Shamir). */
 export type RekeyKind = 'recovery' | 'barrier';
@@ -271,7 +279,7 @@ export class Rekey {
 
   private async complete(tx: Tx, state: RekeyState): Promise<{ state: RekeyState | undefined; result: RekeyResult }> {
     const key = randomBytes(32);
-    const plain = await cut(key, state);
+    const plain = await splitIntoShares(key, state);
     const marks = plain.map(markOf);
     const encryptTo = await readShareKeys(state.pgpKeys, this.words.config);
     const keys = encryptTo.length > 0 ? await encryptAll(plain, encryptTo) : plain;

@@ -11,10 +11,10 @@ import { markOf, ShareMarks } from './share-marks';
 import {
   checkShareCount,
   checkShareLength,
-  cut,
   joined,
   parseShare,
   ShareProgress,
+  splitIntoShares,
   verifierOf,
   verifies,
 } from './shares';
@@ -225,7 +225,7 @@ export class Seal {
     const key = randomBytes(32);
     const keyring = Keyring.create();
     const wrapped = keyring.wrap(recovery ? this.sealKeys().current : key);
-    const shares = await cut(key, request);
+    const shares = await splitIntoShares(key, request);
     const set = newWriteSet();
     set.notices.push({ topic: 'seal', key: 'initialised' });
     let first = false;

@@ -47,8 +47,8 @@ export class ShareMarks {
     if (!sealed) return undefined;
     const mark = Buffer.from(markOf(share), 'base64');
     let found = false;
-    for (const kept of this.storage.barrier.openJson<string[]>(sealed, cell)) {
-      if (sameSecret(Buffer.from(kept, 'base64'), mark)) found = true;
+    for (const storedMark of this.storage.barrier.openJson<string[]>(sealed, cell)) {
+      if (sameSecret(Buffer.from(storedMark, 'base64'), mark)) found = true;
     }
     return found;
   }

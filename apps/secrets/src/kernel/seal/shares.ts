@@ -24,7 +24,7 @@ export function checkShareCount({ shares, threshold }: ShareCount, prefix: strin
 }
 
 /** Splits a key into shares, in the form that people get. */
-export const cut = (key: Buffer, { shares, threshold }: ShareCount): Promise<Buffer[]> =>
+export const splitIntoShares = (key: Buffer, { shares, threshold }: ShareCount): Promise<Buffer[]> =>
   splitKey(key, shares, threshold);
 
 /** Parses a share that a person typed: hexadecimal or base64. Throws `invalid` with the texts that clients know. */

@@ -102,17 +102,17 @@ export class GroupCommitter implements Committer {
     notices: readonly Notice[] | ((result: T) => readonly Notice[]) = [],
   ): Promise<T> {
     const { database, changes } = this.options;
-    let told: readonly Notice[] = [];
+    let sentNotices: readonly Notice[] = [];
     let must = false;
     const result = await database.transaction(async (tx) => {
       const value = await run(tx);
-      told = typeof notices === 'function' ? notices(value) : notices;
+      sentNotices = typeof notices === 'function' ? notices(value) : notices;
       must = changes.mustTell;
-      if (must) await changes.tell(tx, told);
+      if (must) await changes.tell(tx, sentNotices);
       return value;
     });
-    await this.tellLate(must, told);
-    changes.apply(told);
+    await this.tellLate(must, sentNotices);
+    changes.apply(sentNotices);
     return result;
   }
 

@@ -75,8 +75,8 @@ export class PrismaOnOurs {
           this.pool.lend(send);
           const ended = this.client.$transaction(
             (prisma) =>
-              new Promise<void>((left) => {
-                leave = left;
+              new Promise<void>((leaving) => {
+                leave = leaving;
                 const end = () => {
                   leave();
                   return ended;

@@ -7,21 +7,21 @@ import type { Request } from '../../pipeline/request';
 import type { PasswordSignIn } from './proof';
 import type { From } from './trail';
 
-/** Whose name and password it is, and where they log in. */
+/** A name and password, and where to log in. */
 export type Login = Pick<PasswordSignIn, 'method' | 'mount' | 'username' | 'password' | 'namespace'>;
 
-/** What a login still asks for, as clients see it. */
+/** What a login still needs, as shown to clients. */
 export interface Requirement {
   readonly mfa_request_id: string;
   readonly mfa_constraints: Readonly<Record<string, { readonly any: readonly { readonly id: string }[] }>>;
 }
 
-/** A right password: the token of the login, or what has to be proven besides. */
+/** A correct password: the token of the login, or the second factors that it still needs. */
 export type Judged = { readonly token: string } | { readonly requirement: Requirement };
 
 /**
- * Logs in with a name and a password, as a request from outside does: the same limits, counts and audit lines.
- * Throws `unauthenticated` for a wrong one, and `invalid` where a mount has no logins with a password.
+ * Logs in with a name and a password like an outside request: the same limits, counts and audit lines. Throws
+ * `unauthenticated` for a wrong one, and `invalid` if a mount has no password logins.
  */
 export async function logIn(kernel: Kernel, login: Login, from: From): Promise<Judged> {
   const { method, username, password, namespace = '' } = login;
@@ -51,7 +51,7 @@ export async function proveCode(
   return token;
 }
 
-/** `userpass`, `userpass/` and `auth/userpass/` are one. */
+/** `userpass`, `userpass/` and `auth/userpass/` are the same. */
 export const mountPath = (path: string): string => `auth/${path.replace(/^\/*(auth\/)?|(?<!\/)\/+$/g, '')}/`;
 
 async function requirePasswordMount(
@@ -96,7 +96,7 @@ async function ask(
   }
 }
 
-/** Carries a request out like one from outside, without a token. */
+/** Runs a request like one from outside, without a token. */
 export async function asIfSent(
   kernel: Kernel,
   from: From,

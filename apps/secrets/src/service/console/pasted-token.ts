@@ -7,11 +7,11 @@ import { lifetime } from '../../sdk/lifetime';
 import { withinCidrs } from '../../sdk/token-params';
 import type { From } from './trail';
 
-/** Where tokens of the console are made, so that they can be listed and ended together. */
+/** The path of console tokens, so that they can be listed and revoked together. */
 const path = 'auth/token/console';
 const childSeconds = 3600;
 
-/** A token as it was pasted, looked at. Throws `unauthenticated` for one that may not be used, in no more words than that. */
+/** Looks up a pasted token. Throws `unauthenticated` without details if it may not be used. */
 export async function findPasted(kernel: Kernel, token: string, from: From): Promise<TokenRecord> {
   const record = await kernel.tokens.find(token);
   if (record === undefined || (record.boundCidrs.length > 0 && !withinCidrs(from.address, record.boundCidrs))) {
@@ -28,7 +28,7 @@ export async function findPasted(kernel: Kernel, token: string, from: From): Pro
   return record;
 }
 
-/** Pages make many requests. Throws `unauthenticated` for a token that is good for some only. */
+/** Pages make many requests. Throws `unauthenticated` for a token with limited uses. */
 export function requireUnlimited({ usesLeft }: TokenRecord): void {
   if (usesLeft === undefined) return;
   throw new Refusal(
@@ -38,8 +38,8 @@ export function requireUnlimited({ usesLeft }: TokenRecord): void {
 }
 
 /**
- * What a session holds in place of a pasted token: a child of it, which can do the same, lives for an hour unless it is
- * used, and ends with it. A batch token can have no child and is held itself. Decision 0103.
+ * The token that a session uses instead of a pasted one: a child with the same rights, which lives for an hour unless
+ * it is used, and ends with its parent. A batch token cannot have a child and is used itself. Decision 0103.
  */
 export function exchange(
   kernel: Kernel,

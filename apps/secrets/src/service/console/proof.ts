@@ -23,9 +23,9 @@ const signIn = z.discriminatedUnion('method', [
     state: text.optional(),
     authorization: text.optional(),
     iss: text.optional(),
-    /** What the page chose when it began. */
+    /** The nonce that the page chose at the start. */
     nonce: text.optional(),
-    /** A login that waits for its second factor, and the code of that. */
+    /** A login that waits for its second factor, and the code. */
     request: text.optional(),
     code: text.optional(),
   }),
@@ -41,15 +41,15 @@ const stepUp = z.union([
 export type SignIn = z.output<typeof signIn>;
 /** A name and a password. */
 export type PasswordSignIn = Extract<SignIn, { method: 'userpass' | 'ldap' }>;
-/** The return of a person from their provider. */
+/** A person who returns from their provider. */
 export type ProviderSignIn = Extract<SignIn, { method: 'oidc' }>;
 /** The proof of a step-up. */
 export type StepUpProof = z.output<typeof stepUp>;
 
-/** Reads what a sign-in page sent. Throws `invalid`, naming the field; never repeats a value. */
+/** Parses the body of a sign-in. Throws `invalid`, naming the field; never repeats a value. */
 export const parseSignIn = (sent: unknown): SignIn => parse(signIn, sent);
 
-/** Reads what was sent to prove oneself once more. Throws `invalid`. */
+/** Parses the body of a step-up. Throws `invalid`. */
 export const parseStepUp = (sent: unknown): StepUpProof => {
   const parsed = stepUp.safeParse(sent);
   if (parsed.success) return parsed.data;

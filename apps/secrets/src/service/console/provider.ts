@@ -6,8 +6,8 @@ import type { ProviderSignIn } from './proof';
 import type { From } from './trail';
 
 /**
- * Finishes a sign-in at a provider that the page began, as a request from outside does, and answers its token. Throws
- * `unauthenticated` if it was not one, and asks for the code of a second factor, by the request that waits for it.
+ * Finishes a sign-in at a provider that the page started, like an outside request, and returns its token. Throws
+ * `unauthenticated` if it failed, and asks for the code of a second factor for the waiting request.
  */
 export async function comeBack(kernel: Kernel, proof: ProviderSignIn, from: From): Promise<string> {
   const { namespace = '', request, code } = proof;
@@ -34,7 +34,7 @@ export async function comeBack(kernel: Kernel, proof: ProviderSignIn, from: From
   throw waitingFor(`${mfa_request_id}:${methods.join(',')}`);
 }
 
-/** Asks for a code, and says which login waits for it: what the provider gave was spent on that. */
+/** Asks for a code, and names the waiting login, because the provider's code is used up. */
 function waitingFor(request: string): Refusal {
   const { kind, message, issues } = codeRequired();
   return new Refusal(kind, message, [...issues, { path: ['request'], message: request }]);

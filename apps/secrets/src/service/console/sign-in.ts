@@ -19,7 +19,7 @@ import {
 import { comeBack } from './provider';
 import { type From, onTrail } from './trail';
 
-/** What the console's door is made of. */
+/** The parts of the console's sign-in. */
 interface Parts {
   readonly kernel: Kernel;
   readonly sessions: ConsoleSessions;
@@ -37,15 +37,18 @@ interface Made {
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Sign-in at the console: a token, or a name and a password, become a session. The token is never given back. A session
- * can do afterwards what its token can do, and no more.
+ * Sign-in at the console: a token, or a name and a password, becomes a session. The token is never returned. A session
+ * can do what its token can do, and no more.
  */
 export class ConsoleSignIn {
   constructor(private readonly parts: Parts) {}
 
   readonly config = (): Promise<Json> => this.parts.config();
 
-  /** Throws `unauthenticated` for wrong proof, `invalid` for what cannot be one, and with an issue at `code` where one is missing. */
+  /**
+   * Throws `unauthenticated` for wrong credentials, `invalid` for malformed ones, and with an issue at `code` if one is
+   * missing.
+   */
   readonly signIn = async (sent: Json, from: From): Promise<{ id: string; seconds: number; view: Json }> => {
     const { kernel, rules } = this.parts;
     const proof = parseSignIn(sent);
@@ -59,7 +62,7 @@ export class ConsoleSignIn {
     return { id, seconds: rules.sessionSeconds, view: await this.view(session) };
   };
 
-  /** Throws `sealed`: sessions are not lost by that. */
+  /** Throws `sealed`: sessions survive that. */
   readonly show = async (id: string): Promise<Json | undefined> => {
     if (this.parts.kernel.barrier.sealed) throw new Refusal('sealed', 'the service is sealed');
     const session = await this.find(id, false);
@@ -75,7 +78,7 @@ export class ConsoleSignIn {
     );
   };
 
-  /** Throws `unauthenticated` for wrong proof and if there is no session. */
+  /** Throws `unauthenticated` for wrong credentials and if there is no session. */
   readonly stepUp = async (id: string, sent: Json, from: From): Promise<Json> => {
     const { kernel, sessions } = this.parts;
     const proof = parseStepUp(sent);
@@ -97,7 +100,7 @@ export class ConsoleSignIn {
     return this.view(proven);
   };
 
-  /** The session that a page's request is made with; undefined while sealed, when there are none. */
+  /** The session of a page's request; undefined while sealed. */
   readonly find = async (id: string, use: boolean): Promise<ConsoleSession | undefined> => {
     const { kernel, sessions } = this.parts;
     return kernel.barrier.sealed ? undefined : sessions.find(id, { use });
@@ -137,7 +140,7 @@ export class ConsoleSignIn {
     return this.begin(token, () => ({ method, mount: mountPath(proof.mount), username, namespace }));
   }
 
-  /** A session with the token of a login; the token ends where there can be none. */
+  /** A session with the token of a login; the token is revoked if there can be no session. */
   private async begin(token: string, byOf: (record: TokenRecord) => SignedInBy): Promise<Made> {
     const { kernel, sessions } = this.parts;
     const record = await kernel.tokens.find(token);
@@ -210,7 +213,7 @@ export class ConsoleSignIn {
     });
   }
 
-  /** What the page may see of a session: nothing that opens a door. */
+  /** What the page may see of a session: no secrets. */
   private async view({ by, record, idleEndsAtMs, expiresAtMs, stepUpUntilMs }: ConsoleSession): Promise<Json> {
     const { kernel } = this.parts;
     const now = kernel.clock.now();
@@ -234,7 +237,7 @@ export class ConsoleSignIn {
   }
 }
 
-/** What proves a session again. A person who came from a provider signs in again, which counts as much. */
+/** Checks the credentials of a step-up. A person from a provider signs in there again instead. */
 const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = {
   userpass: ['password'],
   ldap: ['password'],

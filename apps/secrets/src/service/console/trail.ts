@@ -5,7 +5,7 @@ import type { TokenRecord } from '../../kernel/tokens/types';
 import type { Kernel } from '../../pipeline/kernel';
 import { statusOf } from '../../pipeline/status';
 
-/** Where a request of a page came from. */
+/** The origin of a page's request. */
 export interface From {
   readonly address: string;
   readonly requestId: string;
@@ -15,20 +15,20 @@ export interface From {
 export interface Deed {
   readonly operation: 'update' | 'delete';
   readonly path: 'ui/session' | 'ui/session/step-up';
-  /** As the lines have them; `token` and everything that is not marked clear is hashed there. */
+  /** The fields of the audit lines; `token` and everything that is not marked clear is hashed. */
   readonly fields: Readonly<Record<string, string>>;
   readonly caller?: { readonly token: string; readonly record: TokenRecord };
   readonly from: From;
 }
 
-/** The statuses of the console's own endpoints, which are not those of the interface below. */
+/** The statuses of the console's own endpoints, which differ from the API's. */
 const doorStatus = { ...statusOf, unauthenticated: 401, invalid: 422 };
 const clear = ['method', 'mount', 'username', 'namespace'];
 const declared: ReadonlySet<string> = new Set([...clear, 'token']);
 
 /**
- * Does something at the door of the console with the same audit lines as a request leaves: one before it is begun, one for
- * how it ended; the chained table has it before anything is changed. Throws what `work` throws.
+ * Runs a sign-in, step-up or sign-out with the audit lines of a request: one before it starts, one for its result; the
+ * chained table gets its row before anything changes. Throws what `work` throws.
  */
 export async function onTrail<T>(
   kernel: Pick<Kernel, 'audit' | 'chained' | 'committer' | 'namespaces'>,

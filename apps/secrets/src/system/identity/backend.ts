@@ -14,14 +14,14 @@ import { type IssuerAddress, pluginIssuerPaths } from './plugin-issuer';
 import { totpMethodPaths } from './totp-method';
 import { totpSecretPaths } from './totp-secret';
 
-/** What identity is made of. */
+/** The parts of identity. */
 export interface IdentityParts {
   readonly identity: Identity;
   readonly mfa: Mfa;
   readonly mounts: Mounts;
   readonly namespaces: Namespaces;
   readonly issuer: IssuerAddress;
-  /** The address at which others reach this service; undefined where it is not configured. */
+  /** The address at which others reach this service; undefined if it is not configured. */
   readonly publicUrl: string | undefined;
 }
 

@@ -19,7 +19,7 @@ const AliasInput = z.object({
 });
 type AliasInput = z.output<typeof AliasInput>;
 
-/** Entity aliases: what auth mounts call an entity. */
+/** Entity aliases: the names of an entity at auth mounts. */
 export function entityAliasPaths({ entityAliases }: Identity, mounts: Mounts): Path[] {
   const write = async ({ input, namespace }: Call<unknown, AliasInput>, id: string | undefined) => {
     const { alias, outcome } = await entityAliases.write(namespace.uuid, id, {

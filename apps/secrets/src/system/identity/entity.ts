@@ -22,8 +22,8 @@ type EntityInput = z.output<typeof EntityInput>;
 const MergeInput = z.object({
   from_entity_ids: idList().optional().describe('Entities to merge into the other one.'),
   to_entity_id: id().optional().describe('The entity that remains.'),
-  force: bool().optional().describe("Where both have a secret of one MFA method, keep the target's."),
-  conflicting_alias_ids_to_keep: commaList().optional().describe('Aliases to keep where both have one on a mount.'),
+  force: bool().optional().describe("If both have a secret of one MFA method, keep the target's."),
+  conflicting_alias_ids_to_keep: commaList().optional().describe('Aliases to keep if both have one on a mount.'),
 });
 
 /** Entities: people and machines behind their logins. */

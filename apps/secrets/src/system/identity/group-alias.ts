@@ -18,7 +18,7 @@ const AliasInput = z.object({
 });
 type AliasInput = z.output<typeof AliasInput>;
 
-/** Group aliases: what auth mounts call external groups. Spec: Group alias. */
+/** Group aliases: the names of external groups at auth mounts. Spec: Group alias. */
 export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Path[] {
   const write = async (call: Call<unknown, AliasInput>, id: string | undefined) => {
     const { input, namespace } = call;

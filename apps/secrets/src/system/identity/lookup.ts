@@ -17,7 +17,7 @@ const LookupInput = z.object({
 });
 type LookupInput = z.output<typeof LookupInput>;
 
-/** Finds entities and groups by what is known of them. */
+/** Finds entities and groups by id, name or alias. */
 export function lookupPaths({ entities, groups, entityAliases, groupAliases }: Identity, mounts: Mounts): Path[] {
   return [
     path('lookup/entity', {

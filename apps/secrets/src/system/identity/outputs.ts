@@ -6,16 +6,16 @@ const texts = z.array(z.string());
 /** A listing by id, with details. */
 export const listOutput = z.object({ keys: texts, key_info: z.record(z.string(), z.looseObject({})).optional() });
 
-/** What creating an alias answers. */
+/** The answer to creating an alias. */
 export const aliasResult = z.object({
   canonical_id: z.string().describe('The entity or group.'),
   id: z.string().describe('The alias.'),
 });
 
-/** What creating an entity answers. */
+/** The answer to creating an entity. */
 export const entityResult = z.object({ aliases: z.null(), id: z.string(), name: z.string() });
 
-/** What creating a group answers. */
+/** The answer to creating a group. */
 export const groupResult = z.object({ id: z.string(), name: z.string() });
 
 const alias = {
@@ -36,7 +36,7 @@ const alias = {
 /** An alias read by itself. Spec: Group alias. */
 export const aliasOutput = z.object({ ...alias, namespace_id: z.string() });
 
-/** An entity as reads and look-ups show it. */
+/** An entity in reads and look-ups. */
 export const entityOutput = z.object({
   aliases: z.array(z.object(alias)),
   creation_time: z.string(),
@@ -54,7 +54,7 @@ export const entityOutput = z.object({
   policies: texts,
 });
 
-/** A group as reads and look-ups show it. */
+/** A group in reads and look-ups. */
 export const groupOutput = z.object({
   alias: z.looseObject({}),
   creation_time: z.string(),
@@ -91,7 +91,7 @@ export const methodOutput = z.object({
   type: z.string(),
 });
 
-/** A login enforcement as reads show it. */
+/** A login enforcement in reads. */
 export const enforcementOutput = z.object({
   auth_method_accessors: texts,
   auth_method_types: texts,

@@ -5,7 +5,7 @@ import { path } from '../../sdk/path';
 import { raw } from '../../sdk/reply';
 import { pluginKeys } from './plugin-keys';
 
-/** Where the tokens of a namespace's mounts come from, as their `iss` has it; undefined while that is not known. */
+/** The `iss` of the tokens of a namespace's mounts; undefined if not known. */
 export type IssuerAddress = (namespacePath: string) => string | undefined;
 
 // Verifiers may cache the answers: a key is published a day before it signs.
@@ -58,7 +58,7 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
       operationId: 'oidc-plugins-keys',
       output: z.object({ keys: z.array(jwk) }),
       async run({ storage, namespace, nowMs }) {
-        // Without an issuer there is nothing to publish, and strangers must not make us make keys.
+        // Without an issuer there is nothing to publish, and strangers must not cause keys to be generated.
         if (!issuer(namespace.path)) return { ...raw({ keys: [] }), headers: cached };
         const keys = shownKeys(await pluginKeys(storage, nowMs)).map(publicJwk);
         return { ...raw({ keys }), headers: cached };

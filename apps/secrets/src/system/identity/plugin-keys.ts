@@ -17,8 +17,8 @@ const dayMs = 24 * 3_600_000;
 const rule = { rotateEveryMs: dayMs, shownForMs: dayMs };
 
 /**
- * The keys that sign the identity tokens of a namespace's mounts: made when first needed, turned once a day. They lie
- * sealed in storage; of several nodes that make or turn them at once, one wins and all use its keys.
+ * The keys that sign the identity tokens of a namespace's mounts: created when first needed, rotated daily. They are
+ * sealed in storage; if several nodes create or rotate them at once, one wins and all use its keys.
  */
 export async function pluginKeys(storage: Storage, nowMs: number): Promise<KeyRing> {
   const stored = await ring.find(storage);

@@ -3,19 +3,21 @@ import type { AliasMount } from '../../kernel/identity/entity-aliases';
 import type { EntityAlias, EntityDetails, GroupAlias, GroupDetails, Metadata } from '../../kernel/identity/types';
 import type { Mounts } from '../../kernel/mounts/mounts';
 
-/** A moment as clients read it. */
+/** A time as shown to clients. */
 const time = (atMs: number): string => new Date(atMs).toISOString();
 
 const orNull = (pairs: Metadata | null): Metadata | null => (pairs && Object.keys(pairs).length > 0 ? pairs : null);
 const listOrNull = (list: readonly string[]): readonly string[] | null => (list.length > 0 ? list : null);
 
-/** Where a mount is and of what type, for aliases; empty once it is gone. */
+/** The path and type of a mount, for aliases; empty once it is gone. */
 export function mountFields(mounts: Mounts, accessor: string): { mount_path: string; mount_type: string } {
   const mount = accessor === '' ? undefined : mounts.findByAccessor(accessor);
   return { mount_path: mount?.path ?? '', mount_type: mount?.type ?? '' };
 }
 
-/** The mount of an accessor in a request; undefined when none is named. Throws `malformed` for one that is not in the namespace. */
+/**
+ * The mount of an accessor in a request; undefined if none is named. Throws `malformed` if it is not in the namespace.
+ */
 export function mountOf(mounts: Mounts, namespaceId: string, accessor: string | undefined): AliasMount | undefined {
   if (!accessor) return undefined;
   const mount = mounts.findByAccessor(accessor);
@@ -24,7 +26,7 @@ export function mountOf(mounts: Mounts, namespaceId: string, accessor: string | 
   throw new Refusal('malformed', `invalid mount accessor ${JSON.stringify(accessor)}`, issues);
 }
 
-/** An entity alias as clients see it. */
+/** An entity alias as shown to clients. */
 export function shownEntityAlias(mounts: Mounts, alias: EntityAlias): Record<string, unknown> {
   return {
     canonical_id: alias.entityId,
@@ -41,7 +43,7 @@ export function shownEntityAlias(mounts: Mounts, alias: EntityAlias): Record<str
   };
 }
 
-/** An entity as clients see it; `namespaceId` is the short one. */
+/** An entity as shown to clients; `namespaceId` is the short one. */
 export function shownEntity(mounts: Mounts, namespaceId: string, entity: EntityDetails): Record<string, unknown> {
   const { directGroupIds, inheritedGroupIds } = entity;
   const secrets = entity.mfaSecrets.map(({ methodId, methodType, methodName }) => [
@@ -83,14 +85,14 @@ export function shownGroupAlias(mounts: Mounts, alias: GroupAlias): Record<strin
   };
 }
 
-/** A group as clients see it; `namespaceId` is the short one. */
+/** A group as shown to clients; `namespaceId` is the short one. */
 export function shownGroup(mounts: Mounts, namespaceId: string, group: GroupDetails): Record<string, unknown> {
   return {
     alias: group.alias ? shownGroupAlias(mounts, group.alias) : {},
     creation_time: time(group.createdAtMs),
     id: group.id,
     last_update_time: time(group.updatedAtMs),
-    // Only the login method knows the members of an external group.
+    // Only the auth method knows the members of an external group.
     member_entity_ids: group.type === 'external' ? listOrNull(group.memberEntityIds) : group.memberEntityIds,
     member_group_ids: listOrNull(group.memberGroupIds),
     metadata: orNull(group.metadata),

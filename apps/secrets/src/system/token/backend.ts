@@ -6,7 +6,7 @@ import { renewPaths } from './renew';
 import { revokePaths } from './revoke';
 import { rolePaths } from './role';
 
-/** Tokens: made, looked at, prolonged and ended. */
+/** Creates, looks up, renews and revokes tokens. */
 export const token = (parts: TokenParts) =>
   backend({
     type: 'token',

@@ -2,11 +2,11 @@ import { Refusal } from '@keystead/refusal';
 import { Globs } from '../../sdk/globs';
 import type { TokenRole } from './role';
 
-/** What bears on the policies of a new token. */
+/** What decides the policies of a new token. */
 export interface PolicyWish {
-  /** As asked for; empty for none. */
+  /** The requested policies; empty for none. */
   readonly requested: readonly string[];
-  /** The parent's own; undefined if they belong to another namespace, in which the same names mean something else. */
+  /** The parent's own; undefined if they belong to another namespace, where the same names mean something else. */
   readonly parent: readonly string[] | undefined;
   readonly sudo: boolean;
   readonly noDefault: boolean;

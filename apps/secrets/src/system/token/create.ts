@@ -42,7 +42,7 @@ const Input = z.object({
 });
 type CreateInput = z.output<typeof Input>;
 
-/** Making tokens with a token. */
+/** Creating tokens with a token. */
 export function createPaths(parts: TokenParts) {
   const create = (orphan: boolean) => async (call: Call<object, CreateInput>) => {
     const { role: name } = call.params as { role?: string };
@@ -125,7 +125,7 @@ async function newToken(
   const life = lifetimeOf(call, role, root, parent.expiresAtMs !== null);
   for (const warning of life.warnings) call.warn(warning);
   const entityId = await entityOf(parts, call, role, orphan ? '' : parent.entityId);
-  // A role says itself from where its tokens may be used.
+  // A role itself sets the addresses of its tokens.
   const boundCidrs = role ? role.token_bound_cidrs : orphan ? [] : parent.boundCidrs;
   for (const name of await parts.policies.missing(namespace.uuid, policies)) {
     call.warn(`Policy "${name}" does not exist`);
@@ -171,7 +171,7 @@ function refuseForBatch(input: CreateInput): void {
 function checkId(id: string | undefined, sudo: boolean, namespace: NamespaceView): void {
   if (!id) return;
   if (!sudo) throw refuse('root or sudo privileges required to specify token id');
-  // That an id is taken would reveal a token elsewhere.
+  // Saying that an id is taken would reveal a token elsewhere.
   if (namespace.path !== '') throw refuse('token IDs can only be manually specified in the root namespace');
   if (id.startsWith('s.')) throw refuse("custom token ID cannot have the 's.' prefix");
   if (id.includes('.')) throw refuse("custom token ID cannot have a '.' in the value");
@@ -209,7 +209,7 @@ function lifetimeOf(
   return { ttlSeconds, explicitMaxTtlSeconds, periodSeconds, warnings };
 }
 
-/** The smaller of two limits of which 0 is none. */
+/** The smaller of two limits; 0 means none. */
 function atMost(a: number, b: number): number {
   return a > 0 && b > 0 ? Math.min(a, b) : a || b;
 }

@@ -8,7 +8,7 @@ import { operation, path } from '../../sdk/path';
 import { data, keys, listed } from '../../sdk/reply';
 import { findNamed, type TokenParts } from './parts';
 
-/** Looking at tokens: one's own, another's, one known by its accessor only. */
+/** Looking up tokens: the caller's own, another, or one by its accessor. */
 export function lookupPaths(parts: TokenParts) {
   const { tokens } = parts;
   const show = async (id: string, token: ShownToken, nowMs: number) => data(await describe(parts, id, token, nowMs));
@@ -71,7 +71,7 @@ export function lookupPaths(parts: TokenParts) {
   ];
 }
 
-/** The token an accessor belongs to, as a namespace sees it; throws the refusals clients know. */
+/** The token of an accessor that is visible in a namespace; throws the refusals that clients know. */
 export async function requireAccessor(
   tokens: Tokens,
   namespaceId: string,
@@ -83,10 +83,10 @@ export async function requireAccessor(
   return token;
 }
 
-/** A token as its caller sees it, or as it is stored. */
+/** A caller's token, or a stored one. */
 type ShownToken = CallerToken | TokenRecord;
 
-/** A token as look-ups show it, keys in the order clients know. */
+/** A token in look-ups, with keys in the order that clients know. */
 async function describe(
   parts: TokenParts,
   id: string,
@@ -130,7 +130,7 @@ async function describe(
   return shown;
 }
 
-/** Policies of an entity and its groups, in its own namespace and in others by their path. */
+/** Policies of an entity and its groups: those of its namespace, and others by namespace path. */
 async function identityPolicies({ identity, namespaces }: TokenParts, entityId: string) {
   const view = await identity.find(entityId);
   const external: Record<string, readonly string[]> = {};

@@ -7,7 +7,7 @@ import type { PolicyStore } from '../../kernel/policy/store';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { Call } from '../../sdk/call';
 
-/** What the token backend is made of. */
+/** The parts of the token backend. */
 export interface TokenParts {
   readonly tokens: Tokens;
   readonly leases: Leases;
@@ -18,7 +18,7 @@ export interface TokenParts {
   readonly log: Logger;
 }
 
-/** The token that a text names: the one the call is made with, or one that the namespace of the call sees. */
+/** The token of a text: the caller's own, or one that is visible in the call's namespace. */
 export function findNamed(
   { tokens }: Pick<TokenParts, 'tokens'>,
   { namespace, sentToken }: Pick<Call, 'namespace' | 'sentToken'>,

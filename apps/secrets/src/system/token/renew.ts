@@ -73,7 +73,7 @@ export function renewPaths(parts: TokenParts) {
   ];
 }
 
-/** Prolongs a token, and lets its entity be in the groups that the auth method named then. */
+/** Renews a token, and updates its entity's external groups to those that the auth method named. */
 async function prolong(
   { leases, identity }: TokenParts,
   token: TokenRecord,

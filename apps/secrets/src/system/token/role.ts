@@ -38,7 +38,7 @@ const Role = fields.input.extend({
   bound_cidrs: olderName(commaList(), 'token_bound_cidrs'),
 });
 
-/** What tokens made through a role may be. */
+/** The limits on tokens of a role. */
 export type TokenRole = z.output<typeof Role>;
 
 /** Token roles by name. */

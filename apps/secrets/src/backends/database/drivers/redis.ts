@@ -113,8 +113,8 @@ function rulesOf(statements: Statements, usual: readonly string[]): readonly str
       refuse('a statement for Redis must be a JSON list of rules, such as ["~app:*", "+get"]');
     }
     // These would give the user other passwords than the one that is handed out, or end it.
-    const own = rules.find((rule) => /^(?:[<>#!]|nopass$|resetpass$|reset$|on$|off$)/i.test(rule.trim()));
-    return own === undefined ? rules : refuse(`a statement for Redis cannot have the rule ${own.slice(0, 1)}…`);
+    const ownRule = rules.find((rule) => /^(?:[<>#!]|nopass$|resetpass$|reset$|on$|off$)/i.test(rule.trim()));
+    return ownRule === undefined ? rules : refuse(`a statement for Redis cannot have the rule ${ownRule.slice(0, 1)}…`);
   });
 }
 

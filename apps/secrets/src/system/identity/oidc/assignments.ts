@@ -11,10 +11,10 @@ import { allOf, distinct, refuse, requireUnused, settle, withName } from './sett
 const Assignment = z.object({ entity_ids: z.array(z.string()), group_ids: z.array(z.string()) });
 const assignments = collection('oidc/assignment/', Assignment);
 
-/** The assignment that every namespace has: all entities. */
+/** The built-in assignment of every namespace: all entities. */
 const allowAll = 'allow_all';
 
-/** Finds an assignment, or that of all entities. */
+/** Finds an assignment, including the one of all entities. */
 export async function findAssignment(storage: Storage, name: string) {
   return name === allowAll ? { entity_ids: ['*'], group_ids: ['*'] } : assignments.find(storage, name);
 }

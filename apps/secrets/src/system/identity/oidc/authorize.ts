@@ -32,7 +32,7 @@ const AuthorizeInput = z.object({
 type AuthorizeInput = z.output<typeof AuthorizeInput>;
 type AuthorizeCall = Call<{ readonly name: string }, AuthorizeInput>;
 
-/** `state` and `nonce` are kept, or come back: nothing real is as long. */
+/** `state` and `nonce` are stored or returned; real ones are shorter. */
 const longest = 4096;
 const challengeForm = /^[A-Za-z0-9._~-]{43,128}$/;
 
@@ -74,7 +74,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   if (!provider) return unsent('invalid_request', 'provider not found');
   const iss = issuerOf(provider, params.name, namespace.path, publicUrl);
   if (!iss) return unsent('server_error', 'no issuer: neither "issuer" nor SECRETS_PUBLIC_URL is set');
-  // Only now is known that this is for the application to read: the page goes there with what has an address.
+  // From here on the application may see errors: the page redirects with those that have an address.
   const no = (error: string, description: string) =>
     oauthError(error, description, { state, iss, redirect_uri: redirectUri });
   if (!serves(provider, clientId)) return no('unauthorized_client', 'client is not authorized to use the provider');
@@ -125,7 +125,7 @@ function wrongWith(input: AuthorizeInput, client: OidcClient): [string, string] 
   return challengeForm.test(challenge) ? undefined : ['invalid_request', 'invalid code_challenge'];
 }
 
-/** Of the scopes asked for, those that the provider has; undefined without `openid`. */
+/** The requested scopes that the provider has; undefined without `openid`. */
 function scopesOf({ scope = '' }: AuthorizeInput, provider: Provider): string[] | undefined {
   const asked = new Set(scope.split(' ').filter(Boolean));
   return asked.has(openidScope) ? provider.scopes_supported.filter((name) => asked.has(name)) : undefined;

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Subject } from '../../../kernel/policy/types';
 import { parseDuration } from '../../../sdk/duration';
 
-/** What only we say in a token. */
+/** Claims that only we set. */
 export const reservedClaims = [
   'iat',
   'aud',
@@ -16,13 +16,13 @@ export const reservedClaims = [
   'c_hash',
 ] as const;
 
-/** As much as the claims of one template may come to, in characters: groups by the ten thousand fit. */
+/** The most characters of the claims of one template: enough for tens of thousands of groups. */
 const mostText = 1024 * 1024;
 const directive = /\{\{([^{}]*)\}\}/g;
 const base64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$|^[A-Za-z0-9+/]{2,3}={1,2}$/;
 const anonymous: Subject = { entity: { id: '', name: '', metadata: {}, aliases: [] }, groups: [] };
 
-/** A template as it is kept: JSON text with directives; what is sent in base64 is decoded. Throws `invalid`. */
+/** A template as stored: JSON text with directives; base64 input is decoded. Throws `invalid`. */
 export function readTemplate(sent: string): string {
   const template = base64.test(sent) && sent.length % 4 === 0 ? Buffer.from(sent, 'base64').toString('utf8') : sent;
   if (template === '') return '';
@@ -72,7 +72,7 @@ function resolved(name: string, { entity, groups }: Subject, nowMs: number): unk
   if (!rest.startsWith('aliases.')) return metadataOf(rest, 'metadata', entity.metadata);
   const [, accessor, of] =
     /^aliases\.([^.]*)\.(.+)$/.exec(rest) ?? invalid('error parsing template: invalid alias selector');
-  // An entity without an alias there has the claim all the same, empty.
+  // An entity without an alias there still has the claim, empty.
   const alias = entity.aliases.find(({ mountAccessor }) => mountAccessor === accessor);
   if (of === 'id' || of === 'name') return alias?.[of] ?? '';
   return of!.startsWith('custom_')
@@ -80,7 +80,7 @@ function resolved(name: string, { entity, groups }: Subject, nowMs: number): unk
     : metadataOf(of!, 'metadata', alias?.metadata ?? {});
 }
 
-/** All of it, or one of its values; empty if there is none of the name. */
+/** The whole map, or one of its values; empty if there is none of that name. */
 function metadataOf(name: string, prefix: string, metadata: Readonly<Record<string, string>>): unknown {
   if (name === prefix) return metadata;
   if (!name.startsWith(`${prefix}.`)) return unknown();

@@ -140,7 +140,7 @@ function changed(before: OidcClient | undefined, input: Input): OidcClient {
   };
 }
 
-/** What a browser would carry out instead of going there. */
+/** Schemes that a browser would execute instead of opening. */
 const scripts = /^(?:javascript|data|vbscript|blob|file|about):/i;
 
 const isType = (text: string): text is OidcClient['client_type'] => types.some((type) => type === text);

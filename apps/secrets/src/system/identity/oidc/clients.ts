@@ -14,7 +14,7 @@ const OidcClient = z.object({
   /** Empty for public clients. */
   client_secret: z.string(),
 });
-/** An application that people sign in to with what this service knows of them. */
+/** An application that people sign in to with this service's identities. */
 export type OidcClient = z.output<typeof OidcClient>;
 
 /** Applications, by name. */

@@ -11,30 +11,30 @@ export interface CodeGrant {
   readonly nonce: string;
   /** Besides `openid`. */
   readonly scopes: readonly string[];
-  /** Epoch seconds: when the person proved who they are. */
+  /** Epoch seconds of the person's sign-in. */
   readonly authTime: number;
   /** Empty if PKCE was not used. */
   readonly codeChallenge: string;
   readonly codeChallengeMethod: 'S256' | 'plain';
 }
 
-/** What an access token says. */
+/** The content of an access token. */
 export type AccessGrant = Pick<CodeGrant, 'provider' | 'clientId' | 'entityId' | 'scopes'>;
 
 interface KeptGrant extends CodeGrant {
-  /** Where the access token lies that was given for it: after that the code is only known to be spent. */
+  /** The key of the access token that was issued for it: from then on the code only counts as used. */
   readonly spentFor?: string;
 }
 
 const codeSeconds = 300;
 const codes = 'oidc/code/';
 const accessTokens = 'oidc/access/';
-/** Old ones that go with each new one. */
+/** How many old ones are deleted with each new one. */
 const sweptPerNew = 16;
 const form = /^(?:hvo_access_)?[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 const accessPrefix = 'hvo_access_';
 
-/** Keeps a grant under a new code, which is good once, for five minutes. */
+/** Stores a grant under a new code, which is valid once, for five minutes. */
 export async function keepGrant(storage: Storage, grant: CodeGrant, nowMs: number): Promise<string> {
   const now = Math.floor(nowMs / 1000);
   await sweep(storage, codes, now);
@@ -44,9 +44,9 @@ export async function keepGrant(storage: Storage, grant: CodeGrant, nowMs: numbe
 }
 
 /**
- * Takes a grant by its code, once among all nodes, and gives an access token for it where `judge` finds nothing wrong; what
- * it finds, or undefined for a code that is not good. A wrong redemption spends the code, and a second one ends the access
- * token of the first: one of the two is a thief.
+ * Redeems a grant by its code, once among all nodes, and issues an access token if `judge` finds no fault; returns the
+ * fault, or undefined for an invalid code. A wrong redemption uses up the code, and a second one ends the access token
+ * of the first: one of the two is a thief.
  */
 export async function redeem<T extends object>(
   storage: Storage,
@@ -77,7 +77,7 @@ export async function redeem<T extends object>(
   });
 }
 
-/** What an access token is good for; undefined for one that is not good. */
+/** The grant of an access token; undefined if it is invalid. */
 export async function findAccess(storage: Storage, token: string, nowMs: number): Promise<AccessGrant | undefined> {
   if (!token.startsWith(accessPrefix) || !form.test(token)) return undefined;
   if (endOf(token) <= timeText(Math.floor(nowMs / 1000))) return undefined;
@@ -85,7 +85,7 @@ export async function findAccess(storage: Storage, token: string, nowMs: number)
   return text === undefined ? undefined : (JSON.parse(text) as AccessGrant);
 }
 
-/** They are named by their end, so the oldest stand first. */
+/** They are named by their end, so the oldest come first. */
 async function sweep(storage: Storage, prefix: string, now: number): Promise<void> {
   for (const name of await storage.list(prefix, { limit: sweptPerNew })) {
     if (name < timeText(now)) storage.delete(prefix + name);
@@ -98,7 +98,7 @@ const timeText = (seconds: number): string => seconds.toString(36).padStart(8, '
 
 const endOf = (text: string): string => text.slice(0, text.indexOf('.')).slice(-8);
 
-// Who reads the database has neither code nor token.
+// The database contains neither codes nor tokens.
 function keyOf(prefix: string, text: string): string {
   return `${prefix}${endOf(text)}-${createHash('sha256').update(text).digest('hex')}`;
 }

@@ -12,7 +12,7 @@ import { keysOfRoles } from './well-known';
 
 const strict = { skew: 0, expiration: 0, notBefore: 0 };
 
-/** `oidc/introspect`: whether a token of a role is good, and its entity still there. */
+/** `oidc/introspect`: whether a token of a role is valid, and its entity still exists. */
 export const introspectPath = (identity: Identity, publicUrl: PublicUrl) =>
   path('oidc/introspect', {
     summary: 'Checks whether an identity token is valid and its entity still exists.',

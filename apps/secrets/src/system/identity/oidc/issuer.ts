@@ -7,7 +7,7 @@ import { path } from '../../../sdk/path';
 import { data, empty } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
 
-/** Scheme, host and port under which others reach this service; undefined while that is not known. */
+/** Scheme, host and port at which others reach this service; undefined if not known. */
 export type PublicUrl = string | undefined;
 
 const config = single('oidc/config', z.object({ issuer: z.string() }));
@@ -18,15 +18,15 @@ const unknown =
   'Both "issuer" and SECRETS_PUBLIC_URL are empty: no token can be issued, since the keys to verify it with could not be found.';
 
 /**
- * The issuer of a namespace's tokens: each namespace has its own, below its own path, so that none can speak for another.
- * Undefined if neither the configuration nor the installation says under which address.
+ * The issuer of a namespace's tokens: each namespace has its own, below its own path, so that none can impersonate
+ * another. Undefined if neither the configuration nor the installation sets the address.
  */
 export async function findIssuer(storage: Storage, namespacePath: string, publicUrl: PublicUrl) {
   const { issuer = '' } = (await config.find(storage)) ?? {};
   return belowAddress(issuer || publicUrl, namespacePath, 'identity/oidc');
 }
 
-/** An issuer below an address that is known. */
+/** An issuer below a known address. */
 export function belowAddress(address: string | undefined, namespacePath: string, at: string): string | undefined {
   return address ? `${address}/v1/${namespacePath}${at}` : undefined;
 }
@@ -37,7 +37,7 @@ export function requireKnown(issuer: string | undefined): string {
   throw new Refusal('invalid', 'no issuer: set "issuer", or start the service with SECRETS_PUBLIC_URL');
 }
 
-/** Throws `invalid` for what is more than scheme, host and port; adds the warning that goes with an explicit one. */
+/** Throws `invalid` for more than scheme, host and port; adds the warning for an explicit issuer. */
 export function checkIssuer(issuer: string, { warn }: Pick<Call, 'warn'>): void {
   if (issuer === '') return;
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
@@ -50,12 +50,12 @@ export function checkIssuer(issuer: string, { warn }: Pick<Call, 'warn'>): void 
   warn(explicit);
 }
 
-/** A port that addresses of the scheme leave out. */
+/** The default port of a scheme. */
 function isDefaultPort(issuer: string, url: URL): boolean {
   return issuer === `${url.origin}:${url.protocol === 'https:' ? 443 : 80}`;
 }
 
-/** `oidc/config`: under which address the tokens of this namespace are issued. */
+/** `oidc/config`: the issuer address of this namespace's tokens. */
 export const configPath = (publicUrl: PublicUrl) =>
   path('oidc/config', {
     summary: 'The issuer of the identity tokens of this namespace.',

@@ -111,7 +111,7 @@ function changedKey(before: NamedKey, input: Input): NamedKey {
   return { algorithm, allowed_client_ids, rotation_period, verification_ttl };
 }
 
-/** What was signed must be verifiable for as long as it is good. */
+/** Tokens must be verifiable for as long as they are valid. */
 async function checkUsers(tx: Storage, name: string, { verification_ttl: ttl }: NamedKey): Promise<void> {
   const why = (who: string) =>
     `unable to update key ${JSON.stringify(name)} because it is currently referenced by one or more ${who} greater than ${ttl} seconds`;

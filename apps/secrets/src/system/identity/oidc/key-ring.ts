@@ -9,36 +9,36 @@ const StoredKey = z.object({
   privatePem: z.string(),
   createdAtMs: z.number(),
   algorithm: z.enum(signingAlgorithms),
-  /** The public half, so that publishing it reads no private key. */
+  /** The public half, so that publishing it does not read the private key. */
   jwk: z.record(z.string(), z.unknown()),
 });
 type StoredKey = z.output<typeof StoredKey>;
 const KeyRing = z.object({
   current: StoredKey,
-  /** Published already, so that verifiers who cache our key set know it before it signs. */
+  /** Already published, so that verifiers that cache our key set know it before it signs. */
   next: StoredKey,
-  /** Sign no more; only public halves. */
+  /** No longer sign; only public halves. */
   previous: z.array(z.object({ jwk: StoredKey.shape.jwk, expiresAtMs: z.number() })),
   currentSinceMs: z.number(),
 });
 type KeyRing = z.output<typeof KeyRing>;
 const rings = collection('oidc/ring/', KeyRing);
 
-/** The keys of a name: made when first needed, of several nodes by one, and replaced by the clock of the database. */
+/** The keys of a name: created when first needed, by one of the nodes, and rotated by the clock of the database. */
 export async function requireRing(storage: Storage, name: string, key: NamedKey, nowMs: number): Promise<KeyRing> {
   const stored = await rings.find(storage, name);
   if (stored && !isDue(stored, key, nowMs)) return stored;
   return turn(storage, name, key, nowMs, { ifDue: true });
 }
 
-/** The key that signs now. */
+/** The current signing key. */
 export async function signingKey(storage: Storage, name: string, key: NamedKey, nowMs: number): Promise<SigningKey> {
   return (await requireRing(storage, name, key, nowMs)).current;
 }
 
 /**
- * Replaces the key that signs by the one that was published next. What it signed is verified for `verificationTtl` more
- * seconds, as the key says if nothing is given. With `ifDue` only where no other node has done so.
+ * Replaces the signing key by the next published one. Its signatures can be verified for `verificationTtl` more
+ * seconds; by default the key's setting. With `ifDue` only if no other node has done so.
  */
 export async function turn(
   storage: Storage,
@@ -47,7 +47,7 @@ export async function turn(
   nowMs: number,
   { ifDue = false, verificationTtl = key.verification_ttl }: { ifDue?: boolean; verificationTtl?: number } = {},
 ): Promise<KeyRing> {
-  // Both are made before the turn of the database is waited for.
+  // Both are generated before waiting for the turn in the database.
   const fresh = await Promise.all([newKey(key, nowMs), newKey(key, nowMs)]);
   return storage.transaction(`oidc/ring/${name}`, async (tx) => {
     const seen = await rings.find(tx, name);
@@ -64,12 +64,12 @@ export async function turn(
   });
 }
 
-/** Ends keys with everything that they signed. */
+/** Removes keys, which invalidates everything that they signed. */
 export function deleteRing(storage: Storage, name: string): void {
   rings.delete(storage, name);
 }
 
-/** The public halves of the keys of these names, by which a token that is still good may have been signed. */
+/** The public halves of these keys that may have signed a token that is still valid. */
 export async function publicKeys(storage: Storage, names: readonly string[], nowMs: number): Promise<object[]> {
   const found = await Promise.all(
     [...new Set(names)].map(async (name) => ((await findKey(storage, name)) ? rings.find(storage, name) : undefined)),

@@ -7,7 +7,7 @@ const NamedKey = z.object({
   algorithm: z.enum(signingAlgorithms),
   /** Seconds. */
   rotation_period: z.int(),
-  /** Seconds for which what it signed can be verified after it was replaced. */
+  /** Seconds for which its signatures can be verified after its replacement. */
   verification_ttl: z.int(),
   allowed_client_ids: z.array(z.string()),
 });
@@ -17,10 +17,10 @@ export type NamedKey = z.output<typeof NamedKey>;
 /** The settings of keys, by name. */
 export const namedKeys = collection('oidc/key/', NamedKey);
 
-/** The key that every namespace has. */
+/** The default key of every namespace. */
 export const defaultKeyName = 'default';
 
-/** What a key is if nothing is said. */
+/** The defaults of a key. */
 export const newNamedKey: NamedKey = {
   algorithm: 'RS256',
   rotation_period: 24 * 3600,
@@ -28,7 +28,7 @@ export const newNamedKey: NamedKey = {
   allowed_client_ids: [],
 };
 
-/** Finds a key; `default` is there from the start, for all clients. */
+/** Finds a key; `default` always exists, for all clients. */
 export async function findKey(storage: Storage, name: string): Promise<NamedKey | undefined> {
   const found = await namedKeys.find(storage, name);
   return found ?? (name === defaultKeyName ? { ...newNamedKey, allowed_client_ids: ['*'] } : undefined);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RawReply } from '../../../sdk/reply';
 
-/** A refusal as OAuth clients read it. */
+/** A refusal in the form of OAuth. */
 export const OAuthError = z.object({
   error: z.string(),
   error_description: z.string(),
@@ -19,7 +19,7 @@ export const oauthStatuses = {
 
 const unproven = new Set(['invalid_client', 'invalid_token']);
 
-/** A refusal of the token endpoint, and what all refusals have in common. */
+/** A refusal of the token endpoint, with the common parts of all refusals. */
 export function oauthError(error: string, description: string, more: object = {}): RawReply {
   return {
     kind: 'raw',

@@ -15,7 +15,7 @@ import { tokenPath } from './token-path';
 import { userinfoPath } from './userinfo';
 import { wellKnownPaths } from './well-known';
 
-/** `identity/oidc`: this service vouches for its entities, by identity tokens and to applications. Decision 0122. */
+/** `identity/oidc`: identity tokens for entities, and sign-in to applications. Decision 0122. */
 export const oidcPaths = (identity: Identity, publicUrl: PublicUrl): Path[] => [
   configPath(publicUrl),
   ...keyPaths,

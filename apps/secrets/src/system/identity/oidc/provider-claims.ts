@@ -3,7 +3,7 @@ import type { Storage } from '../../../sdk/storage';
 import { fillClaims, reservedClaims } from './claims-template';
 import { scopes } from './scope-paths';
 
-/** The claims of scopes for an entity; `conflict` where two scopes have the same claim. */
+/** The claims of scopes for an entity; `conflict` if two scopes have the same claim. */
 export async function claimsOf(
   storage: Storage,
   names: readonly string[],

@@ -67,7 +67,7 @@ export function providerPaths(publicUrl: PublicUrl) {
             .optional()
             .describe('Scheme, host and port of the iss claim; empty for the public address of the service.'),
           allowed_client_ids: commaList().optional().describe('Clients it serves, by client id; * for all.'),
-          scopes_supported: commaList().optional().describe('Scopes that can be asked for besides openid.'),
+          scopes_supported: commaList().optional().describe('Scopes that can be requested in addition to openid.'),
         }),
         async run({ params: { name }, input, storage, warn }) {
           if (input.issuer !== undefined) checkIssuer(input.issuer, { warn });
@@ -98,7 +98,7 @@ export function providerPaths(publicUrl: PublicUrl) {
   ];
 }
 
-/** What cannot be asked for together; throws `invalid` for scopes that are not there. */
+/** Scopes that cannot be requested together; throws `invalid` for unknown scopes. */
 async function conflictsOf(tx: Storage, names: readonly string[]): Promise<string[]> {
   const known = new Map(await allOf(tx, scopes));
   const owners = new Map<string, string>();

@@ -12,22 +12,22 @@ const Provider = z.object({
 /** An OpenID provider that applications trust. */
 export type Provider = z.output<typeof Provider>;
 
-/** Providers as they were configured, by name. */
+/** Configured providers, by name. */
 export const providers = collection('oidc/provider/', Provider);
 
-/** The provider that every namespace has. */
+/** The default provider of every namespace. */
 export const defaultProviderName = 'default';
 
-/** A provider of which nothing was said. */
+/** The defaults of a provider. */
 export const newProvider: Provider = { issuer: '', allowed_client_ids: [], scopes_supported: [] };
 
-/** Finds a provider; `default` is there from the start, for all clients. */
+/** Finds a provider; `default` always exists, for all clients. */
 export async function findProvider(storage: Storage, name: string): Promise<Provider | undefined> {
   const found = await providers.find(storage, name);
   return found ?? (name === defaultProviderName ? { ...newProvider, allowed_client_ids: ['*'] } : undefined);
 }
 
-/** Whether an application may be signed in to by a provider. */
+/** Whether a provider serves an application. */
 export const serves = (provider: Provider, clientId: string): boolean => allows(provider, clientId);
 
 /** The issuer of a provider's tokens; undefined if its address is not known. */

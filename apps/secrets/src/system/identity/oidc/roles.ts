@@ -9,5 +9,5 @@ const Role = z.object({
   ttl: z.int(),
 });
 
-/** What identity tokens are like that entities ask for themselves, by name. */
+/** The roles of identity tokens, by name. */
 export const roles = collection('oidc/role/', Role);

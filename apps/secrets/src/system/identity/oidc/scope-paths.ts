@@ -10,16 +10,16 @@ import { allOf, refuse, requireUnused, settle } from './settings';
 
 const Scope = z.object({ template: z.string(), description: z.string() });
 
-/** Claims that applications may ask for, by the name of their scope. */
+/** Claims that applications may request, by the name of their scope. */
 export const scopes = collection('oidc/scope/', Scope);
 
-/** The scope that every request has: who it is, and nothing else. */
+/** The scope of every request: only the identity. */
 export const openidScope = 'openid';
 
-/** What applications may ask about people. */
+/** The claims that applications may request. */
 export const scopePaths = [
   path('oidc/scope', {
-    summary: 'The scopes that applications may ask for.',
+    summary: 'The scopes that applications may request.',
     list: {
       summary: 'List the scopes.',
       input: PageInput,
@@ -28,7 +28,7 @@ export const scopePaths = [
     },
   }),
   path('oidc/scope/:name', {
-    summary: 'Claims that applications may ask for.',
+    summary: 'Claims that applications may request.',
     exists: async ({ params, storage }) => (await scopes.find(storage, params.name)) !== undefined,
     read: {
       summary: 'Read a scope.',

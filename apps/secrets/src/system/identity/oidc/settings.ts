@@ -3,8 +3,8 @@ import type { Collection } from '../../../sdk/collection';
 import type { Storage } from '../../../sdk/storage';
 
 /**
- * Decides about the settings of the identity provider of a namespace, one after the other on all nodes: they refer to each
- * other, and none may be removed while another begins to refer to it.
+ * Changes the identity provider settings of a namespace, one change at a time on all nodes: they refer to each other,
+ * and none may be removed while another starts to refer to it.
  */
 export function settle<T>(storage: Storage, decide: (tx: Storage) => Promise<T>): Promise<T> {
   return storage.transaction('oidc/settings', decide);
@@ -17,7 +17,7 @@ export async function allOf<T>(storage: Storage, kind: Collection<T>): Promise<[
   return names.flatMap((name, i): [string, T][] => (found[i] === undefined ? [] : [[name, found[i]]]));
 }
 
-/** Refuses to remove what others refer to. */
+/** Refuses to remove something that others refer to. */
 export function requireUnused(what: string, name: string, who: string, users: readonly string[]): void {
   if (users.length === 0) return;
   refuse(

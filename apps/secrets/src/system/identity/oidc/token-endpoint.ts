@@ -33,7 +33,7 @@ interface Ready {
   readonly issuer: string;
 }
 
-/** The token endpoint: an application that proves itself gets an ID token and an access token for a code. */
+/** The token endpoint: an authenticated application gets an ID token and an access token for a code. */
 export const tokenEndpoint = (identity: Identity, publicUrl: PublicUrl) =>
   path('oidc/provider/:name/token', {
     summary: 'The token endpoint of a provider.',
@@ -63,7 +63,7 @@ export const tokenEndpoint = (identity: Identity, publicUrl: PublicUrl) =>
     },
   });
 
-/** Who asks, proven; or how they are refused. */
+/** The authenticated client, or the refusal. */
 async function begin(call: TokenCall, publicUrl: PublicUrl): Promise<Ready | RawReply> {
   const { input, storage, params, namespace, sentBasic } = call;
   const provider = await findProvider(storage, params.name);
@@ -78,7 +78,7 @@ async function begin(call: TokenCall, publicUrl: PublicUrl): Promise<Ready | Raw
   }
   const client = await findClient(storage, clientId);
   const secret = sentBasic?.password ?? input.client_secret ?? '';
-  // A client that is not there costs and answers what a wrong secret does.
+  // An unknown client takes the same time and gets the same answer as a wrong secret.
   const isRight = equalSecrets(client?.client_secret ?? 'none', secret);
   if (!client || (client.client_type === 'confidential' && !isRight)) {
     return oauthError('invalid_client', 'client failed to authenticate');
@@ -138,7 +138,7 @@ async function exchange(identity: Identity, call: TokenCall, ready: Ready): Prom
   return { ...answer, headers: { Pragma: 'no-cache' } };
 }
 
-/** Whether the code is this client's, of this provider, and comes from who began the sign-in. */
+/** Whether the code belongs to this client and provider, and comes from the browser that started the sign-in. */
 function wrongWith(grant: CodeGrant, input: TokenInput, client: OidcClient, provider: string): RawReply | undefined {
   const no = (description: string) => oauthError('invalid_grant', description);
   if (grant.clientId !== client.client_id) return no('authorization code was not issued to the client');

@@ -10,7 +10,7 @@ import { allows, findKey } from './named-keys';
 import { roles } from './roles';
 import { refuse } from './settings';
 
-/** `oidc/token/:name`: a signed token that says who the caller is. */
+/** `oidc/token/:name`: a signed token with the caller's identity. */
 export const tokenPath = (identity: Identity, publicUrl: PublicUrl) =>
   path('oidc/token/:name', {
     summary: 'A signed token that says who the caller is.',

@@ -11,7 +11,7 @@ import { allOf } from './settings';
 
 /** Verifiers may cache it for a while: keys are published before they sign. */
 const cached = { 'cache-control': 'public, max-age=3600' };
-/** Shorter: a key that has to go can be gone at once. */
+/** Shorter: a key can be removed at once. */
 const cachedKeys = { 'cache-control': 'public, max-age=300' };
 
 const jwk = z.looseObject({ kty: z.string(), kid: z.string(), use: z.string(), alg: z.string() });
@@ -19,13 +19,13 @@ const jwk = z.looseObject({ kty: z.string(), kid: z.string(), use: z.string(), a
 /** A set of public keys. */
 export const KeySet = z.object({ keys: z.array(jwk) });
 
-/** A document that may be kept. */
+/** A cacheable document. */
 export const discoveryDocument = (document: object): RawReply => ({ ...raw(document), headers: cached });
 
-/** A key set that may be kept. */
+/** A cacheable key set. */
 export const keySet = (keys: readonly object[]): RawReply => ({ ...raw({ keys }), headers: cachedKeys });
 
-/** Where the address at which tokens are issued is not known. */
+/** The refusal if the issuer address is not known. */
 export const noIssuer = (): Refusal =>
   new Refusal('missing', 'no issuer: neither "issuer" nor SECRETS_PUBLIC_URL is set');
 

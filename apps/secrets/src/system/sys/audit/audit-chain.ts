@@ -14,7 +14,7 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
     entriesPath(chain, hash),
     path('audit-chain', {
       summary: 'The ends of the chains in the audit table.',
-      description: 'Store the answer elsewhere: verification against it finds a chain that was cut short.',
+      description: 'Store the answer elsewhere: verification against it finds a truncated chain.',
       sudo: true,
       rootNamespaceOnly: true,
       read: {
@@ -28,7 +28,7 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
     path('audit-chain/verify', {
       summary: 'Checks every link of the audit table.',
       description:
-        'A large table is checked in parts of some seconds: where the answer has a next, it is sent again as after. What is found and the ends of chains add up; valid is true only of an answer that comes to the end, so each of them must be without problems.',
+        'A large table is checked in parts of some seconds: if an answer has a next, send that as after. Problems and ends of chains add up; only an answer that reaches the end has valid true, so all answers must be without problems.',
       sudo: true,
       rootNamespaceOnly: true,
       write: {

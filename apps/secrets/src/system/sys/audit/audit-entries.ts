@@ -15,7 +15,7 @@ const input = z.object({
   path: string().optional().describe('Only requests whose path, inside its namespace, begins like this.'),
   accessor: string()
     .optional()
-    .describe('Only requests of the token with this accessor: the accessor itself, or its hash as the lines have it.'),
+    .describe('Only requests of the token with this accessor: the accessor itself, or its hash from the lines.'),
   entity_id: string().optional().describe('Only requests of this entity.'),
   request_id: string().optional().describe('Only the request with this id.'),
   operation: string().optional().describe('Only this operation: create, update, delete, …'),
@@ -37,12 +37,12 @@ const output = z.object({
   next: z.string().nullable().describe('Send it as after to continue; null at the end.'),
 });
 
-/** `sys/audit-chain/entries`: what the audit table has, searched. */
+/** `sys/audit-chain/entries`: a search of the audit table. */
 export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
   return path('audit-chain/entries', {
     summary: 'Lines of the audit table, newest first.',
     description:
-      'The table has requests that changed something, hashed as in every audit device. A large table is searched in parts of some seconds: an answer may have few lines or none, and a next all the same.',
+      'The table has requests that changed something, hashed as in every audit device. A large table is searched in parts of some seconds: an answer may have few lines or none, and still a next.',
     sudo: true,
     rootNamespaceOnly: true,
     read: {

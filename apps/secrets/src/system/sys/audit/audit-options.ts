@@ -24,7 +24,7 @@ const falseTexts = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 const longestWaitSeconds = 30;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const headerValue = /^[\x20-\x7e\t]{0,4096}$/;
-/** Ours: they frame the message. */
+/** Headers that we set, because they frame the message. */
 const framing = new Set([
   'host',
   'content-length',
@@ -37,7 +37,7 @@ const framing = new Set([
 
 type Options = Readonly<Record<string, string>>;
 
-/** What a client sends to enable a device. */
+/** The input for enabling a device. */
 export interface DeviceInput {
   readonly type?: string;
   readonly description?: string;
@@ -45,7 +45,7 @@ export interface DeviceInput {
   readonly options?: Options;
 }
 
-/** Makes of it what is stored. Throws `invalid`, naming the field or option. */
+/** Converts it to the stored form. Throws `invalid`, naming the field or option. */
 export function readDevice(input: DeviceInput, node: NodeParts): StoredDevice {
   const { type = '', description = '', local = false, options = {} } = input;
   if (!isType(type)) {
@@ -195,7 +195,7 @@ function readHeaders(text: string | undefined): Record<string, string> {
   return headers;
 }
 
-/** Options as they are shown: values of headers are what receivers know the service by. */
+/** Options as shown: header values authenticate the service to receivers, so they are hidden. */
 function shownOptions(options: Options): Options {
   if (options.headers === undefined || options.headers === '') return options;
   const names = Object.keys(JSON.parse(options.headers) as object);
@@ -220,7 +220,7 @@ function readFlag(name: string, text: string | undefined, fallback: boolean): bo
   throw new Refusal('invalid', `${name} must be true or false`);
 }
 
-/** Of a file that is read and written, not of a program: who may run it could be made to. */
+/** Permissions to read and write only: the file must not become executable. */
 function readMode(text: string | undefined): number {
   if (text === undefined) return 0o600;
   const mode = Number.parseInt(text.replace('o', ''), 8);

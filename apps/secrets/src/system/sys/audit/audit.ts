@@ -9,7 +9,7 @@ import { readDevice } from './audit-options';
 
 const pathText = /^\w(?:[\w.-]*\w)?(?:\/\w(?:[\w.-]*\w)?)*$/;
 
-/** `sys/audit`: the devices of the configuration, and those that are enabled here where the configuration lets it. */
+/** `sys/audit`: the configured devices, and those enabled here if the configuration allows it. */
 export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
   return [
     path('audit', {
@@ -53,7 +53,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
             ),
           local: bool().optional().describe('Stored and shown, without effect: every node writes to every device.'),
         }),
-        // Options may hold the headers by which a receiver knows the service.
+        // Options may contain headers that authenticate the service to a receiver.
         auditClear: ['type', 'description', 'local'],
         async run({ params, input }) {
           if (!stored.on) throw offHere();

@@ -10,7 +10,7 @@ import { accessOf, type PreflightParts, reaches, rulesOf } from './preflight';
 
 const mountsOutput = z.object({ auth: z.looseObject({}), secret: z.looseObject({}) });
 
-/** What user interfaces and command lines ask before they do anything. */
+/** Preflight questions of user interfaces and command lines. */
 export function internalUiPaths(parts: PreflightParts) {
   const { mounts, namespaces } = parts;
   const visible = async (mount: LiveMount, hash: string | undefined): Promise<boolean> =>
@@ -56,7 +56,7 @@ export function internalUiPaths(parts: PreflightParts) {
         async run({ params, caller, namespace }: Call<{ path: string }>) {
           const hash = caller.token?.hash;
           if (hash === undefined) throw new Refusal('denied', 'permission denied');
-          // As a request would go: below this namespace the path may lead into others.
+          // Resolved like a request: the path may lead into namespaces below.
           const inner = namespaces.resolve(namespace.path, params.path);
           const mount = mounts.resolve(inner.namespace.uuid, inner.path)?.mount;
           if (!mount || !(await reaches(parts, hash, mount))) {

@@ -44,7 +44,9 @@ export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) 
   });
 }
 
-/** The document of what is mounted, as far as the token of a hash (hex) may know it; without a token, what needs none. */
+/**
+ * The document of all mounts, limited to what the token of a hash (hex) may know; without a token, to what needs none.
+ */
 export async function documentOf(
   parts: PreflightParts,
   documents: OpenApiDocuments,

@@ -7,7 +7,7 @@ interface Stored {
   readonly allowedHeaders: readonly string[];
 }
 
-/** Headers pages may always send: ours, also by the names that existing clients send. */
+/** Headers that pages may always send: ours, also under the names that existing clients use. */
 const standardHeaders = [
   'Content-Type',
   'X-Requested-With',
@@ -17,17 +17,17 @@ const standardHeaders = [
   ),
 ] as const;
 
-/** What the edge asks of every request from a web page. */
+/** What the HTTP edge needs for every request from a web page. */
 interface Rules extends Stored {
   readonly enabled: boolean;
-  /** Those of `allowedHeaders` that an operator named: what reads show. */
+  /** The `allowedHeaders` that an operator added, shown by reads. */
   readonly furtherHeaders: readonly string[];
 }
 
 const closed: Rules = { enabled: false, allowedOrigins: [], allowedHeaders: [], furtherHeaders: [] };
 const setting = 'cors';
 
-/** Which web pages may call the service: one row for all nodes, kept in memory and read again as quotas are. */
+/** Which web pages may call the service: one row for all nodes, cached and refreshed like quotas. */
 export class Origins {
   current = closed;
   private readonly table: WholeTable;
@@ -35,14 +35,14 @@ export class Origins {
   constructor(private readonly storage: StorageKernel) {
     this.table = new WholeTable(storage.changes, 'setting', () => this.read());
     storage.changes.listen('setting', () => void this.refresh()?.catch(() => {}));
-    // Changes of a time when this node could not read, or could not hear, are read as soon as it can.
+    // Changes that this node missed, because it could not read or receive notices, are read as soon as possible.
     storage.background.every('origins', 1000, async () => {
       await this.refresh();
       return undefined;
     });
   }
 
-  /** Reads the rules again where they may have changed. */
+  /** Reads the rules again if they may have changed. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }

@@ -7,10 +7,10 @@ import type { TokenRecord } from '../../../kernel/tokens/types';
 import { pathProblem } from '../../../sdk/path-text';
 import { type AuthorityParts, accessQueryOf } from '../policies/authority';
 
-/** The kernel's modules that user interfaces ask about. */
+/** The kernel's modules for user interfaces. */
 export type PreflightParts = Pick<AuthorityParts, 'namespaces' | 'mounts' | 'access' | 'tokens' | 'identity'>;
 
-/** What a token may do; undefined for one that is gone. `hash` is hex. */
+/** The rights of a token; undefined if it is gone. `hash` is hex. */
 export async function accessOf(parts: PreflightParts, hash: string): Promise<AccessList | undefined> {
   return accessOfRecord(parts, await parts.tokens.findByHash(Buffer.from(hash, 'hex')));
 }
@@ -29,7 +29,7 @@ export async function reaches(parts: PreflightParts, hash: string, mount: LiveMo
   return access.grantsBelow(full) || access.capabilities(full)[0] !== 'deny';
 }
 
-/** The rules of the token of an accessor, or else of the one with a hash, as interfaces show them; undefined for none. */
+/** The rules of a token, by accessor or by hash, as interfaces show them; undefined if there is no such token. */
 export async function rulesOf(
   parts: PreflightParts,
   asked: { hash: string } | { namespaceId: string; accessor: string },
@@ -47,7 +47,7 @@ export async function rulesOf(
     const open = pattern.endsWith('*');
     if (open || pattern.split('/').includes('+')) glob[open ? pattern.slice(0, -1) : pattern] = capabilities;
     else {
-      // What the rules say of the path that requests under this pattern have.
+      // What the rules say about the paths of this pattern.
       const asked = askedUnder(parts, pattern);
       exact[asked?.path ?? pattern] = asked ? access!.capabilities(asked.path, asked.folding) : capabilities;
     }

@@ -4,7 +4,7 @@ import type { Mounts } from '../../../kernel/mounts/mounts';
 import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { Tokens } from '../../../kernel/tokens/types';
 
-/** The kernel's modules that looking after leases takes. */
+/** The kernel's modules for lease endpoints. */
 export interface LeaseParts {
   readonly leases: Leases;
   readonly tokens: Tokens;
@@ -17,7 +17,7 @@ interface FoundLease extends Pick<LeaseRecord, 'id' | 'path' | 'issuedAtMs' | 'r
   readonly expiresAtMs?: number;
 }
 
-/** The lease of an id in a namespace; ids of tokens from listings are understood as well. */
+/** The lease of an id in a namespace; ids of tokens from listings are accepted, too. */
 export async function findLease(
   { leases, tokens }: Pick<LeaseParts, 'leases' | 'tokens'>,
   namespaceId: string,
@@ -26,7 +26,7 @@ export async function findLease(
   const hash = leases.tokenOf(id);
   if (!hash) return leases.find(namespaceId, id);
   const token = await tokens.findByHash(hash);
-  // The tail is enough to find the row; the rest of the id must be right as well.
+  // The tail is enough to find the row, but the rest of the id must match, too.
   if (token?.namespaceId !== namespaceId || !id.startsWith(`${token.path}/h`)) return undefined;
   return {
     id,

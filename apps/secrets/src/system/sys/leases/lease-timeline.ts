@@ -37,7 +37,7 @@ const shown = z.object({
   away_since: z.string().nullable().describe('Time at which its system stopped answering.'),
 });
 
-/** `sys/leases/timeline`: what lives, in the order in which it ends. */
+/** `sys/leases/timeline`: leases in the order of their ends. */
 export function leaseTimelinePath(parts: LeaseParts) {
   const { leases, mounts } = parts;
   return path('leases/timeline', {
@@ -53,7 +53,7 @@ export function leaseTimelinePath(parts: LeaseParts) {
         const prefix = prefixOf(asked.prefix);
         const { accessor } = asked;
         const owner = accessor ? await parts.tokens.findByAccessor(namespace.uuid, accessor) : undefined;
-        // What a token asked for ends with it: if there is none, there is no lease.
+        // Leases end with their token: without a token there are no leases.
         if (accessor && owner === undefined) return data({ leases: [], next: null });
         const meant = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
         const among = prefix === '' ? mounts.list(namespace.uuid) : meant ? [meant] : [];

@@ -8,13 +8,13 @@ import { data, empty, keys, missing } from '../../../sdk/reply';
 import { findLease, type LeaseParts } from './find-lease';
 import { leaseTimelinePath } from './lease-timeline';
 
-/** Callers wait this long for a bulk revocation; it goes on without them. */
+/** How long callers wait for a bulk revocation; then it continues without them. */
 const WAIT_MS = 30_000;
 const DEFAULT_LIMIT = 10_000;
 const leaseId = () => string().optional().describe('The id of the lease.');
 const increment = () => duration().optional().describe('Requested lifetime, from now on.');
 
-/** Looking at leases, prolonging and ending them. */
+/** Looking up, renewing and revoking leases. */
 export function leasePaths(parts: LeaseParts) {
   const { leases, mounts, namespaces } = parts;
   const renew = operation<{ lease_id?: string }, typeof renewInput>({
@@ -42,7 +42,7 @@ export function leasePaths(parts: LeaseParts) {
   const revokePrefix = (forced: boolean) =>
     operation<{ prefix: string }, typeof prefixInput>({
       summary: forced
-        ? 'Drop every lease under a prefix, even where the outside system refuses.'
+        ? 'Drop every lease under a prefix, even if the outside system refuses.'
         : 'Revoke every lease and token under a prefix.',
       operationId: forced ? 'leases-force-revoke-lease-with-prefix' : 'leases-revoke-lease-with-prefix',
       input: prefixInput,
@@ -271,5 +271,5 @@ function parseLimit(text: string | undefined): number {
 
 const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** Of two paths that do the same, the older one has the id with a number. */
+/** Of two equivalent paths, the older one has the id with a number. */
 const older = (base: string) => (base.startsWith('leases/') ? '' : '2');

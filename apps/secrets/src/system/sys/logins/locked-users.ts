@@ -14,14 +14,14 @@ interface LockedMount {
   readonly names: readonly string[];
 }
 
-/** The kernel's modules that know which names are locked where. */
+/** The kernel's modules for locked users. */
 export interface LockedUsersDeps {
   readonly attempts: Attempts;
   readonly mounts: Mounts;
   readonly namespaces: Namespaces;
 }
 
-/** By namespace, this one and those below it where something is locked; of one mount where an accessor is given. */
+/** Locked users of this namespace and those below, by namespace; only of one mount if an accessor is given. */
 async function listLocked(
   { attempts, mounts, namespaces }: LockedUsersDeps,
   namespaceId: string,
@@ -59,7 +59,7 @@ async function unlock(
 
 const most = <T extends { readonly counts: number }>(a: T, b: T): number => b.counts - a.counts;
 
-/** `sys/locked-users`: who cannot log in for a while, and ending that sooner. */
+/** `sys/locked-users`: listing and unlocking locked users. */
 export function lockedUserPaths(deps: LockedUsersDeps) {
   return [
     path('locked-users', {

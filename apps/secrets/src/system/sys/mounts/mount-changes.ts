@@ -6,22 +6,22 @@ import { inUseByNamespace, type Mounts, type SystemTtls } from '../../../kernel/
 import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { Jobs } from '../../../kernel/storage/jobs';
 
-/** The kernel's modules that changing mounts takes. */
+/** The kernel's modules for changing mounts. */
 export interface MountParts {
   readonly mounts: Mounts;
   readonly namespaces: Namespaces;
   readonly leases: Leases;
   readonly identity: Identity;
   readonly jobs: Jobs;
-  /** The lifetimes a mount without its own has. */
+  /** The default lifetimes of mounts. */
   readonly ttls: SystemTtls;
-  /** Of the service, and of every type that comes with it. */
+  /** The version of the service and of every built-in type. */
   readonly version: string;
-  /** Gives the secrets of a kv mount versions. Throws `invalid` for too much of it, `unavailable` while it goes on. */
+  /** Upgrades a kv mount to versions. Throws `invalid` if it holds too much, `unavailable` during the upgrade. */
   readonly upgrade: (mount: LiveMount) => Promise<void>;
 }
 
-/** Its paths would be read as paths inside the namespace. Throws `invalid`. */
+/** Its paths would be taken for paths inside the namespace. Throws `invalid`. */
 export function refuseBelowNamespace(
   { namespaces }: Pick<MountParts, 'namespaces'>,
   namespaceId: string,
@@ -32,7 +32,7 @@ export function refuseBelowNamespace(
   if (found && found.uuid !== namespaceId) throw inUseByNamespace(first);
 }
 
-/** Ends what a mount gave out and removes it; where that fails the mount stays in use. */
+/** Revokes everything a mount issued and removes the mount; if that fails, the mount stays in use. */
 export async function unmount(
   { mounts, leases, identity }: Pick<MountParts, 'mounts' | 'leases' | 'identity'>,
   mount: LiveMount,

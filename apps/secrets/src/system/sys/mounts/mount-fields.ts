@@ -54,7 +54,7 @@ export const tuneInput = z.object({
     ),
 });
 
-/** A type as the catalog knows it, with the options that an older name of it means. */
+/** A type of the catalog, with the options that an older name implies. */
 export function withoutAlias(type: string, options: Readonly<Record<string, string>> | null) {
   if (type === 'kv-v2') return { type: 'kv', options: { ...options, version: '2' } };
   if (type === 'kv-v1' || type === 'generic') return { type: 'kv', options: { ...options, version: '1' } };
@@ -89,7 +89,7 @@ export const mountInput = z.object({
 
 type TuneInput = Partial<z.output<typeof tuneInput>>;
 
-/** Lays the given configuration over one; throws `invalid` for lifetimes that contradict each other. */
+/** Merges the given configuration into another; throws `invalid` for contradictory lifetimes. */
 export function tuned(before: MountConfig, given: TuneInput): MountConfig {
   const after: MountConfig = {
     ...before,
@@ -110,7 +110,7 @@ export function tuned(before: MountConfig, given: TuneInput): MountConfig {
   return after;
 }
 
-/** Merges the given settings over the present ones; undefined and 0 mean the default for all. */
+/** Merges the given settings into the current ones; undefined and 0 mean the default. */
 function lockedOut(before: UserLockout | undefined, given: Lockout): UserLockout {
   const { lockout_threshold: threshold, lockout_disable: disabled } = given;
   if ((threshold ?? 0) < 0) throw new Refusal('invalid', 'user_lockout_config: lockout_threshold must not be negative');

@@ -10,7 +10,7 @@ interface Move {
 
 const kind = 'mount-move';
 
-/** Moves of mounts, as jobs that any node goes on with: the leases of the old path are ended first. */
+/** Moves of mounts, as jobs that any node can continue: the leases of the old path are revoked first. */
 export function mountMoves(parts: MountParts) {
   const { mounts, jobs } = parts;
   jobs.define<Move>(kind, async (state) => {
@@ -21,7 +21,7 @@ export function mountMoves(parts: MountParts) {
       try {
         await mounts.move(mounts.find(state.uuid)!, state.target);
       } catch (error) {
-        // Something else is there by now: the mount stays where it was.
+        // The path is taken by now: the mount stays where it was.
         if (!(error instanceof Refusal)) throw error;
         await mounts.clean(mount);
       }
@@ -29,7 +29,7 @@ export function mountMoves(parts: MountParts) {
     return { state, advanced: 1, finished: true };
   });
   return {
-    /** Begins a move and answers its id. */
+    /** Starts a move and returns its id. */
     async begin(mount: LiveMount, target: string): Promise<string> {
       refuseBelowNamespace(parts, mount.namespaceId, target);
       await mounts.taint(mount);
@@ -43,7 +43,7 @@ export function mountMoves(parts: MountParts) {
     /** A move inside a namespace. */
     async find(namespaceId: string, id: string) {
       const found = await jobs.find(id);
-      // Those of earlier releases do not say whose they were.
+      // Jobs of earlier releases do not name their namespace.
       if (found?.kind !== kind || !found.key.startsWith('[')) return undefined;
       const [owner, source, target] = JSON.parse(found.key) as [string, string, string];
       if (owner !== namespaceId) return undefined;

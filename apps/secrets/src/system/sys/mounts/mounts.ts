@@ -149,7 +149,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
         stepUp: true,
         async run({ params, namespace }) {
           const target = full(params.path);
-          // Auth methods have their own path for this, which asks for sudo.
+          // Auth methods have a separate path for this, which needs sudo.
           if (untouchable.has(target) || (kind === 'secret' && target.startsWith('auth/'))) {
             throw new Refusal('invalid', `cannot unmount "${target}"`);
           }
@@ -178,7 +178,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
   ];
 }
 
-/** Only methods that judge passwords lock names. */
+/** Only methods with passwords lock users out. */
 const judgesPasswords = ({ backend }: LiveMount): boolean =>
   backend.paths.some(({ operations }) => Object.values(operations).some(({ judges }) => judges === 'password'));
 
@@ -196,10 +196,10 @@ function refuseTokenType(target: string, { token_type: tokenType }: { token_type
   }
 }
 
-/** The path of a mount as its listing names it: auth methods without `auth/`. */
+/** The path of a mount in its listing: auth methods without `auth/`. */
 export const shownPath = ({ path: at }: Mount): string => (at.startsWith('auth/') ? at.slice(5) : at);
 
-/** A mount as reads show it. */
+/** A mount as shown by reads. */
 export function showMount(mount: Mount): Record<string, unknown> {
   const { config } = mount;
   return {
@@ -250,7 +250,7 @@ function showOptional(config: MountConfig): Record<string, unknown> {
   };
 }
 
-/** How it locks names, where that was tuned. */
+/** Its lockout settings, if they were tuned. */
 function showLockout({ userLockout: own }: MountConfig): Record<string, unknown> | undefined {
   if (!own) return undefined;
   const rule = passwordRule({ ...own, disabled: false })!;
@@ -325,7 +325,7 @@ const secretWords = {
   none: 'No secret engine mount',
   enable: 'Mount a secrets engine.',
   enableId: 'mounts-enable-secrets-engine',
-  disable: 'Unmount a secrets engine, ending everything it gave out. Unmounting nothing succeeds.',
+  disable: 'Unmount a secrets engine and revoke everything it issued. Unmounting nothing succeeds.',
   disableId: 'mounts-disable-secrets-engine',
   tune: 'Tune a mounted secrets engine.',
   tuneId: 'mounts-tune-configuration-parameters',
@@ -341,7 +341,7 @@ const authWords = {
   none: 'No auth engine',
   enable: 'Enable an auth method.',
   enableId: 'auth-enable-method',
-  disable: 'Disable an auth method, ending every token it gave out. Disabling nothing succeeds.',
+  disable: 'Disable an auth method and revoke every token it issued. Disabling nothing succeeds.',
   disableId: 'auth-disable-method',
   tune: 'Tune an enabled auth method.',
   tuneId: 'auth-tune-configuration-parameters',

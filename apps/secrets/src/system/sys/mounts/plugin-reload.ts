@@ -15,12 +15,12 @@ export interface ReloadDeps {
   readonly kinds: readonly { readonly type: string; readonly kind: 'secret' | 'auth' | 'system' }[];
 }
 
-/** Begins the key of the notice that tells nodes to forget what they remember of systems outside; a type of mount follows. */
+/** The key prefix of the notice that tells nodes to clear their caches about outside systems; a mount type follows. */
 export const reloadMark = 'reload/';
 
 /**
- * `sys/plugins/reload/backend`. Every kind of mount is built in, so nothing is restarted. The rest of a reload is done:
- * nothing that was remembered of a mount, or of the system behind it, is used any more.
+ * `sys/plugins/reload/backend`. Every kind of mount is built in, so nothing is restarted. A reload clears the caches of
+ * the mounts and of the systems behind them.
  */
 export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
   const ofPlugin = (namespaceId: string, plugin: string): readonly LiveMount[] => {
@@ -52,7 +52,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
   return path('plugins/reload/backend', {
     summary: 'Caches of mounts.',
     sudo: true,
-    // What was learned of a system outside is shared by all that lead to it.
+    // Cached facts about an outside system are shared by all its mounts.
     rootNamespaceOnly: true,
     write: {
       summary: 'Clear the caches of mounts, and of the systems behind them, on every node.',

@@ -22,26 +22,29 @@ interface NamespaceDeps {
   readonly quotas: Quotas;
   readonly mfa: Mfa;
   readonly storage: StorageKernel;
-  /** The mounts every namespace has from its beginning. */
+  /** The mounts of every new namespace. */
   readonly standing: readonly NewMount[];
 }
 
 const removal = 'namespace-removal';
 
-/** Changes of the namespaces below one: each is made with its first contents, and removed by a job that any node can continue. */
+/**
+ * Changes of the namespaces below one: each is created with its initial content, and removed by a job that any node can
+ * continue.
+ */
 export function namespaceChanges(parts: NamespaceDeps) {
   const { namespaces, mounts, storage, standing } = parts;
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
   const lockable = (uuid: string, path: string) => {
     const found = namespaces.at(parentOf(uuid), path);
-    // `root` names the namespace of the request as well, and would be another spelling of it.
+    // `root` would be another spelling of the request's own namespace.
     if (!found || (path !== '' && found.uuid === uuid)) {
       throw new Refusal('invalid', 'requested namespace does not exist');
     }
     if (found.parentUuid === undefined) throw new Refusal('invalid', 'root namespace cannot be locked/unlocked');
     return found;
   };
-  // Paths of the mount would be read as paths inside the namespace from then on.
+  // Paths of the mount would then be taken for paths inside the namespace.
   const refuseOverMount = async (tx: Tx, uuid: string, path: string) => {
     const all = path.split('/');
     const segments = all.slice(
@@ -56,7 +59,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
     await mounts.refresh();
     const namespace = namespaces.find(state.uuid);
     if (namespace) {
-      // The deepest first, so that none is ever without its parent.
+      // The deepest first, so that none ever lacks its parent.
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await empty(parts, one.uuid);
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await namespaces.remove(one);
     }
@@ -68,7 +71,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
     /** All below, nearest first. */
     below: (uuid: string) => namespaces.below(parentOf(uuid)),
     at: (uuid: string, path: string) => visible(namespaces.at(parentOf(uuid), path), uuid),
-    /** Makes a namespace with its standing mounts, or replaces the metadata of one that is there. */
+    /** Creates a namespace with its standard mounts, or replaces the metadata of an existing one. */
     async put(uuid: string, path: string, customMetadata: Record<string, string> | undefined) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (there && !customMetadata) return there;
@@ -78,7 +81,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
         await refuseOverMount(tx, uuid, path);
         await mounts.createAll(tx, made, standing);
       });
-      // Another caller may have made it: then this call changes its metadata.
+      // Another caller may have created it: then this call changes its metadata.
       return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
     },
     async patch(uuid: string, path: string, change: Record<string, unknown> | null) {
@@ -86,11 +89,14 @@ export function namespaceChanges(parts: NamespaceDeps) {
       if (!there) return undefined;
       return namespaces.annotate(there, (now) => checkMetadata(change ? merged(now, change) : {}));
     },
-    /** Locks one with all below it, or this one itself where the path is empty; answers the key that unlocks it. */
+    /** Locks one with all below it, or this one itself if the path is empty; returns the unlock key. */
     lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),
-    /** Unlocks it again, by its key or, where that is undefined, without. */
+    /** Unlocks it, with its key or, if that is undefined, without. */
     unlock: async (uuid: string, path: string, key: string | undefined) => namespaces.unlock(lockable(uuid, path), key),
-    /** Refuses callers from now on, and removes everything inside in the background. False when there is none. */
+    /**
+     * Refuses callers from now on, and removes everything inside in the background. False if there is no such
+     * namespace.
+     */
     async remove(uuid: string, path: string) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
       if (!there) return false;
@@ -104,7 +110,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
 
 export type NamespaceChanges = ReturnType<typeof namespaceChanges>;
 
-/** Refuses metadata that is not pairs of text. */
+/** Refuses metadata other than pairs of text. */
 export function checkMetadata(given: Record<string, unknown>): Record<string, string> {
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string' || isObject(value)) {

@@ -22,7 +22,7 @@ const input = z.object({
   seal: string().optional().describe('A separate seal, which is not built: must be empty.'),
 });
 
-/** Paths by which clients of the family ask for a namespace's separate seal: never the name of a namespace. */
+/** Paths that related clients use for a namespace's separate seal: never the name of a namespace. */
 const aboutItsSeal = /[^/]\/+(?:seal|unseal|seal-status|delete-sealed)\/*$/;
 const notSealable = () => new Refusal('invalid', 'namespace is not sealable: namespaces have no separate seal');
 
@@ -47,7 +47,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
     operationId: 'namespaces-unlock',
     input: UnlockInput,
     async run({ namespace, params, input, caller, warn }) {
-      // No token lifts a lock from inside the locked namespace: there it may have been given sudo by itself.
+      // No token inside the locked namespace can lift the lock: it may have given itself sudo there.
       const isAbove = params.path !== undefined || caller.token?.namespaceId !== namespace.uuid;
       if (!input.unlock_key && !(caller.sudo && isAbove)) throw new Refusal('invalid', 'provided empty key');
       await namespaces.unlock(namespace.uuid, params.path ?? '', input.unlock_key || undefined);

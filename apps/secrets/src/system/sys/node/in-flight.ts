@@ -13,7 +13,7 @@ const methods: Readonly<Record<Verb, string>> = {
   delete: 'DELETE',
 };
 
-/** `sys/in-flight-req`: what the node that answers is busy with. */
+/** `sys/in-flight-req`: the requests under way on the answering node. */
 export function inFlightPath(inFlight: () => readonly InFlightRequest[]) {
   return path('in-flight-req', {
     summary: 'The requests in flight on the answering node.',

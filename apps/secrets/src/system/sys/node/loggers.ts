@@ -5,10 +5,10 @@ import { anyCase, string } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { data, empty, missing } from '../../../sdk/reply';
 
-/** The program's, as in the lines it writes, and what operators of other servers of this protocol call the one of the server. */
+/** The logger's name in log lines, and its name on other servers of this protocol. */
 const names = ['secrets', 'core'];
 
-/** Names of levels that clients of this protocol use, and what they are here. */
+/** Level names that clients of this protocol use, and ours. */
 const levels: ReadonlyMap<string, string> = new Map(
   Object.entries({
     trace: 'trace',
@@ -24,7 +24,7 @@ const levels: ReadonlyMap<string, string> = new Map(
 
 const LevelInput = z.object({ level: anyCase(string()).optional().describe('trace, debug, info, warn or error.') });
 
-/** `sys/loggers`: the log level of the node that answers, until it is set again or the node restarts. */
+/** `sys/loggers`: the log level of the answering node, until it is changed or the node restarts. */
 export function loggerPaths(log: Pick<Logger, 'level'>) {
   const configured = log.level;
   const named = ({ name = names[0]! }: { name?: string }): string | undefined => names.find((one) => one === name);

@@ -6,23 +6,23 @@ import { path } from '../../../sdk/path';
 import { type StreamSink, stream } from '../../../sdk/reply';
 import type { Authority } from '../policies/authority';
 
-/** How lines are written: as in the log, or for people. */
+/** The format of lines: as in the log, or readable text. */
 export type LogFormat = 'standard' | 'json';
 
-/** Those who follow the log of this node. */
+/** The followers of this node's log. */
 export interface LogMonitors {
-  /** No more may follow. */
+  /** Too many followers. */
   readonly full: boolean;
   /**
-   * Tells `sink` of lines from now on, while `holds`, and first of all what the node does not write; returns what is to be
-   * called when it leaves.
+   * Sends lines to `sink` from now on, while `holds` resolves to true; first says which levels the node does not write.
+   * Returns a function to call when the client leaves.
    */
   follow(level: string, format: LogFormat, holds: () => Promise<boolean>, sink: StreamSink): () => void;
 }
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error'];
 
-/** Whether a token may still follow the log: it may be revoked meanwhile, its policies changed, or its entity disabled. */
+/** Whether a token may still follow the log: it may have been revoked, its policies changed, or its entity disabled. */
 export async function mayFollow(authority: Authority, token: string): Promise<boolean> {
   const holder = await authority.byToken(ROOT_NAMESPACE_ID, token);
   if (!holder?.entityInForce) return false;
@@ -30,7 +30,7 @@ export async function mayFollow(authority: Authority, token: string): Promise<bo
   return held.includes('root') || (held.includes('read') && held.includes('sudo'));
 }
 
-/** `sys/monitor`: the log of the node that answers, line by line as it is written. */
+/** `sys/monitor`: the log of the answering node, line by line as it is written. */
 export function monitorPath(monitors: LogMonitors, holds: (token: string) => Promise<boolean>) {
   return path('monitor', {
     summary: 'The log of the node that answers, line by line as it is written.',
@@ -38,7 +38,7 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
     rootNamespaceOnly: true,
     responseFormat: 'raw',
     read: {
-      summary: 'Follow the log of this node until the connection ends, or the right of the token.',
+      summary: 'Follow the log of this node until the connection ends or the token loses the right.',
       operationId: 'monitor',
       media: ['text/plain'],
       input: z.object({

@@ -16,16 +16,16 @@ interface NodeParts {
   readonly identity: Identity;
 }
 
-/** What this node can say of itself. */
+/** What this node knows about itself. */
 export interface NodeFacts {
   readonly version: string;
   /** Settings without secrets, by the name of their variable. */
   settings(): Readonly<Record<string, unknown>>;
-  /** Of every node: where one speaks TLS the others do. */
+  /** The same for every node: all use TLS or none. */
   readonly scheme: 'http' | 'https';
   /** Text for a Prometheus scrape. */
   metrics(): Promise<string>;
-  /** Every kind of mount there is. */
+  /** All kinds of mounts. */
   readonly kinds: readonly { readonly type: string; readonly kind: MountKind }[];
 }
 
@@ -37,7 +37,7 @@ const pluginOutput = z.object({
   version: z.string(),
 });
 
-/** Counters, settings and kinds of mounts: what tools of operators ask for. */
+/** Counters, settings and kinds of mounts, for operators' tools. */
 export function nodePaths(parts: NodeParts, node: NodeFacts) {
   const startedAtMs = parts.storage.clock.now();
   const kindsOf = (kind: 'secret' | 'auth') =>
@@ -62,7 +62,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
         operationId: 'ha-status',
         output: z.looseObject({ nodes: z.array(z.looseObject({})) }),
         auditClear: 'all',
-        // All of them serve. Of the others no more is known than that they live and where they listen.
+        // All of them serve. Of the others only their address and last heartbeat are known.
         run: async () =>
           data({
             nodes: (await livingNodes(parts.storage)).map(({ address, heardAtMs, own }) => ({

@@ -11,7 +11,7 @@ import { SentPath } from '../../../kernel/routing/sent-path';
 import type { TokenRecord, Tokens } from '../../../kernel/tokens/types';
 import type { Verb } from '../../../sdk/call';
 
-/** The kernel's modules that say what a token may do. */
+/** The kernel's modules for the rights of a token. */
 export interface AuthorityParts {
   readonly namespaces: Namespaces;
   readonly mounts: Mounts;
@@ -22,17 +22,17 @@ export interface AuthorityParts {
   readonly quotas: Quotas;
 }
 
-/** The operations a question can be about. */
+/** The operations of a question. */
 export const operationNames = ['create', 'read', 'update', 'patch', 'delete', 'list', 'scan'] as const;
 type OperationName = (typeof operationNames)[number];
 
-/** A request to ask about, on a path as a client would send it. */
+/** A request in question, with its path as a client would send it. */
 export interface AuthorityQuestion extends Pick<Question, 'operation' | 'parameters' | 'wrapTtlSeconds'> {
   readonly namespaceId: string;
   readonly path: string;
 }
 
-/** Whose policies hold for a token: its own, and those of its entity as it is now. */
+/** The policies of a token: its own, and the current ones of its entity. */
 export async function accessQueryOf(
   { identity }: Pick<AuthorityParts, 'identity'>,
   { namespaceId, policies, entityId }: TokenRecord,
@@ -40,7 +40,7 @@ export async function accessQueryOf(
   return { namespaceId, policies, identity: entityId === undefined ? undefined : await identity.find(entityId) };
 }
 
-/** Looks at tokens; undefined for unknown, expired and revoked ones, and for those that a namespace does not see. */
+/** Looks up tokens; undefined for unknown, expired and revoked ones, and for those not visible in a namespace. */
 export class Authority {
   constructor(private readonly parts: AuthorityParts) {}
 
@@ -63,13 +63,13 @@ export class Authority {
     return match.operation?.sudo ?? match.declared?.sudo ?? false;
   }
 
-  /** The quota that would refuse the request at this moment. */
+  /** The quota that would refuse the request now. */
   quotaInTheWay(namespaceId: string, path: string, operation: OperationName, address: string): string | undefined {
     const { namespace, mount, path: at, folding } = matchOf(this.parts, namespaceId, path, verbOf(operation));
     const question = { namespaceId: namespace.uuid, mountUuid: mount?.uuid, path: at, folding, address };
     const quota = this.parts.quotas.refusing(question);
     if (!quota) return undefined;
-    // Names of namespaces above are their own affair.
+    // Quota names of namespaces above stay private.
     return quota.ownerId === namespaceId
       ? `the rate limit ${JSON.stringify(quota.name)} is used up`
       : 'a rate limit of a namespace above is used up';
@@ -80,7 +80,7 @@ export class Authority {
   }
 }
 
-/** A token looked at from outside, without using it. */
+/** A token and its rights, looked up without using it. */
 export type TokenAuthority = Awaited<ReturnType<typeof holderOf>>;
 
 async function holderOf(parts: AuthorityParts, record: TokenRecord) {
@@ -99,7 +99,7 @@ async function holderOf(parts: AuthorityParts, record: TokenRecord) {
     entityInForce: record.entityId === undefined || (view !== undefined && !view.disabled),
     /** Names of the login enforcements that a new login of its entity at its mount must meet. */
     loginEnforcements: () => loginEnforcements(parts, record, view),
-    /** On a path as a client would send it; read as the request would be. Throws `malformed`. */
+    /** For a path as a client would send it, parsed like a request. Throws `malformed`. */
     capabilities(namespaceId: string, text: string): string[] {
       const { path, folding } = questionOf(matchOf(parts, namespaceId, text, text.endsWith('/') ? 'list' : 'read'));
       return access.capabilities(path, folding);
@@ -131,7 +131,7 @@ function matchOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, pa
   return SentPath.ofField(path, 'path').locate(namespaces, mounts, verb, namespaces.find(namespaceId)?.path ?? '');
 }
 
-/** What a request that does this is sent with. */
+/** The verb of such a request. */
 export function verbOf(operation: string): Verb {
   return operation === 'create' || operation === 'update' ? 'write' : (operation as Verb);
 }

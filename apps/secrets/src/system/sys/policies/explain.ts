@@ -40,19 +40,19 @@ const ExplainOutput = z.object({
   login_enforcements: z.array(z.string()).describe('Second factors that a new login of the same kind needs.'),
 });
 
-/** Something besides the policies that would stop the request. */
+/** Something other than policies that would stop the request. */
 interface Obstacle {
   readonly kind: 'entity' | 'cidr' | 'use-count' | 'namespace' | 'sudo' | 'quota';
   readonly message: string;
 }
 
-/** `sys/policies/explain`: which rule decides about a request, which ones lose, and what else is in the way. */
+/** `sys/policies/explain`: which rule decides a request, which rules lose, and what else is in the way. */
 export function explainPath(authority: Authority): Path {
   return path('policies/explain', {
     summary: 'Why a token may or may not do something.',
     description:
       'Answers for the calling token, or with sudo for another one, which rule of which policy decides about a request, ' +
-      'which matching rules lost and why, and what besides policies is in the way.',
+      'which matching rules lost and why, and what else is in the way.',
     write: {
       operationId: 'policies-explain',
       summary: 'Explain a decision.',
@@ -103,7 +103,7 @@ async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>)
         ? await authority.byAccessor(namespace.uuid, input.accessor)
         : own;
   const isOwn = foreign !== undefined && foreign.accessor !== '' && foreign.accessor === own?.accessor;
-  // Asked before the answer differs: whether a foreign token exists is no business of others either.
+  // Checked first: whether another's token exists must not be revealed either.
   if ((input.token || input.accessor) && !isOwn && !caller.sudo) throw listed('denied', 'permission denied');
   if (!foreign) throw listed('invalid', 'invalid token');
   return foreign;

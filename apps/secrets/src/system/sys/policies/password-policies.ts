@@ -11,13 +11,13 @@ import { decoded } from './policies';
 const Stored = z.object({ policy: z.string() });
 const policies = collection('password-policies/', Stored);
 
-/** A password by a policy of the namespace that this storage is of. Throws `invalid` for none. */
+/** A password by a policy of this storage's namespace. Throws `invalid` if there is none. */
 export async function passwordBy(storage: Storage, name: string): Promise<string> {
   const { policy } = await policies.require(storage, name, `no password policy found for ${JSON.stringify(name)}`);
   return generatePassword(parsePasswordPolicy(policy));
 }
 
-/** `sys/policies/password`: what passwords must be like, and passwords that are. */
+/** `sys/policies/password`: password policies, and generated passwords. */
 export function passwordPolicyPaths(): Path[] {
   return [
     path('policies/password', {

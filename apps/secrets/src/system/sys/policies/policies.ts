@@ -184,7 +184,7 @@ function checkName(name: string): string {
   if (/[\u0000-\u001F\u007F,]/.test(name)) {
     throw new Refusal('invalid', 'policy name cannot contain commas or control characters', [issue('name')]);
   }
-  // Policy names are trimmed wherever they are used: a policy with blanks around its name could never apply.
+  // Policy names are trimmed when used: a policy with blanks around its name could never apply.
   if (name.trim() !== name) {
     throw new Refusal('invalid', 'policy name cannot begin or end with a blank', [issue('name')]);
   }

@@ -17,7 +17,7 @@ interface WhoMayDeps extends AuthorityParts {
   readonly identity: Identity;
 }
 
-/** Beyond it the answer says that there are more. */
+/** Beyond this, the answer says that there are more. */
 const most = { policies: 2000, groups: 500, entities: 2000 };
 const patienceMs = 5_000;
 
@@ -46,12 +46,12 @@ const output = z.object({
   complete: z.boolean().describe('False if there were too many to check all.'),
 });
 
-/** `sys/policies/who-may`: the question the other way round. */
+/** `sys/policies/who-may`: the reverse question. */
 export function whoMayPath(parts: WhoMayDeps): Path {
   return path('policies/who-may', {
     summary: 'Who may do something.',
     description:
-      'Answers which policies, groups and entities of this namespace allow a request. Tokens with other policies, and root tokens, may do more. Entities of namespaces above are not a listed.',
+      'Answers which policies, groups and entities of this namespace allow a request. Tokens with other policies, and root tokens, may do more. Entities of namespaces above are not listed.',
     sudo: true,
     write: {
       summary: 'List who may do something.',
@@ -100,13 +100,13 @@ export function whoMayPath(parts: WhoMayDeps): Path {
   });
 }
 
-/** Looks at many things for a while, with turns for others. */
+/** Checks many things for a limited time, yielding to others. */
 class Look {
   complete = true;
   private readonly untilMs = performance.now() + patienceMs;
   private readonly pauses = new Pauses();
 
-  /** What `judge` makes of each, without what it makes nothing of. */
+  /** The results of `judge`, without undefined ones. */
   async through<T, R>(all: readonly T[], judge: (one: T) => Promise<R | undefined>): Promise<R[]> {
     const found: R[] = [];
     for (const one of all) {

@@ -4,14 +4,14 @@ import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { QuotaTarget } from '../../../kernel/quotas/types';
 import { pathProblem } from '../../../sdk/path-text';
 
-/** A quota as it is asked for: its path leads down from the namespace it is written in. */
+/** A requested quota: its path is relative to its namespace. */
 export interface WrittenQuota {
   readonly path: string;
   readonly role: string;
   readonly inheritable: boolean;
 }
 
-/** What the path of a quota means. Throws `invalid` for one that leads nowhere. */
+/** The target of a quota's path. Throws `invalid` if there is none. */
 export function quotaTarget(
   { mounts, namespaces }: { readonly mounts: Mounts; readonly namespaces: Namespaces },
   ownerId: string,

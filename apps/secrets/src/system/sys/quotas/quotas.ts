@@ -24,11 +24,11 @@ const where = () =>
     );
 const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
 
-/** Mounts and namespaces are shown with their final slash. */
+/** Mounts and namespaces are shown with their trailing slash. */
 const shownPath = ({ writtenPath, path: below }: { readonly writtenPath: string; readonly path: string }): string =>
   writtenPath !== '' && below === '' ? `${writtenPath}/` : writtenPath;
 
-/** What a quota counts: as named, else as before. A named path also says again whether namespaces below count. */
+/** The target of a quota: the given one, or the previous. A given path also sets whether namespaces below count. */
 const keeping = (
   input: { path?: string; role?: string; inheritable?: boolean },
   before: { writtenPath: string; role: string; inheritable: boolean } | undefined,
@@ -40,7 +40,7 @@ const keeping = (
 
 /** `sys/quotas`: rate limits count on each node for itself, lease counts over all nodes. */
 export function quotaPaths({ quotas, ...parts }: QuotaParts) {
-  /** What every quota has. The namespace is the one it is written in, and has its name in. */
+  /** The fields of every quota. Its name is unique in its namespace. */
   const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
     const { path: writtenPath = '', role = '', inheritable = writtenPath === '' } = input;
     return { ...quotaTarget(parts, ownerId, { path: writtenPath, role, inheritable }), ownerId, name, writtenPath };
@@ -218,7 +218,7 @@ function rulesPath(quotas: Quotas) {
         rate_limit_exempt_paths: stringList()
           .optional()
           .describe(
-            'Paths that no rate limit counts, as seen from the root namespace; those of sys/ as seen from each. A final `*` matches any rest.',
+            'Paths that no rate limit counts, relative to the root namespace; those of sys/ relative to each namespace. A final `*` matches any rest.',
           ),
         enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
           .optional()

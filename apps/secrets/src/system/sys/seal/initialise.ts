@@ -25,7 +25,7 @@ interface InitialiseDeps {
   readonly mounts: Mounts;
 }
 
-/** Makes the keys of a new installation, its root token and its first mounts. Throws `invalid`. */
+/** Creates the keys of a new installation, its root token and its first mounts. Throws `invalid`. */
 export async function initialise(
   { seal, tokens, mounts }: InitialiseDeps,
   first: readonly NewMount[],

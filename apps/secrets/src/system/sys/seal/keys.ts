@@ -79,8 +79,8 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
 }
 
 /**
- * The generation of a root token: at the older path for anyone who holds shares, and at the one of newer clients, which
- * also asks for a token and its policies. It is one and the same generation.
+ * Generating a root token: at the older path for anyone with shares, and at the path of newer clients, which also needs
+ * a token with policies. Both control the same attempt.
  */
 function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
   const open = to === 'open';

@@ -49,7 +49,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         summary: 'Read how a rekey is getting on.',
         operationId: ofAttempt('read-progress'),
         output: statusOutput,
-        // Below sys/rotate the question whether one is under way is answered for any seal.
+        // Below sys/rotate the status is answered for any seal.
         run: async () => answer(statusBody(await (responseFormat === 'raw' ? rekey.status() : rekey.progress()))),
       },
       write: {

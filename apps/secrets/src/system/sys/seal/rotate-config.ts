@@ -4,7 +4,7 @@ import { announced, bool, duration, int } from '../../../sdk/fields';
 import { operation, path } from '../../../sdk/path';
 import { data, empty } from '../../../sdk/reply';
 
-/** When a new key is taken into use automatically. */
+/** When the key is rotated automatically. */
 export interface RotationRuleFacts {
   readonly enabled: boolean;
   /** 0 for no bound. */
@@ -15,7 +15,7 @@ export interface RotationRuleFacts {
 /** The rules of automatic rotation. */
 export interface RotationPlanAccess {
   rules(): Promise<RotationRuleFacts>;
-  /** Replaces the rules by what is made of them; throws what `change` throws. */
+  /** Changes the rules; throws what `change` throws. */
   change(change: (before: RotationRuleFacts) => RotationRuleFacts): Promise<void>;
   readonly bounds: {
     readonly leastIntervalSeconds: number;

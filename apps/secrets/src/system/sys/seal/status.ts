@@ -6,17 +6,17 @@ import { operation, path } from '../../../sdk/path';
 import { empty, raw } from '../../../sdk/reply';
 import type { Initialised, InitialiseRequest } from './initialise';
 
-/** What this node says of itself. */
+/** The status of this node. */
 export interface NodeFacts {
   readonly version: string;
   readonly clusterName: string;
   /** Only known while unsealed. */
   clusterId(): string | undefined;
-  /** This node only reads, from a standby. */
+  /** This node is read-only, on a standby. */
   readonly standby: { readonly primaryUrl: string | undefined } | undefined;
 }
 
-/** Initialisation, sealing and health: what must work before there is any token. */
+/** Initialisation, sealing and health: must work before there is any token. */
 export function statusPaths(
   seal: Seal,
   initialise: (request: InitialiseRequest) => Promise<Initialised>,
@@ -153,7 +153,7 @@ export function statusPaths(
       read: {
         summary: 'Read the health of this node.',
         operationId: 'read-health-status',
-        // Load balancers ask so.
+        // For load balancers.
         answersHead: true,
         input: healthInput,
         output: z.looseObject({ initialized: z.boolean(), sealed: z.boolean(), standby: z.boolean() }),
@@ -212,7 +212,7 @@ export function statusPaths(
   ];
 }
 
-// A status below 200 announces another answer, which never comes.
+// A status below 200 would announce another answer that never comes.
 const statusCode = () =>
   int().pipe(z.int().min(200).max(599)).optional().describe('Status to answer with in this state.');
 

@@ -9,7 +9,7 @@ const tokenInput = z.object({
   token: secretString().optional().describe('The wrapping token; by default the one in the header.'),
 });
 
-/** Wrapping data, looking at a wrapping token, and taking out what it holds. */
+/** Wrapping data, looking up wrapping tokens, and unwrapping. */
 export function wrappingPaths(wrapping: Wrapping) {
   return [
     path('wrapping/wrap', {
