@@ -98,8 +98,8 @@ export class Client {
     for (const [name, value] of Object.entries(options.query ?? {})) url.searchParams.set(name, value);
     const text = options.body === undefined ? undefined : exactJson(options.body);
     const message = await this.send(method, url, text, options);
-    const answered = await readText(message);
-    const answer = { status: message.statusCode ?? 0, body: bodyOf(answered, options) };
+    const answerText = await readText(message);
+    const answer = { status: message.statusCode ?? 0, body: bodyOf(answerText, options) };
     const fine = answer.status >= 200 && answer.status < 300;
     if (!fine && !options.accept?.includes(answer.status)) {
       throw refusal(method, path, answer, options.anonymous ? 'none needed' : this.tokenFrom(options));
@@ -150,8 +150,8 @@ async function readText(message: IncomingMessage): Promise<string> {
   return text;
 }
 
-function bodyOf(answered: string, { text }: CallOptions): ResponseBody | undefined {
-  return text ? { text: answered } : parseBody(answered);
+function bodyOf(answerText: string, { text }: CallOptions): ResponseBody | undefined {
+  return text ? { text: answerText } : parseBody(answerText);
 }
 
 function parseBody(text: string): ResponseBody | undefined {
@@ -195,14 +195,14 @@ const adviceByCode: readonly (readonly [RegExp, string])[] = [
 ];
 
 function refusal(method: string, path: string, { status, body }: ServiceResponse, tokenFrom?: string): Problem {
-  const said = (Array.isArray(body?.errors) ? body.errors : [])
+  const reasons = (Array.isArray(body?.errors) ? body.errors : [])
     .map((text) =>
       String(text)
         .replace(/^\d+ errors? occurred:\s*\* /, '')
         .trim(),
     )
     .filter(Boolean);
-  const reason = said.join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
+  const reason = reasons.join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
   const advice = adviceOn(status, reason, tokenFrom);
   return new Problem(`${method} ${path}: ${status}: ${reason}${advice && ` (${advice})`}`, exitCodes.refused);
 }

@@ -40,13 +40,13 @@ const ofConnections: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Why a call was not answered, and what may help. */
-export function whyNoAnswer(thrown: Error): string {
+export function whyNoAnswer(error: Error): string {
   // `fetch` tells why only behind itself.
-  const { code, message } = (isTold(thrown.cause) ? thrown.cause : thrown) as ForeignError;
-  const said = `${String(code ?? '')} ${message}`;
-  const advice = ofConnections.find(([pattern]) => pattern.test(said))?.[1];
+  const { code, message } = (isTold(error.cause) ? error.cause : error) as ForeignError;
+  const text = `${String(code ?? '')} ${message}`;
+  const advice = ofConnections.find(([pattern]) => pattern.test(text))?.[1];
   // What the TLS library says of it is for its developers.
-  const reason = /ERR_SSL|EPROTO/.test(said) ? 'it does not answer in TLS' : oneLine(message || String(code));
+  const reason = /ERR_SSL|EPROTO/.test(text) ? 'it does not answer in TLS' : oneLine(message || String(code));
   return advice ? `${reason} (${advice})` : reason;
 }
 
@@ -86,7 +86,7 @@ export function asProblem(thrown: unknown): Problem {
 }
 
 // Not by class: an error may come from another realm than this code.
-const isTold = (thrown: unknown): thrown is ForeignError =>
-  typeof thrown === 'object' && thrown !== null && 'message' in thrown && typeof thrown.message === 'string';
+const isTold = (error: unknown): error is ForeignError =>
+  typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string';
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim();

@@ -4,19 +4,19 @@ import { Interruption } from './interruption';
 
 function interrupted() {
   const exits: unknown[] = [];
-  const said: string[] = [];
+  const messages: string[] = [];
   const source = Object.assign(new EventEmitter(), {
     exit: (code: unknown) => {
       exits.push(code);
     },
   });
-  const interruption = new Interruption((text) => said.push(text), source as unknown as NodeJS.Process);
-  return { interruption, source, exits, said };
+  const interruption = new Interruption((text) => messages.push(text), source as unknown as NodeJS.Process);
+  return { interruption, source, exits, said: messages };
 }
 
 describe('an interruption', () => {
   it('ends work at its next step, and says how to go on', async () => {
-    const { interruption, source, exits, said } = interrupted();
+    const { interruption, source, exits, said: messages } = interrupted();
     const steps: number[] = [];
     const work = interruption.during('run it again', async () => {
       for (const step of [1, 2, 3]) {
@@ -26,7 +26,7 @@ describe('an interruption', () => {
       }
     });
     await expect(work).rejects.toMatchObject({ message: 'stopped: run it again', exitCode: 130 });
-    expect([steps, said, exits]).toEqual([[1, 2], ['stopping; Ctrl-C again stops at once'], []]);
+    expect([steps, messages, exits]).toEqual([[1, 2], ['stopping; Ctrl-C again stops at once'], []]);
   });
 
   it('ends the program at once where it is asked for again', async () => {

@@ -8,7 +8,7 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
  */
 export class Interruption {
   private next: string | undefined;
-  private asked = false;
+  private requested = false;
 
   constructor(
     private readonly tell: (text: string) => void,
@@ -18,8 +18,8 @@ export class Interruption {
   /** Does work whose steps call `check`; `next` tells the user who stops it what is done by then, and how to go on. */
   async during<T>(next: string, work: () => Promise<T>): Promise<T> {
     const stop = () => {
-      if (this.asked) return this.source.exit(exitCodes.stopped);
-      this.asked = true;
+      if (this.requested) return this.source.exit(exitCodes.stopped);
+      this.requested = true;
       this.tell('stopping; Ctrl-C again stops at once');
     };
     this.next = next;
@@ -33,6 +33,6 @@ export class Interruption {
 
   /** Throws `Problem` once the user wants to stop. */
   check(): void {
-    if (this.asked) throw new Problem(`stopped: ${this.next}`, exitCodes.stopped);
+    if (this.requested) throw new Problem(`stopped: ${this.next}`, exitCodes.stopped);
   }
 }

@@ -92,8 +92,8 @@ export class Output {
 
   /** A remark for people; stays out of what programs read. Where they read JSON, it is a line of JSON as well. */
   note(text: string, color?: 'yellow'): void {
-    const seen = visible(text, true);
-    const painted = color ? painter(this.streams, 'err')(color, seen) : seen;
+    const visibleText = visible(text, true);
+    const painted = color ? painter(this.streams, 'err')(color, visibleText) : visibleText;
     this.streams.err(`${this.forPrograms ? JSON.stringify({ note: text }) : painted}\n`);
   }
 

@@ -26,22 +26,22 @@ const globalFlags = Object.values(globalSettings).filter((setting: GlobalSetting
 export function parse(specs: readonly CommandSpec[], groups: Groups, typed: readonly string[]): Parsed {
   const args = respell(typed, spellingOf(specs));
   let parsed: Parsed | undefined;
-  let written = '';
+  let outputText = '';
   const program = makeTree(specs, groups, (found) => {
     parsed = found;
   });
   program.configureOutput({ outputError: () => {}, writeOut: collect, writeErr: collect });
   inherit(program);
   function collect(text: string) {
-    written += text;
+    outputText += text;
   }
   try {
     program.parse(args, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) throw new HelpWanted(written);
+    if (error.exitCode === 0) throw new HelpWanted(outputText);
     // Only a group: its commands are the best answer.
-    if (error.code === 'commander.help') throw new Problem(written.trimEnd());
+    if (error.code === 'commander.help') throw new Problem(outputText.trimEnd());
     throw new Problem(`${error.message.replace(/^error: /, '')} (${adviceOn(error, args, specs)})`);
   }
   if (!parsed) throw new HelpWanted(program.helpInformation());
@@ -62,10 +62,10 @@ function adviceOn(error: CommanderError, args: readonly string[], specs: readonl
   const names = specs.flatMap(namesOf);
   const exact = names.filter((name) => words.join(' ').startsWith(name)).sort((a, b) => b.length - a.length)[0];
   if (error.code === 'commander.unknownCommand') {
-    const meant = suggest(words, names);
-    return meant.length === 0
+    const suggestions = suggest(words, names);
+    return suggestions.length === 0
       ? 'keystead --help lists the commands'
-      : `did you mean ${meant.map((name) => `keystead ${name}`).join(' or ')}?`;
+      : `did you mean ${suggestions.map((name) => `keystead ${name}`).join(' or ')}?`;
   }
   const spec = specs.find((one) => exact !== undefined && namesOf(one).includes(exact));
   const unknown = /unknown option '(--[^'=]+)/.exec(error.message)?.[1];
@@ -82,8 +82,8 @@ function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed:
   for (const { flag, help, variables } of globalFlags) program.option(flag, `${help} (${variables[0]})`);
   const nodes = new Map<string, Command>([['', program]]);
   const nodeOf = (name: string): Command => {
-    const known = nodes.get(name);
-    if (known) return known;
+    const existing = nodes.get(name);
+    if (existing) return existing;
     const at = name.lastIndexOf(' ');
     const node = nodeOf(name.slice(0, Math.max(at, 0)))
       .command(name.slice(at + 1))
@@ -111,8 +111,8 @@ function define(node: Command, spec: CommandSpec, name: string, found: (parsed: 
   const same = namesOf(spec).filter((one) => one !== name);
   const also = same.length > 0 ? `Also: ${same.map((one) => `keystead ${one}`).join(', ')}\n\n` : '';
   node.addHelpText('after', `\n${also}Examples:\n${examples}${spec.more ? `\n\n${spec.more}` : ''}`);
-  node.action((...given: unknown[]) => {
-    const values = given.slice(0, -2) as (string | string[] | undefined)[];
+  node.action((...args: unknown[]) => {
+    const values = args.slice(0, -2) as (string | string[] | undefined)[];
     found({ spec, flags: node.optsWithGlobals(), args: flat(values) });
   });
 }

@@ -27,11 +27,11 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
       out(`${version()}\n`);
       return 0;
     }
-    const { spec, flags, args: given } = parse(commands, groups, args);
-    const made = await makeContext(surroundings, flags, (wanted) => {
-      code = wanted;
+    const { spec, flags, args: commandArguments } = parse(commands, groups, args);
+    const context = await makeContext(surroundings, flags, (exitCode) => {
+      code = exitCode;
     });
-    await spec.run(made, flags, ...given);
+    await spec.run(context, flags, ...commandArguments);
     return code;
   } catch (error) {
     if (error instanceof HelpWanted) {

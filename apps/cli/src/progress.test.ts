@@ -7,11 +7,11 @@ function watched(
   more: { TERM?: string; columns?: number; check?: () => void } = {},
 ) {
   let nowMs = 1000;
-  let said = '';
+  let output = '';
   const streams = {
     out: () => {},
     err: (text: string) => {
-      said += text;
+      output += text;
     },
     terminal: { out: false, err: terminal },
     columns: () => more.columns,
@@ -23,75 +23,75 @@ function watched(
     pass: (ms: number) => {
       nowMs += ms;
     },
-    said: () => said,
+    output: () => output,
   };
 }
 
 describe('progress', () => {
   it('tells share, rate and time left on a terminal, and takes its line away', () => {
-    const { progress, pass, said } = watched(true, 1000);
+    const { progress, pass, output } = watched(true, 1000);
     pass(2000);
     progress.at(200);
-    expect(said()).toContain('saving: 20 %, 200 of 1000 rows, 100/s, 8 s left');
+    expect(output()).toContain('saving: 20 %, 200 of 1000 rows, 100/s, 8 s left');
     progress.end();
-    expect(said().endsWith('\r\u001b[K')).toBe(true);
+    expect(output().endsWith('\r\u001b[K')).toBe(true);
   });
 
   it('is not written more often than a person can read', () => {
-    const { progress, pass, said } = watched(true);
+    const { progress, pass, output } = watched(true);
     pass(500);
     for (let done = 0; done < 1000; done += 1) progress.at(done);
-    expect(said().split('\r')).toHaveLength(2);
+    expect(output().split('\r')).toHaveLength(2);
   });
 
   it('says nothing without a terminal', () => {
-    const { progress, pass, said } = watched(false, 10);
+    const { progress, pass, output } = watched(false, 10);
     pass(500);
     progress.at(5);
     progress.end();
-    expect(said()).toBe('');
+    expect(output()).toBe('');
   });
 
   it('names at once what begins, and no rate before there is one', () => {
-    const { progress, said } = watched(true, 10);
+    const { progress, output } = watched(true, 10);
     progress.at(0);
     progress.at(1);
-    expect(said().trim().replace('\u001b[K', '')).toBe('saving: 0 of 10 rows');
+    expect(output().trim().replace('\u001b[K', '')).toBe('saving: 0 of 10 rows');
   });
 
   it('promises no end where more came than was estimated', () => {
-    const { progress, pass, said } = watched(true, 10);
+    const { progress, pass, output } = watched(true, 10);
     pass(1000);
     progress.at(15);
-    expect(said()).toMatch(/saving: 15 rows, 15\/s$/);
+    expect(output()).toMatch(/saving: 15 rows, 15\/s$/);
   });
 
   it('shows slow work with a digit more', () => {
-    const { progress, pass, said } = watched(true);
+    const { progress, pass, output } = watched(true);
     pass(4000);
     progress.at(2);
-    expect(said()).toMatch(/2 rows, 0.5\/s$/);
+    expect(output()).toMatch(/2 rows, 0.5\/s$/);
   });
 
   it('fits the terminal, makes room for what stays, and comes back', () => {
-    const { progress, pass, said } = watched(true, 1000, { columns: 20 });
+    const { progress, pass, output } = watched(true, 1000, { columns: 20 });
     pass(1000);
     progress.at(200);
-    expect(said().split('\u001b[K').at(-1)).toHaveLength(19);
+    expect(output().split('\u001b[K').at(-1)).toHaveLength(19);
     progress.end();
-    const before = said();
+    const before = output();
     progress.end();
-    expect(said()).toBe(before);
+    expect(output()).toBe(before);
     pass(1000);
     progress.at(300);
-    expect(said().length).toBeGreaterThan(before.length);
+    expect(output().length).toBeGreaterThan(before.length);
   });
 
   it('is not for terminals that cannot take a line away', () => {
-    const { progress, pass, said } = watched(true, 10, { TERM: 'dumb' });
+    const { progress, pass, output } = watched(true, 10, { TERM: 'dumb' });
     pass(500);
     progress.at(5);
-    expect(said()).toBe('');
+    expect(output()).toBe('');
   });
 
   it('is where work is stopped, with a terminal or without', () => {

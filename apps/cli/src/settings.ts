@@ -38,33 +38,33 @@ export type GlobalOptions = { [name in keyof typeof globalSettings]?: string | b
 
 /** Joins options and environment. Throws `Problem` naming what is bad. */
 export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): CliSettings {
-  const given = (name: keyof typeof globalSettings): string | undefined => {
+  const settingOf = (name: keyof typeof globalSettings): string | undefined => {
     const flag = options[name];
     return flag === undefined ? findVariable(globalSettings[name], env)?.value : String(flag);
   };
-  const address = given('address') ?? 'http://127.0.0.1:8200';
+  const address = settingOf('address') ?? 'http://127.0.0.1:8200';
   if (!/^https?:\/\/[^/]+\/?$/.test(address)) {
     const from = options.address === undefined ? findVariable(globalSettings.address, env)?.name : '--address';
     throw new Problem(`${address} is not an address: use http://host:port or https://host:port (${from})`);
   }
-  const format = given('format') ?? 'table';
+  const format = settingOf('format') ?? 'table';
   if (!isFormat(format)) throw new Problem(`${format} is not a format: use table, json or yaml`);
   // Also when it is empty: that is an error, and must not select another user's token.
   const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {
     address: address.replace(/\/$/, ''),
     ...(options.address === undefined ? {} : { givenAddress: String(options.address).replace(/\/$/, '') }),
-    namespace: given('namespace'),
+    namespace: settingOf('namespace'),
     tls: {
-      caFile: given('caCert'),
-      caFolder: given('caPath'),
-      certFile: given('clientCert'),
-      keyFile: given('clientKey'),
-      serverName: given('tlsServerName'),
-      skipVerify: isOn(given('tlsSkipVerify')),
+      caFile: settingOf('caCert'),
+      caFolder: settingOf('caPath'),
+      certFile: settingOf('clientCert'),
+      keyFile: settingOf('clientKey'),
+      serverName: settingOf('tlsServerName'),
+      skipVerify: isOn(settingOf('tlsSkipVerify')),
     },
-    wrapTtl: given('wrapTtl'),
-    tokenFile: given('tokenFile') ?? join(env.HOME || homedir(), '.keystead', 'token'),
+    wrapTtl: settingOf('wrapTtl'),
+    tokenFile: settingOf('tokenFile') ?? join(env.HOME || homedir(), '.keystead', 'token'),
     token: tokenVariable && env[tokenVariable],
     tokenVariable,
     format,

@@ -27,8 +27,8 @@ function distance(one: string, other: string): number {
   for (let at = 1; at <= one.length; at += 1) {
     const next = [at];
     for (let to = 1; to <= other.length; to += 1) {
-      const kept = (row[to - 1] ?? 0) + (one[at - 1] === other[to - 1] ? 0 : 1);
-      next.push(Math.min(kept, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1));
+      const substitution = (row[to - 1] ?? 0) + (one[at - 1] === other[to - 1] ? 0 : 1);
+      next.push(Math.min(substitution, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1));
     }
     row = next;
   }

@@ -177,12 +177,12 @@ async function save(
     const estimated = await estimateRows(client);
     const saving = progress('saving', 'rows', estimated);
     let saved = 0;
-    const written = writeArchive(file, header, sealKey, snapshot(client, header), (rows) => {
+    const writing = writeArchive(file, header, sealKey, snapshot(client, header), (rows) => {
       saved += rows;
       // The database only remembers about how many there are.
       saving.at(saved);
     });
-    return written
+    return writing
       .finally(() => saving.end())
       .catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'EEXIST') throw new Problem(`${file} exists already`);
@@ -215,13 +215,13 @@ async function inStages<T>(
   work: (stages: Stages) => Promise<T>,
 ): Promise<T> {
   const { size } = statSync(file);
-  let shown: { what: string; line: Progress } | undefined;
+  let current: { what: string; line: Progress } | undefined;
   const at = (what: string, unit: string, done: number, total: number) => {
-    if (shown?.what !== what) {
-      shown?.line.end();
-      shown = { what, line: progress(what, unit, total) };
+    if (current?.what !== what) {
+      current?.line.end();
+      current = { what, line: progress(what, unit, total) };
     }
-    shown.line.at(done);
+    current.line.at(done);
   };
   try {
     return await work({
@@ -230,7 +230,7 @@ async function inStages<T>(
       readAgain: (rows, total) => at('reading again', 'rows', rows, total),
     });
   } finally {
-    shown?.line.end();
+    current?.line.end();
   }
 }
 
@@ -254,9 +254,9 @@ function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated
 
 /** The key that was named; else, of an `npm start`, the one it keeps next to its database. */
 function sealKeyOf(service: ServiceName, options: Installation, env: NodeJS.ProcessEnv): Buffer | undefined {
-  const kept = options.sealKeyFile ? undefined : keyInDataFolder(service, options, env);
-  const named = options.data && kept ? undefined : findSealKey(service.toUpperCase(), options.sealKeyFile, env);
-  return named ?? (kept ? findSealKey(service.toUpperCase(), kept, env) : undefined);
+  const storedKey = options.sealKeyFile ? undefined : keyInDataFolder(service, options, env);
+  const named = options.data && storedKey ? undefined : findSealKey(service.toUpperCase(), options.sealKeyFile, env);
+  return named ?? (storedKey ? findSealKey(service.toUpperCase(), storedKey, env) : undefined);
 }
 
 function serviceName(name: string): ServiceName {

@@ -70,14 +70,14 @@ export async function writeArchive(
   const counts: Record<string, number> = Object.fromEntries(header.tables.map(({ name }) => [name, 0]));
   const gzip = createGzip();
   const target = file === '-' ? process.stdout : createWriteStream(file, { flags: 'wx', mode: 0o600 });
-  const written = pipeline(gzip, target);
+  const writing = pipeline(gzip, target);
   // Handled where it is awaited below; an early failure must not end the process before that.
-  written.catch(() => {});
+  writing.catch(() => {});
   const lines = digests(sealKey);
   const put = async (line: BackupLine) => {
     const text = `${JSON.stringify(line)}\n`;
     if (!('footer' in line)) lines.update(text);
-    if (!gzip.write(text)) await Promise.race([once(gzip, 'drain'), written]);
+    if (!gzip.write(text)) await Promise.race([once(gzip, 'drain'), writing]);
   };
   await put({ header });
   for await (const batch of batches) {
@@ -87,7 +87,7 @@ export async function writeArchive(
   }
   await put({ footer: { counts, ...lines.finish() } });
   gzip.end();
-  await written;
+  await writing;
   return counts;
 }
 
@@ -150,8 +150,8 @@ function requireSame(
       `${file} was made without the seal key, so anyone may have changed it: make backups with the key, or accept this one with --allow-unauthenticated`,
     );
   }
-  const [said, real] = [footer.mac, found.mac].map((text) => Buffer.from(text, 'hex')) as [Buffer, Buffer];
-  if (said.length !== real.length || !timingSafeEqual(said, real))
+  const [claimed, real] = [footer.mac, found.mac].map((text) => Buffer.from(text, 'hex')) as [Buffer, Buffer];
+  if (claimed.length !== real.length || !timingSafeEqual(claimed, real))
     throw damaged(`${file} was changed by someone without the seal key, or was made under another one`);
 }
 
@@ -176,10 +176,10 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
   source.on('error', fail);
   gunzip.on('error', fail);
   source.pipe(gunzip);
-  let seen = 0;
+  let rowCount = 0;
   try {
     for await (const line of lines) {
-      seen += 1;
+      rowCount += 1;
       read?.(source.bytesRead);
       yield line;
     }
@@ -195,7 +195,7 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
     failure.path ??= file;
     throw asProblem(failure);
   }
-  if (seen > 0) throw damaged(`${file} is damaged after line ${seen}: ${failure.message}`);
+  if (rowCount > 0) throw damaged(`${file} is damaged after line ${rowCount}: ${failure.message}`);
   throw damaged(source.bytesRead === 0 ? `${file} is empty` : `${file} is not a backup, or its beginning is damaged`);
 }
 

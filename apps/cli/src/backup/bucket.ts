@@ -65,8 +65,8 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
       throw new Problem(`the store cannot be reached: ${error.cause?.message ?? error.message}`, exitCodes.unreachable);
     });
     if (answer.ok) return answer;
-    const said = tag(await answer.text(), 'Code') ?? answer.statusText;
-    throw new Problem(`the store answered ${answer.status} ${said} to ${method} ${new URL(address).pathname}`);
+    const reason = tag(await answer.text(), 'Code') ?? answer.statusText;
+    throw new Problem(`the store answered ${answer.status} ${reason} to ${method} ${new URL(address).pathname}`);
   };
   return {
     async names() {
@@ -124,7 +124,7 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
     async get(name, file, received = () => {}) {
       const { body, headers } = await ask('GET', at(name));
       const total = Number(headers.get('content-length')) || undefined;
-      async function* counted(pieces: AsyncIterable<Uint8Array>) {
+      async function* countBytes(pieces: AsyncIterable<Uint8Array>) {
         let bytes = 0;
         for await (const piece of pieces) {
           bytes += piece.length;
@@ -134,7 +134,7 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
       }
       const target = createWriteStream(file, { flags: 'wx', mode: 0o600 });
       const source = body ? Readable.fromWeb(body as never) : Readable.from([]);
-      await pipeline(source, counted, target).catch(async (error: Error) => {
+      await pipeline(source, countBytes, target).catch(async (error: Error) => {
         await rm(file, { force: true });
         if (error instanceof Problem) throw error;
         throw new Problem(`${name} was not received completely: ${error.message}`, exitCodes.unreachable);

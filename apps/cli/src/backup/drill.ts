@@ -28,7 +28,7 @@ export async function drill(
   file: string,
   server: string,
   proof: Proof,
-  told: {
+  progress: {
     readonly checked: BytesDone;
     readonly loaded: BytesDone;
     readonly readAgain: (rows: number, total: number) => void;
@@ -38,14 +38,14 @@ export async function drill(
   const startedMs = performance.now();
   try {
     const header = await readHeader(file);
-    const total = await checkArchive(file, proof, told.checked);
-    await restore(file, header, url, proof, told.loaded);
-    const seen = await lookAt(url, header, proof.sealKey, (rows) => told.readAgain(rows, total));
-    await compare(file, header, proof, seen.counts);
-    const rows = Object.values(seen.counts).reduce((sum, count) => sum + count, 0);
+    const total = await checkArchive(file, proof, progress.checked);
+    await restore(file, header, url, proof, progress.loaded);
+    const content = await lookAt(url, header, proof.sealKey, (rows) => progress.readAgain(rows, total));
+    await compare(file, header, proof, content.counts);
+    const rows = Object.values(content.counts).reduce((sum, count) => sum + count, 0);
     const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
     const { service, madeAt } = header;
-    return { file, service, madeAt, rows, opened: seen.opened ?? null, objects: seen.objects, seconds };
+    return { file, service, madeAt, rows, opened: content.opened ?? null, objects: content.objects, seconds };
   } finally {
     await dropDatabase(url);
   }

@@ -23,8 +23,8 @@ export function newName(service: ServiceName, now = new Date()): string {
 
 /** Backups of a service among names of files, newest first; others are not seen. */
 function backupsAmong(names: readonly string[], service: ServiceName): string[] {
-  const ours = names.filter((name) => named.exec(name)?.[1] === service);
-  return ours.sort().reverse();
+  const ownFiles = names.filter((name) => named.exec(name)?.[1] === service);
+  return ownFiles.sort().reverse();
 }
 
 /** Where backups are named by the program: a folder here or in a bucket. */

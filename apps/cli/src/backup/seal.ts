@@ -38,7 +38,7 @@ export function findSealKey(prefix: string, file: string | undefined, env: NodeJ
 export class SealCheck {
   private keyring: Keyring | undefined;
   private readonly waiting: { cell: Cell; sealed: Buffer }[] = [];
-  private tried = 0;
+  private attempts = 0;
 
   constructor(
     private readonly header: Header,
@@ -50,7 +50,7 @@ export class SealCheck {
     const sample = samples[this.header.service][batch.table];
     if (!sample) return;
     for (const row of batch.rows) {
-      if (this.waiting.length + this.tried >= SAMPLES) break;
+      if (this.waiting.length + this.attempts >= SAMPLES) break;
       const fields = fieldsOf(row, this.columnsOf(batch.table));
       const sealed = bytesOf(fields.get(sample.column));
       const cell = { table: batch.table, row: sample.row((name) => fields.get(name) ?? ''), column: sample.column };
@@ -63,7 +63,7 @@ export class SealCheck {
   finish(): number {
     if (!this.keyring) throw new Problem('the backup holds no keyring: was the service initialised?');
     this.openWaiting();
-    return this.tried;
+    return this.attempts;
   }
 
   private openWaiting(): void {
@@ -74,7 +74,7 @@ export class SealCheck {
       } catch {
         throw new Problem(`a value of table ${cell.table} cannot be decrypted: the backup is damaged`, 2);
       }
-      this.tried += 1;
+      this.attempts += 1;
     }
   }
 
@@ -110,9 +110,9 @@ export function fieldsOf(row: string, columns: readonly string[]): Map<string, s
   let at = 1;
   for (const column of columns) {
     let text = '';
-    let given = false;
+    let inQuotes = false;
     while (at < row.length - 1 && row[at] !== ',') {
-      given = true;
+      inQuotes = true;
       if (row[at] !== '"') {
         text += row[at] === '\\' ? row[++at] : row[at];
         at += 1;
@@ -125,7 +125,7 @@ export function fieldsOf(row: string, columns: readonly string[]): Map<string, s
       at += 1;
     }
     at += 1;
-    if (given) fields.set(column, text);
+    if (inQuotes) fields.set(column, text);
   }
   return fields;
 }

@@ -32,8 +32,8 @@ export interface Where {
 
 /** Where a service's database is: the option, the service's own setting, or the embedded server of a data folder. */
 export async function findDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): Promise<string> {
-  const given = givenDatabase(service, where, env);
-  if (given) return given;
+  const givenUrl = givenDatabase(service, where, env);
+  if (givenUrl) return givenUrl;
   const folder = resolve(dataFolder(where, env), 'postgres');
   const server = existsSync(folder) ? await findEmbedded(folder) : undefined;
   if (server) return server.url(service);
@@ -154,7 +154,7 @@ async function restoreWith(
   loaded?: BytesDone,
 ): Promise<void> {
   refuseNewer(header, migrations);
-  const made = await ensureDatabase(url);
+  const created = await ensureDatabase(url);
   try {
     await connected(url, async (client) => {
       await client.query('BEGIN');
@@ -165,7 +165,7 @@ async function restoreWith(
       await client.query('COMMIT');
     });
   } catch (error) {
-    if (made) await dropDatabase(url);
+    if (created) await dropDatabase(url);
     throw error;
   }
 }
@@ -219,8 +219,8 @@ async function refuseUsed(client: pg.ClientBase): Promise<void> {
 
 /** What came since the backup was made is applied over its data; what it knows and this version does not cannot be. */
 function refuseNewer(header: Header, migrations: string): void {
-  const known = new Set(readdirSync(migrations));
-  const unknown = header.migrations.filter((name) => !known.has(name));
+  const ownNames = new Set(readdirSync(migrations));
+  const unknown = header.migrations.filter((name) => !ownNames.has(name));
   if (unknown.length > 0) throw new Problem(`the backup is of a newer version: ${unknown.join(', ')} is unknown here`);
 }
 

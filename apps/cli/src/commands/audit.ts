@@ -35,10 +35,10 @@ export const auditCommands: readonly CommandSpec[] = [
     args: { '<type>': 'file, socket, syslog or http', '[options...]': 'name=value' },
     flags: { '--path <path>': 'its name [its type]', '--description <text>': 'what it is for' },
     examples: ['audit enable file file_path=team.log', 'audit enable http uri=https://logs.example.com/in -path=siem'],
-    async run(made, flags: EnableFlags, type: string, ...options: string[]) {
+    async run(context, flags: EnableFlags, type: string, ...options: string[]) {
       const path = (flags.path ?? type).replace(/\/$/, '');
       const body = { type, description: flags.description, options: parsePairs(options, 'option') };
-      printOrSay(made, await made.client.put(`sys/audit/${path}`, body), `enabled: audit device ${path}`);
+      printOrSay(context, await context.client.put(`sys/audit/${path}`, body), `enabled: audit device ${path}`);
     },
   },
   {
@@ -47,8 +47,8 @@ export const auditCommands: readonly CommandSpec[] = [
     args: { '<path>': 'its name' },
     flags: {},
     examples: ['audit disable file'],
-    async run(made, _, path: string) {
-      printOrSay(made, await made.client.delete(`sys/audit/${path}`), `disabled: audit device ${path}`);
+    async run(context, _, path: string) {
+      printOrSay(context, await context.client.delete(`sys/audit/${path}`), `disabled: audit device ${path}`);
     },
   },
   {
@@ -100,12 +100,12 @@ interface VerifiedPart {
 }
 
 /** Goes through the whole table, and adds up what its parts are answered with. */
-async function verifyInParts(client: Client, kept: unknown, tell: (rows: number) => void) {
+async function verifyInParts(client: Client, storedHeads: unknown, tell: (rows: number) => void) {
   const ends = new Map<string, Head>();
   const problems = new Set<string>();
   let rows = 0;
   for (let after: Head | undefined; ; ) {
-    const { body } = await client.post('sys/audit-chain/verify', { heads: kept, ...(after && { after }) });
+    const { body } = await client.post('sys/audit-chain/verify', { heads: storedHeads, ...(after && { after }) });
     const part = body!.data as unknown as VerifiedPart;
     rows += part.rows;
     for (const head of part.heads) ends.set(head.chain, head);

@@ -14,9 +14,9 @@ export function completionCommand(commands: () => readonly CommandSpec[], groups
     examples: ['completion bash', 'completion zsh', 'completion fish'],
     more: 'For this shell only: source <(keystead completion bash)',
     run({ output }, _, shell: string) {
-      const known = shells.find((one) => one === shell);
-      if (!known) throw new Problem(`there is no completion for ${shell}: use ${shells.join(', ')}`);
-      output.line(scripts[known](nodesOf(commands(), groups)).trimEnd());
+      const shellName = shells.find((one) => one === shell);
+      if (!shellName) throw new Problem(`there is no completion for ${shell}: use ${shells.join(', ')}`);
+      output.line(scripts[shellName](nodesOf(commands(), groups)).trimEnd());
     },
   };
 }

@@ -19,9 +19,9 @@ export const dataCommands: readonly CommandSpec[] = [
     },
     flags: field,
     examples: ['read cubbyhole/notes', 'read -field=color cubbyhole/notes'],
-    async run(made, options: { field?: string }, path: string, ...given: string[]) {
-      const query = Object.entries(await parseValues(given, made.ask)).map(([name, value]) => [name, String(value)]);
-      printOrField(made, await made.client.get(path, { query: Object.fromEntries(query) }), options.field);
+    async run(context, options: { field?: string }, path: string, ...pairs: string[]) {
+      const query = Object.entries(await parseValues(pairs, context.ask)).map(([name, value]) => [name, String(value)]);
+      printOrField(context, await context.client.get(path, { query: Object.fromEntries(query) }), options.field);
     },
   },
   {
@@ -30,8 +30,8 @@ export const dataCommands: readonly CommandSpec[] = [
     args: { '<path>': 'for example auth/userpass/users' },
     flags: {},
     examples: ['list cubbyhole', 'list -format=json sys/policies/acl'],
-    async run(made, _, path: string) {
-      await listNames(made, path);
+    async run(context, _, path: string) {
+      await listNames(context, path);
     },
   },
   {
@@ -40,8 +40,8 @@ export const dataCommands: readonly CommandSpec[] = [
     args: { '<path>': 'for example cubbyhole' },
     flags: {},
     examples: ['scan cubbyhole'],
-    async run(made, _, path: string) {
-      await listNames(made, path, true);
+    async run(context, _, path: string) {
+      await listNames(context, path, true);
     },
   },
   {
@@ -51,11 +51,11 @@ export const dataCommands: readonly CommandSpec[] = [
     flags: { ...field, '--force': { help: 'write nothing but the path', also: ['--f'] } },
     examples: ['write cubbyhole/box color=green size:=3', 'write -force sys/rotate'],
     more: valuesHelp,
-    async run(made, options: { field?: string; force?: boolean }, path: string, ...given: string[]) {
-      if (given.length === 0 && !options.force) throw new Problem('give values to write, or --force to send none');
-      const answer = await made.client.put(path, await parseValues(given, made.ask));
-      if (options.field) printOrField(made, answer, options.field);
-      else printOrSay(made, answer, `written: ${path}`);
+    async run(context, options: { field?: string; force?: boolean }, path: string, ...pairs: string[]) {
+      if (pairs.length === 0 && !options.force) throw new Problem('give values to write, or --force to send none');
+      const answer = await context.client.put(path, await parseValues(pairs, context.ask));
+      if (options.field) printOrField(context, answer, options.field);
+      else printOrSay(context, answer, `written: ${path}`);
     },
   },
   {
@@ -65,11 +65,11 @@ export const dataCommands: readonly CommandSpec[] = [
     flags: field,
     examples: ['patch identity/entity/name/ada metadata:={"team":"harbour"}'],
     more: valuesHelp,
-    async run(made, options: { field?: string }, path: string, ...given: string[]) {
-      if (given.length === 0) throw new Problem('give values to change');
-      const answer = await made.client.patch(path, await parseValues(given, made.ask));
-      if (options.field) printOrField(made, answer, options.field);
-      else printOrSay(made, answer, `changed: ${path}`);
+    async run(context, options: { field?: string }, path: string, ...pairs: string[]) {
+      if (pairs.length === 0) throw new Problem('give values to change');
+      const answer = await context.client.patch(path, await parseValues(pairs, context.ask));
+      if (options.field) printOrField(context, answer, options.field);
+      else printOrSay(context, answer, `changed: ${path}`);
     },
   },
   {
@@ -78,8 +78,8 @@ export const dataCommands: readonly CommandSpec[] = [
     args: { '<path>': 'for example cubbyhole/notes' },
     flags: {},
     examples: ['delete cubbyhole/notes'],
-    async run(made, _, path: string) {
-      printOrSay(made, await made.client.delete(path), `deleted: ${path}`);
+    async run(context, _, path: string) {
+      printOrSay(context, await context.client.delete(path), `deleted: ${path}`);
     },
   },
   {
@@ -88,10 +88,10 @@ export const dataCommands: readonly CommandSpec[] = [
     args: { '[token]': 'the wrapping token; - prompts for it. By default the token of the call' },
     flags: field,
     examples: ['unwrap s.wrapping', 'unwrap -field=password -'],
-    async run(made, options: { field?: string }, token?: string) {
-      const used = token === '-' ? await made.ask('Wrapping token') : token;
-      const answer = await made.client.post('sys/wrapping/unwrap', {}, { token: used, unwrapped: true });
-      printOrField(made, answer, options.field);
+    async run(context, options: { field?: string }, token?: string) {
+      const used = token === '-' ? await context.ask('Wrapping token') : token;
+      const answer = await context.client.post('sys/wrapping/unwrap', {}, { token: used, unwrapped: true });
+      printOrField(context, answer, options.field);
     },
   },
   {
@@ -100,10 +100,10 @@ export const dataCommands: readonly CommandSpec[] = [
     args: { '<path>': 'for example sys/mounts' },
     flags: {},
     examples: ['path-help sys/policies/acl'],
-    async run(made, _, path: string) {
-      const { body } = await made.client.get(path, { query: { help: '1' } });
-      if (made.output.forPrograms) made.output.show(body);
-      else made.output.line(String(body?.help ?? '').trim());
+    async run(context, _, path: string) {
+      const { body } = await context.client.get(path, { query: { help: '1' } });
+      if (context.output.forPrograms) context.output.show(body);
+      else context.output.line(String(body?.help ?? '').trim());
     },
   },
 ];
@@ -111,23 +111,23 @@ export const dataCommands: readonly CommandSpec[] = [
 /**
  * Prints the names below a path. If there are none, programs still get something to read, and the exit code says so.
  */
-export async function listNames(made: Context, path: string, deep = false): Promise<void> {
-  const answer = await made.client.list(path, { accept: [404] }, deep);
+export async function listNames(context: Context, path: string, deep = false): Promise<void> {
+  const answer = await context.client.list(path, { accept: [404] }, deep);
   if (answer.status !== 404) {
-    printNames(made, answer);
+    printNames(context, answer);
     return;
   }
-  if (made.output.forPrograms) made.output.show({});
-  const said = answer.body?.errors?.join('; ');
-  throw new Problem(`${deep ? 'SCAN' : 'LIST'} ${path}: 404: ${said || 'there is nothing here'}`, exitCodes.refused);
+  if (context.output.forPrograms) context.output.show({});
+  const reason = answer.body?.errors?.join('; ');
+  throw new Problem(`${deep ? 'SCAN' : 'LIST'} ${path}: 404: ${reason || 'there is nothing here'}`, exitCodes.refused);
 }
 
 /** Prints the names of a list. */
-export function printNames(made: Context, answer: ServiceResponse & { names: readonly string[] }): void {
+export function printNames(context: Context, answer: ServiceResponse & { names: readonly string[] }): void {
   if (answer.body?.wrap_info) {
-    print(made, answer);
+    print(context, answer);
   } else {
-    made.output.warnings(answer.body?.warnings);
-    made.output.names(answer.names);
+    context.output.warnings(answer.body?.warnings);
+    context.output.names(answer.names);
   }
 }

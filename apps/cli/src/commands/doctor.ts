@@ -23,7 +23,7 @@ export const doctorCommands: readonly CommandSpec[] = [
       'Looks at the secrets service (--address), at the workspace service where WORKSPACES_ADDR names it, and at the databases\n' +
       'that SECRETS_DATABASE_URL and WORKSPACES_DATABASE_URL (or these with _FILE) name, with what your token and these users may\n' +
       'see. What could not be looked at is said. Exit code 2 where something is critical or a warning.',
-    async run(made, flags: DoctorFlags) {
+    async run(context, flags: DoctorFlags) {
       const all: Findings[] = [];
       const about = (subject: string): Findings => {
         const findings = new Findings(subject);
@@ -31,16 +31,16 @@ export const doctorCommands: readonly CommandSpec[] = [
         return findings;
       };
       const secrets = about('secrets');
-      await checkSecrets(made, secrets);
-      const address = workspacesAddress(made.env);
+      await checkSecrets(context, secrets);
+      const address = workspacesAddress(context.env);
       const workspaces = about('workspaces');
-      if (address) await checkWorkspaces(made.settings, address, workspaces);
+      if (address) await checkWorkspaces(context.settings, address, workspaces);
       else workspaces.add('unchecked', 'no address was given', 'set WORKSPACES_ADDR');
       for (const service of ['secrets', 'workspaces'] as const) {
-        checkProxies(made.env, service, service === 'secrets' ? secrets : workspaces);
-        await lookAtDatabase(made, flags, service, about(`database of ${service}`));
+        checkProxies(context.env, service, service === 'secrets' ? secrets : workspaces);
+        await lookAtDatabase(context, flags, service, about(`database of ${service}`));
       }
-      show(made, all);
+      show(context, all);
     },
   },
 ];
@@ -58,8 +58,8 @@ function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Fi
   );
 }
 
-async function lookAtDatabase(made: Context, { data }: DoctorFlags, service: ServiceName, findings: Findings) {
-  const { env } = made;
+async function lookAtDatabase(context: Context, { data }: DoctorFlags, service: ServiceName, findings: Findings) {
+  const { env } = context;
   const name = `${service.toUpperCase()}_DATABASE_URL`;
   if (!data && !env[name] && !env[`${name}_FILE`]) {
     return findings.add('unchecked', 'no address was given', `set ${name} or ${name}_FILE, or give --data`);

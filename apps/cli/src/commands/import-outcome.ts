@@ -48,19 +48,19 @@ export class ImportProgress {
   private done = 0;
 
   constructor(
-    private readonly made: Context,
+    private readonly context: Context,
     private readonly unit: string,
   ) {
-    this.line = made.progress('', unit);
+    this.line = context.progress('', unit);
   }
 
   /** Starts another place, with `total` items if that is known. */
   begin(what: string, total?: number): void {
     this.line.end();
-    this.line = this.made.progress(what, this.unit, total);
+    this.line = this.context.progress(what, this.unit, total);
     this.what = what;
     this.done = 0;
-    if (!this.line.isSeen) this.made.output.note(what);
+    if (!this.line.isSeen) this.context.output.note(what);
     this.line.at(0);
   }
 
@@ -75,13 +75,13 @@ export class ImportProgress {
   about(what: string): void {
     this.what = what;
     this.line.at(this.done, what);
-    if (!this.line.isSeen) this.made.output.note(what);
+    if (!this.line.isSeen) this.context.output.note(what);
   }
 
   /** A sentence that stays. */
   note(sentence: string): void {
     this.line.end();
-    this.made.output.note(sentence);
+    this.context.output.note(sentence);
   }
 
   end(): void {

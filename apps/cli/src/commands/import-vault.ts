@@ -37,13 +37,13 @@ export const vaultImportCommands: readonly CommandSpec[] = [
     },
     examples: ['import vault -from=https://vault.example.com:8200 -dry-run'],
     more: 'Run it again after an interruption, or later for new items: existing ones stay as they are.',
-    async run(made, flags: ImportFlags) {
-      const { settings, env, interruption } = made;
+    async run(context, flags: ImportFlags) {
+      const { settings, env, interruption } = context;
       const { Report }: typeof import('../migration/report') = require('../migration/report');
       const { RequestPace }: typeof import('../migration/vault/pace') = require('../migration/vault/pace');
       const { SecretsServer }: typeof import('../migration/vault/server') = require('../migration/vault/server');
       const { importVault }: typeof import('../migration/vault/vault') = require('../migration/vault/vault');
-      const progress = new ImportProgress(made, 'secrets');
+      const progress = new ImportProgress(context, 'secrets');
       const report = new Report((sentence) => progress.note(sentence));
       const token = findToken(settings);
       if (!token) throw new Problem('no token for this service: keystead login, or SERVICE_TOKEN');
@@ -76,7 +76,7 @@ export const vaultImportCommands: readonly CommandSpec[] = [
       } finally {
         progress.end();
         // An import that ended early also reports how far it came.
-        showOutcome(made, report, dryRun);
+        showOutcome(context, report, dryRun);
         from.close();
         to.close();
       }
@@ -84,10 +84,10 @@ export const vaultImportCommands: readonly CommandSpec[] = [
   },
 ];
 
-function addressOf(said: string): string {
-  const address = said.replace(/\/$/, '');
+function addressOf(addressText: string): string {
+  const address = addressText.replace(/\/$/, '');
   if (!/^https?:\/\/[^/]+$/.test(address))
-    throw new Problem(`${said} is not an address: use https://host:port (--from)`);
+    throw new Problem(`${addressText} is not an address: use https://host:port (--from)`);
   return address;
 }
 

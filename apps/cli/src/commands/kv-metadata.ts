@@ -31,9 +31,9 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, '--field <name>': 'print only this field' },
     examples: ['kv metadata get kv/app/db', 'kv metadata get -field=current_version kv/app/db'],
-    async run(made, flags: KvMetadataFlags, path: string) {
-      const found = await findVersioned(made, path, flags.mount);
-      printOrField(made, await made.client.get(found.at('metadata')), flags.field);
+    async run(context, flags: KvMetadataFlags, path: string) {
+      const found = await findVersioned(context, path, flags.mount);
+      printOrField(context, await context.client.get(found.at('metadata')), flags.field);
     },
   },
   {
@@ -42,10 +42,10 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...settings },
     examples: ['kv metadata put -max-versions=5 -custom-metadata=owner=ada kv/app/db'],
-    async run(made, flags: KvMetadataFlags, path: string) {
-      const found = await findVersioned(made, path, flags.mount);
-      const answer = await made.client.post(found.at('metadata'), bodyOf(flags));
-      printOrSay(made, answer, `written: ${found.at('metadata')}`);
+    async run(context, flags: KvMetadataFlags, path: string) {
+      const found = await findVersioned(context, path, flags.mount);
+      const answer = await context.client.post(found.at('metadata'), bodyOf(flags));
+      printOrSay(context, answer, `written: ${found.at('metadata')}`);
     },
   },
   {
@@ -58,14 +58,14 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
       '--remove-custom-metadata <name>': { help: 'a key of the custom metadata to remove', repeatable: true },
     },
     examples: ['kv metadata patch -custom-metadata=owner=bo -remove-custom-metadata=old kv/app/db'],
-    async run(made, flags: KvMetadataFlags, path: string) {
-      const found = await findVersioned(made, path, flags.mount);
+    async run(context, flags: KvMetadataFlags, path: string) {
+      const found = await findVersioned(context, path, flags.mount);
       const removed = Object.fromEntries((flags.removeCustomMetadata ?? []).map((name) => [name, null]));
       const { custom_metadata, ...body } = bodyOf(flags);
       const remarks = { ...custom_metadata, ...removed };
       const change = Object.keys(remarks).length > 0 ? { ...body, custom_metadata: remarks } : body;
-      const answer = await made.client.patch(found.at('metadata'), change);
-      printOrSay(made, answer, `changed: ${found.at('metadata')}`);
+      const answer = await context.client.patch(found.at('metadata'), change);
+      printOrSay(context, answer, `changed: ${found.at('metadata')}`);
     },
   },
   {
@@ -74,9 +74,9 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     args: key,
     flags: mount,
     examples: ['kv metadata delete kv/app/db'],
-    async run(made, flags: KvMetadataFlags, path: string) {
-      const found = await findVersioned(made, path, flags.mount);
-      printOrSay(made, await made.client.delete(found.at('metadata')), `deleted: ${found.at('metadata')}`);
+    async run(context, flags: KvMetadataFlags, path: string) {
+      const found = await findVersioned(context, path, flags.mount);
+      printOrSay(context, await context.client.delete(found.at('metadata')), `deleted: ${found.at('metadata')}`);
     },
   },
 ];

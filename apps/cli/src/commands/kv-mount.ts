@@ -13,12 +13,12 @@ export interface KvPath {
 }
 
 /** Asks the service where a path leads. Throws `Problem` if it leads to no engine that the caller may see. */
-export async function findKvPath(made: Context, path: string, mount?: string): Promise<KvPath> {
-  const { client } = made;
+export async function findKvPath(context: Context, path: string, mount?: string): Promise<KvPath> {
+  const { client } = context;
   const whole = (mount ? `${trim(mount)}/${trim(path)}` : trim(path)).replace(/\/$/, '');
-  const asked = mount ? trim(mount) : whole;
-  const { body } = await client.get(`sys/internal/ui/mounts/${asked}`, { unwrapped: true }).catch(async (error) => {
-    throw (await noMountAt(made, asked)) ?? error;
+  const fullPath = mount ? trim(mount) : whole;
+  const { body } = await client.get(`sys/internal/ui/mounts/${fullPath}`, { unwrapped: true }).catch(async (error) => {
+    throw (await noMountAt(context, fullPath)) ?? error;
   });
   const options = body?.data?.options as { version?: string } | null | undefined;
   const found = trim(String(body?.data?.path ?? ''));
@@ -49,8 +49,8 @@ async function noMountAt({ client }: Context, path: string): Promise<Problem | u
 }
 
 /** The same, but refuses engines without versions. */
-export async function findVersioned(made: Context, path: string, mount?: string): Promise<KvPath> {
-  const found = await findKvPath(made, path, mount);
+export async function findVersioned(context: Context, path: string, mount?: string): Promise<KvPath> {
+  const found = await findKvPath(context, path, mount);
   if (found.versioned) return found;
   throw new Problem(
     `${found.mount} has no versions: run keystead kv enable-versioning ${found.mount}`,

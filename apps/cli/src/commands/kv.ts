@@ -4,7 +4,7 @@ import type { Context } from '../context';
 import { exitCodes, Problem } from '../problem';
 import { listNames } from './data';
 import { findKvPath, findVersioned, type KvPath } from './kv-mount';
-import { print, printField, printOrField, printOrSay, saying } from './print';
+import { print, printField, printOrField, printOrSay, withoutEmptyParts } from './print';
 import { count, listed, parseValues, valuesHelp } from './values';
 
 const mount = { '--mount <path>': 'mount path of the engine; by default found from the path' } as const;
@@ -35,23 +35,23 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...field, '--version <number>': 'an older version' },
     examples: ['kv get kv/app/db', 'kv get -mount=kv -field=password app/db', 'kv get -version=2 kv/app/db'],
-    async run(made, flags: KvFlags, path: string) {
-      const found = await findKvPath(made, path, flags.mount);
-      if (flags.version && !found.versioned) await findVersioned(made, path, flags.mount);
+    async run(context, flags: KvFlags, path: string) {
+      const found = await findKvPath(context, path, flags.mount);
+      if (flags.version && !found.versioned) await findVersioned(context, path, flags.mount);
       const query = flags.version ? { version: String(count(flags.version, '--version')) } : undefined;
-      const answer = await made.client.get(found.at('data'), { query, accept: [404] });
+      const answer = await context.client.get(found.at('data'), { query, accept: [404] });
       const { body } = answer;
       if (answer.status === 404 && !body?.data) {
         throw new Problem(`GET ${found.at('data')}: 404: there is nothing here`, exitCodes.refused);
       }
-      if (!found.versioned || body?.wrap_info) return printOrField(made, answer, flags.field);
+      if (!found.versioned || body?.wrap_info) return printOrField(context, answer, flags.field);
       const data = body?.data?.data as Record<string, unknown> | null | undefined;
       if (flags.field) {
         if (!data) throw new Problem(`this version of ${found.key} is deleted`, exitCodes.refused);
         const whole = flags.field === 'data' && !('data' in data) ? { data } : data;
-        return printField(made, whole, flags.field);
+        return printField(context, whole, flags.field);
       }
-      showVersion(made, answer, found.at('data'), data);
+      showVersion(context, answer, found.at('data'), data);
     },
   },
   {
@@ -61,15 +61,15 @@ export const kvCommands: readonly CommandSpec[] = [
     flags: { ...mount, ...field, ...cas },
     examples: ['kv put kv/app/db user=ada', 'kv put -mount=kv -cas=1 app/db user=ada'],
     more: valuesHelp,
-    async run(made, flags: KvFlags, path: string, ...given: string[]) {
-      if (given.length === 0) throw new Problem('give values to write');
-      const data = await parseValues(given, made.ask);
-      const found = await findKvPath(made, path, flags.mount);
-      if (flags.cas && !found.versioned) await findVersioned(made, path, flags.mount);
+    async run(context, flags: KvFlags, path: string, ...pairs: string[]) {
+      if (pairs.length === 0) throw new Problem('give values to write');
+      const data = await parseValues(pairs, context.ask);
+      const found = await findKvPath(context, path, flags.mount);
+      if (flags.cas && !found.versioned) await findVersioned(context, path, flags.mount);
       const body = found.versioned ? { data, options: casOf(flags) } : data;
-      const answer = await made.client.put(found.at('data'), body);
-      if (flags.field) printOrField(made, answer, flags.field);
-      else printOrSay(made, answer, `written: ${found.at('data')}`);
+      const answer = await context.client.put(found.at('data'), body);
+      if (flags.field) printOrField(context, answer, flags.field);
+      else printOrSay(context, answer, `written: ${found.at('data')}`);
     },
   },
   {
@@ -85,21 +85,21 @@ export const kvCommands: readonly CommandSpec[] = [
     },
     examples: ['kv patch kv/app/db password=@/run/secrets/db', 'kv patch -remove-data=old kv/app/db'],
     more: valuesHelp,
-    async run(made, flags: KvFlags, path: string, ...given: string[]) {
+    async run(context, flags: KvFlags, path: string, ...pairs: string[]) {
       const { removeData = [] } = flags;
-      if (given.length + removeData.length === 0) throw new Problem('give values to change, or --remove-data');
-      const values = given.length === 0 ? {} : await parseValues(given, made.ask);
+      if (pairs.length + removeData.length === 0) throw new Problem('give values to change, or --remove-data');
+      const values = pairs.length === 0 ? {} : await parseValues(pairs, context.ask);
       const both = removeData.find((name) => name in values);
       if (both !== undefined) throw new Problem(`${both} is both set and removed`);
-      const found = await findVersioned(made, path, flags.mount);
+      const found = await findVersioned(context, path, flags.mount);
       const { method = 'patch' } = flags;
       const data = { ...values, ...Object.fromEntries(removeData.map((name) => [name, null])) };
       if (method !== 'patch' && method !== 'rw') throw new Problem(`--method ${method}: use patch or rw`);
       const answer =
         method === 'patch'
-          ? await made.client.patch(found.at('data'), { data, options: casOf(flags) })
-          : await readAndWrite(made, found.at('data'), data);
-      printOrField(made, answer, flags.field);
+          ? await context.client.patch(found.at('data'), { data, options: casOf(flags) })
+          : await readAndWrite(context, found.at('data'), data);
+      printOrField(context, answer, flags.field);
     },
   },
   {
@@ -108,14 +108,14 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, '--versions <numbers>': 'these versions, separated by commas [the newest]' },
     examples: ['kv delete kv/app/db', 'kv delete -versions=1,2 kv/app/db'],
-    async run(made, flags: KvFlags, path: string) {
+    async run(context, flags: KvFlags, path: string) {
       const found = flags.versions
-        ? await findVersioned(made, path, flags.mount)
-        : await findKvPath(made, path, flags.mount);
+        ? await findVersioned(context, path, flags.mount)
+        : await findKvPath(context, path, flags.mount);
       const answer = flags.versions
-        ? await made.client.post(found.at('delete'), { versions: versionsOf(flags) })
-        : await made.client.delete(found.at('data'));
-      printOrSay(made, answer, `deleted: ${found.at('data')}`);
+        ? await context.client.post(found.at('delete'), { versions: versionsOf(flags) })
+        : await context.client.delete(found.at('data'));
+      printOrSay(context, answer, `deleted: ${found.at('data')}`);
     },
   },
   {
@@ -124,10 +124,10 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...versions },
     examples: ['kv undelete -versions=2 kv/app/db'],
-    async run(made, flags: KvFlags, path: string) {
-      const found = await findVersioned(made, path, flags.mount);
-      const answer = await made.client.post(found.at('undelete'), { versions: versionsOf(flags) });
-      printOrSay(made, answer, `brought back: ${found.at('data')}`);
+    async run(context, flags: KvFlags, path: string) {
+      const found = await findVersioned(context, path, flags.mount);
+      const answer = await context.client.post(found.at('undelete'), { versions: versionsOf(flags) });
+      printOrSay(context, answer, `brought back: ${found.at('data')}`);
     },
   },
   {
@@ -136,10 +136,10 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, ...versions },
     examples: ['kv destroy -versions=1 kv/app/db'],
-    async run(made, flags: KvFlags, path: string) {
-      const found = await findVersioned(made, path, flags.mount);
-      const answer = await made.client.put(found.at('destroy'), { versions: versionsOf(flags) });
-      printOrSay(made, answer, `destroyed: ${found.at('data')}`);
+    async run(context, flags: KvFlags, path: string) {
+      const found = await findVersioned(context, path, flags.mount);
+      const answer = await context.client.put(found.at('destroy'), { versions: versionsOf(flags) });
+      printOrSay(context, answer, `destroyed: ${found.at('data')}`);
     },
   },
   relocation('move', 'Move or rename a secret, or a folder that is written with a slash at its end.', {}),
@@ -156,10 +156,10 @@ export const kvCommands: readonly CommandSpec[] = [
     args: { '[path]': 'the folder, for example kv/app; with --mount the whole engine when left out' },
     flags: mount,
     examples: ['kv list kv/app', 'kv list -mount=kv'],
-    async run(made, flags: KvFlags, path?: string) {
+    async run(context, flags: KvFlags, path?: string) {
       if (!path && !flags.mount) throw new Problem('give a path or --mount');
-      const found = await findKvPath(made, path ?? '', flags.mount);
-      await listNames(made, found.at('metadata'));
+      const found = await findKvPath(context, path ?? '', flags.mount);
+      await listNames(context, found.at('metadata'));
     },
   },
   {
@@ -168,10 +168,10 @@ export const kvCommands: readonly CommandSpec[] = [
     args: { '[path]': 'the folder, for example kv/app; with --mount the whole engine when left out' },
     flags: mount,
     examples: ['kv scan kv', 'kv scan -mount=kv app'],
-    async run(made, flags: KvFlags, path?: string) {
+    async run(context, flags: KvFlags, path?: string) {
       if (!path && !flags.mount) throw new Problem('give a path or --mount');
-      const found = await findKvPath(made, path ?? '', flags.mount);
-      await listNames(made, found.at('metadata'), true);
+      const found = await findKvPath(context, path ?? '', flags.mount);
+      await listNames(context, found.at('metadata'), true);
     },
   },
   {
@@ -180,15 +180,15 @@ export const kvCommands: readonly CommandSpec[] = [
     args: key,
     flags: { ...mount, '--version <number>': { help: 'the older version', required: true } },
     examples: ['kv rollback -version=1 kv/app/db'],
-    async run(made, flags: KvFlags, path: string) {
-      const found = await findVersioned(made, path, flags.mount);
-      const newest = await made.client.get(found.at('metadata'), { unwrapped: true });
+    async run(context, flags: KvFlags, path: string) {
+      const found = await findVersioned(context, path, flags.mount);
+      const newest = await context.client.get(found.at('metadata'), { unwrapped: true });
       const query = { version: String(count(flags.version ?? '', '--version')) };
-      const older = await made.client.get(found.at('data'), { query, unwrapped: true });
+      const older = await context.client.get(found.at('data'), { query, unwrapped: true });
       const data = older.body?.data?.data;
       if (!data) throw new Problem(`version ${flags.version} of ${found.key} is deleted`, exitCodes.refused);
       const options = { cas: newest.body?.data?.current_version };
-      print(made, await made.client.put(found.at('data'), { data, options }));
+      print(context, await context.client.put(found.at('data'), { data, options }));
     },
   },
   {
@@ -197,11 +197,11 @@ export const kvCommands: readonly CommandSpec[] = [
     args: { '<mount>': 'where the engine is' },
     flags: {},
     examples: ['kv enable-versioning kv'],
-    async run(made, _, path: string) {
-      const answer = await made.client.post(`sys/mounts/${path.replace(/\/$/, '')}/tune`, {
+    async run(context, _, path: string) {
+      const answer = await context.client.post(`sys/mounts/${path.replace(/\/$/, '')}/tune`, {
         options: { version: '2' },
       });
-      printOrSay(made, answer, `${path} keeps versions`);
+      printOrSay(context, answer, `${path} keeps versions`);
     },
   },
 ];
@@ -217,17 +217,17 @@ function relocation(verb: 'move' | 'copy', help: string, flags: CommandSpec['fla
     },
     flags: { ...mount, ...flags, '--overwrite': 'replace existing secrets' },
     examples: [`kv ${verb} kv/app/db kv/app/database`, `kv ${verb} kv/app/ kv/team/app/`],
-    async run(made, { mount: engine, overwrite, allVersions }: KvFlags, from: string, to: string) {
-      const source = await findVersioned(made, from, engine);
-      const target = await findVersioned(made, to, engine);
+    async run(context, { mount: engine, overwrite, allVersions }: KvFlags, from: string, to: string) {
+      const source = await findVersioned(context, from, engine);
+      const target = await findVersioned(context, to, engine);
       if (source.mount !== target.mount)
         throw new Problem(`${from} and ${to} are in different engines: use kv get and kv put`);
       const place = (text: string, { key: at }: KvPath) => (text.endsWith('/') || at === '' ? `${at}/` : at);
       const body = { from: place(from, source), to: place(to, target), overwrite, all_versions: allVersions };
-      const answer = await made.client.post(`${source.mount}/${verb}`, body);
+      const answer = await context.client.post(`${source.mount}/${verb}`, body);
       const { secrets = [] } = (answer.body?.data ?? {}) as { secrets?: { from: string; to: string }[] };
-      if (made.output.forPrograms) print(made, answer);
-      else for (const one of secrets) made.output.line(`${source.mount}/${one.from} -> ${source.mount}/${one.to}`);
+      if (context.output.forPrograms) print(context, answer);
+      else for (const one of secrets) context.output.line(`${source.mount}/${one.from} -> ${source.mount}/${one.to}`);
     },
   };
 }
@@ -250,7 +250,7 @@ function showVersion(
   data: object | null | undefined,
 ): void {
   if (output.forPrograms) {
-    output.show(saying(body ?? {}));
+    output.show(withoutEmptyParts(body ?? {}));
     return;
   }
   output.warnings(body?.warnings);

@@ -16,8 +16,8 @@ export const leaseCommands: readonly CommandSpec[] = [
     args: { '<lease-id>': 'the lease id, as in the answer' },
     flags: {},
     examples: ['lease lookup scheduler/creds/ops/6f1c'],
-    async run(made, _, id: string) {
-      print(made, await made.client.post('sys/leases/lookup', { lease_id: id }));
+    async run(context, _, id: string) {
+      print(context, await context.client.post('sys/leases/lookup', { lease_id: id }));
     },
   },
   {
@@ -26,8 +26,8 @@ export const leaseCommands: readonly CommandSpec[] = [
     args: { '<lease-id>': 'the lease id, as in the answer' },
     flags: { '--increment <duration>': { help: 'how long from now; the service may grant less', also: ['--i'] } },
     examples: ['lease renew -increment=1h scheduler/creds/ops/6f1c'],
-    async run(made, { increment }: { increment?: string }, id: string) {
-      print(made, await made.client.put('sys/leases/renew', { lease_id: id, increment }));
+    async run(context, { increment }: { increment?: string }, id: string) {
+      print(context, await context.client.put('sys/leases/renew', { lease_id: id, increment }));
     },
   },
   {
@@ -43,13 +43,13 @@ export const leaseCommands: readonly CommandSpec[] = [
       '--sync': 'wait until they are ended',
     },
     examples: ['lease revoke scheduler/creds/ops/6f1c', 'lease revoke -prefix scheduler/creds'],
-    async run(made, { prefix, force, sync }: RevokeFlags, id: string) {
+    async run(context, { prefix, force, sync }: RevokeFlags, id: string) {
       if (force && !prefix) throw new Problem('--force needs --prefix');
       const path = force ? 'revoke-force' : 'revoke-prefix';
       const answer = prefix
-        ? await made.client.put(`sys/leases/${path}/${id.replace(/\/$/, '')}`, { sync: sync ?? false })
-        : await made.client.put('sys/leases/revoke', { lease_id: id, sync: sync ?? false });
-      printOrSay(made, answer, prefix ? `revoked: everything below ${id}` : `revoked: ${id}`);
+        ? await context.client.put(`sys/leases/${path}/${id.replace(/\/$/, '')}`, { sync: sync ?? false })
+        : await context.client.put('sys/leases/revoke', { lease_id: id, sync: sync ?? false });
+      printOrSay(context, answer, prefix ? `revoked: everything below ${id}` : `revoked: ${id}`);
     },
   },
 ];

@@ -52,7 +52,7 @@ const methods: Readonly<Record<string, LoginMethod>> = {
     needs: ['role', 'subscription_id', 'resource_group_name'],
   },
 };
-const known = ['token', ...Object.keys(methods), 'oidc'];
+const methodNames = ['token', ...Object.keys(methods), 'oidc'];
 
 /** `login` and `logout`: who the next commands are. */
 export const loginCommands: readonly CommandSpec[] = [
@@ -64,7 +64,7 @@ export const loginCommands: readonly CommandSpec[] = [
         'user name (userpass), role id (approle) or role (jwt, oidc, cert, aws), and fields of the login, name=value',
     },
     flags: {
-      '--method <method>': { help: known.join(', '), default: 'token' },
+      '--method <method>': { help: methodNames.join(', '), default: 'token' },
       '--path <mount>': 'mount path of the method, if it is not the name of the method',
       '--print-only': { help: 'print the token and do not store it', also: ['--token-only'] },
       '--no-store': 'keep nothing',
@@ -84,18 +84,18 @@ export const loginCommands: readonly CommandSpec[] = [
       'of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; header_value binds the login to one server. oidc opens a browser that comes ' +
       'back to http://localhost:8250/oidc/callback; port, listenaddress, callbackhost, callbackport and callbackmethod change that, ' +
       'skip_browser only prints the address, and callbackmode=direct is for roles that the service finishes itself.',
-    async run(made, flags: LoginFlags, ...values: string[]) {
-      const token = flags.method === 'token' ? await givenToken(made, values) : await logIn(made, values, flags);
+    async run(context, flags: LoginFlags, ...values: string[]) {
+      const token = flags.method === 'token' ? await givenToken(context, values) : await logIn(context, values, flags);
       if (flags.printOnly) {
-        made.output.line(token);
+        context.output.line(token);
         return;
       }
-      made.settings.token = token;
-      const { body } = await made.client.get('auth/token/lookup-self', { unwrapped: true });
-      if (flags.store ?? true) keepToken(made.settings, token);
+      context.settings.token = token;
+      const { body } = await context.client.get('auth/token/lookup-self', { unwrapped: true });
+      if (flags.store ?? true) keepToken(context.settings, token);
       const { display_name, policies, ttl, entity_id } = body?.data ?? {};
-      made.output.show(body, { name: display_name, policies, 'ttl (s)': ttl, entity: entity_id || '-' });
-      if (flags.store ?? true) made.output.note(`token kept in ${made.settings.tokenFile}`);
+      context.output.show(body, { name: display_name, policies, 'ttl (s)': ttl, entity: entity_id || '-' });
+      if (flags.store ?? true) context.output.note(`token kept in ${context.settings.tokenFile}`);
     },
   },
   {
@@ -120,43 +120,44 @@ async function givenToken({ ask }: Context, values: readonly string[]): Promise<
   return ask('Token');
 }
 
-async function logIn(made: Context, values: readonly string[], flags: LoginFlags): Promise<string> {
+async function logIn(context: Context, values: readonly string[], flags: LoginFlags): Promise<string> {
   if (flags.method === 'oidc') {
     const [role, ...others] = values;
     const named = role !== undefined && !role.includes('=') ? [`role=${role}`, ...others] : values;
     const mount = (flags.path ?? 'oidc').replace(/^auth\/|\/$/g, '');
-    return tokenOf(made, await signInAtProvider(made, mount, await parseValues(named, made.ask)));
+    return tokenOf(context, await signInAtProvider(context, mount, await parseValues(named, context.ask)));
   }
   const method = Object.hasOwn(methods, flags.method) ? methods[flags.method] : undefined;
-  if (!method) throw new Problem(`${flags.method} is not a login method of this command: use ${known.join(', ')}`);
+  if (!method)
+    throw new Problem(`${flags.method} is not a login method of this command: use ${methodNames.join(', ')}`);
   const [first, ...rest] = values;
   const bare = first !== undefined && !first.includes('=') && method.first ? [`${method.first}=${first}`] : undefined;
   for (const name of Object.keys(method.secrets)) refuseVisible(name, values);
-  const fields = await parseValues(bare ? [...bare, ...rest] : values, made.ask);
+  const fields = await parseValues(bare ? [...bare, ...rest] : values, context.ask);
   const mount = (flags.path ?? flags.method).replace(/^auth\/|\/$/g, '');
   const absent = method.needs.filter((name) => !fields[name]);
   if (absent.length > 0) {
     const example = absent.map((name) => `${name}=…`).join(' ');
     throw new Problem(`login --method ${flags.method} needs ${absent.join(', ')}: give ${example}`);
   }
-  if (flags.method === 'cert' && !made.settings.tls.certFile) {
+  if (flags.method === 'cert' && !context.settings.tls.certFile) {
     throw new Problem('login --method cert needs --client-cert, and --client-key where the key is in another file');
   }
-  const { username, ...given } = fields;
-  const body = method.signed ? await method.signed(given, made.env) : given;
+  const { username, ...otherFields } = fields;
+  const body = method.signed ? await method.signed(otherFields, context.env) : otherFields;
   for (const [name, question] of Object.entries(method.secrets)) {
     const whom = method.first && fields[method.first] ? ` of ${String(fields[method.first])}` : '';
-    body[name] = String(fields[name] ?? (await made.ask(`${question}${whom}`))).trim();
+    body[name] = String(fields[name] ?? (await context.ask(`${question}${whom}`))).trim();
   }
   const path = `auth/${mount}/${method.path(fields)}`;
-  return tokenOf(made, await made.client.post(path, body, { anonymous: true }));
+  return tokenOf(context, await context.client.post(path, body, { anonymous: true }));
 }
 
 /** The token of a login, once what it still asks for is proven. */
-async function tokenOf(made: Context, answer: ServiceResponse): Promise<string> {
-  made.output.warnings(answer.body?.mfa_requirement ? [] : answer.body?.warnings);
+async function tokenOf(context: Context, answer: ServiceResponse): Promise<string> {
+  context.output.warnings(answer.body?.mfa_requirement ? [] : answer.body?.warnings);
   const auth = answer.body?.auth;
-  if (auth?.mfa_requirement) return (await validate(made, auth.mfa_requirement)).client_token;
+  if (auth?.mfa_requirement) return (await validate(context, auth.mfa_requirement)).client_token;
   if (!auth?.client_token) throw new Problem('the login did not return a token', exitCodes.refused);
   return auth.client_token;
 }
@@ -170,15 +171,15 @@ function refuseVisible(name: string, values: readonly string[]): void {
   );
 }
 
-async function validate(made: Context, requirement: MfaRequirement): Promise<TokenAuth> {
+async function validate(context: Context, requirement: MfaRequirement): Promise<TokenAuth> {
   const payload: Record<string, string[]> = {};
   for (const { any } of Object.values(requirement.mfa_constraints)) {
     const method = any[0];
     if (!method || any.some(({ id }) => payload[id])) continue;
-    payload[method.id] = [await made.ask(`Passcode (${method.type} ${method.name || method.id})`)];
+    payload[method.id] = [await context.ask(`Passcode (${method.type} ${method.name || method.id})`)];
   }
   const body = { mfa_request_id: requirement.mfa_request_id, mfa_payload: payload };
-  const answer = await made.client.post('sys/mfa/validate', body, { anonymous: true });
+  const answer = await context.client.post('sys/mfa/validate', body, { anonymous: true });
   if (!answer.body?.auth?.client_token) throw new Problem('the login did not return a token', exitCodes.refused);
   return answer.body.auth;
 }

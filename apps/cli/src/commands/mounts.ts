@@ -91,17 +91,17 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
         `${group} enable -path=team ${example}`,
         group === 'secrets' ? 'secrets enable -version=2 kv' : 'auth enable -description=people userpass',
       ],
-      async run(made, flags: MountFlags, type: string) {
+      async run(context, flags: MountFlags, type: string) {
         const path = (flags.path ?? type).replace(/\/$/, '');
         const { description, options, ...config } = tuned(flags);
-        const answer = await made.client.post(`${base}/${path}`, {
+        const answer = await context.client.post(`${base}/${path}`, {
           type,
           description,
           options,
           config,
           local: flags.local,
         });
-        printOrSay(made, answer, `enabled: ${thing} ${type} at ${path}/`);
+        printOrSay(context, answer, `enabled: ${thing} ${type} at ${path}/`);
       },
     },
     {
@@ -110,9 +110,9 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       args: { '<path>': 'where it is' },
       flags: {},
       examples: [`${group} disable team`],
-      async run(made, _, path: string) {
-        const answer = await made.client.delete(`${base}/${path.replace(/\/$/, '')}`);
-        printOrSay(made, answer, `disabled: ${thing} at ${path}`);
+      async run(context, _, path: string) {
+        const answer = await context.client.delete(`${base}/${path.replace(/\/$/, '')}`);
+        printOrSay(context, answer, `disabled: ${thing} at ${path}`);
       },
     },
     {
@@ -121,12 +121,12 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       args: { '<path>': 'where it is' },
       flags: tuning(kind),
       examples: [`${group} tune -default-lease-ttl=30m ${example}`],
-      async run(made, flags: MountFlags, path: string) {
+      async run(context, flags: MountFlags, path: string) {
         const change = tuned(flags);
         if (Object.keys(change).length === 0)
           throw new Problem(`give a setting to change (keystead ${group} tune --help)`);
-        const answer = await made.client.post(`${base}/${path.replace(/\/$/, '')}/tune`, change);
-        printOrSay(made, answer, `tuned: ${thing} at ${path}`);
+        const answer = await context.client.post(`${base}/${path.replace(/\/$/, '')}/tune`, change);
+        printOrSay(context, answer, `tuned: ${thing} at ${path}`);
       },
     },
     {
@@ -135,12 +135,12 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       args: { '<from>': 'where it is', '<to>': 'the new path' },
       flags: {},
       examples: [`${group} move team harbour`],
-      async run(made, _, from: string, to: string) {
+      async run(context, _, from: string, to: string) {
         const prefix = group === 'auth' ? 'auth/' : '';
         const full = (path: string) => (path.startsWith(prefix) ? path : `${prefix}${path}`);
-        const { body } = await made.client.post('sys/remount', { from: full(from), to: full(to) });
-        await moved(made, String(body?.data?.migration_id ?? body?.migration_id));
-        made.output.note(`moved: ${from} to ${to}`);
+        const { body } = await context.client.post('sys/remount', { from: full(from), to: full(to) });
+        await moved(context, String(body?.data?.migration_id ?? body?.migration_id));
+        context.output.note(`moved: ${from} to ${to}`);
       },
     },
   ];
@@ -157,7 +157,7 @@ interface Mounted {
 
 function tuned(flags: MountFlags): Record<string, unknown> {
   const options = { ...parsePairs(flags.options, '--options'), ...(flags.version ? { version: flags.version } : {}) };
-  const given = {
+  const settings = {
     description: flags.description,
     default_lease_ttl: flags.defaultLeaseTtl,
     max_lease_ttl: flags.maxLeaseTtl,
@@ -169,7 +169,7 @@ function tuned(flags: MountFlags): Record<string, unknown> {
     allowed_response_headers: listed(flags.allowedResponseHeaders),
     ...(Object.keys(options).length > 0 ? { options } : {}),
   };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
 /** Waits until a move is over. */

@@ -20,12 +20,12 @@ export const namespaceCommands: readonly CommandSpec[] = [
     help: 'List the namespaces right below this one.',
     flags: { '--detailed': 'with ids and custom metadata' },
     examples: ['namespace list', 'namespace list -detailed -format=json'],
-    async run(made, { detailed }: NamespaceFlags) {
-      const answer = await made.client.list('sys/namespaces');
+    async run(context, { detailed }: NamespaceFlags) {
+      const answer = await context.client.list('sys/namespaces');
       const info = (answer.body?.data?.key_info ?? {}) as Record<string, Record<string, unknown>>;
-      if (!detailed) return printNames(made, answer);
+      if (!detailed) return printNames(context, answer);
       const rows = Object.entries(info).map(([name, one]) => [name, one.id, one.uuid, one.custom_metadata]);
-      made.output.rows(info, ['path', 'id', 'uuid', 'remarks'], rows);
+      context.output.rows(info, ['path', 'id', 'uuid', 'remarks'], rows);
     },
   },
   {
@@ -34,9 +34,9 @@ export const namespaceCommands: readonly CommandSpec[] = [
     args: path,
     flags: { ...remarks, '--field <name>': 'print only this field' },
     examples: ['namespace create -custom-metadata=owner=ada team'],
-    async run(made, flags: NamespaceFlags, name: string) {
+    async run(context, flags: NamespaceFlags, name: string) {
       const custom_metadata = flags.customMetadata && parsePairs(flags.customMetadata, '--custom-metadata');
-      printData(made, await made.client.put(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
+      printData(context, await context.client.put(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
     },
   },
   {
@@ -45,8 +45,8 @@ export const namespaceCommands: readonly CommandSpec[] = [
     args: path,
     flags: {},
     examples: ['namespace lookup team'],
-    async run(made, _, name: string) {
-      printData(made, await made.client.get(`sys/namespaces/${name}`));
+    async run(context, _, name: string) {
+      printData(context, await context.client.get(`sys/namespaces/${name}`));
     },
   },
   {
@@ -59,13 +59,13 @@ export const namespaceCommands: readonly CommandSpec[] = [
       '--field <name>': 'print only this field',
     },
     examples: ['namespace patch -custom-metadata=owner=bo -remove-custom-metadata=old team'],
-    async run(made, flags: NamespaceFlags, name: string) {
+    async run(context, flags: NamespaceFlags, name: string) {
       const removed = (flags.removeCustomMetadata ?? []).map((one): [string, null] => [one, null]);
       const custom_metadata = {
         ...parsePairs(flags.customMetadata, '--custom-metadata'),
         ...Object.fromEntries(removed),
       };
-      printData(made, await made.client.patch(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
+      printData(context, await context.client.patch(`sys/namespaces/${name}`, { custom_metadata }), flags.field);
     },
   },
   {
@@ -74,8 +74,8 @@ export const namespaceCommands: readonly CommandSpec[] = [
     args: path,
     flags: {},
     examples: ['namespace delete team'],
-    async run(made, _, name: string) {
-      printOrSay(made, await made.client.delete(`sys/namespaces/${name}`), `deleted: ${name}`);
+    async run(context, _, name: string) {
+      printOrSay(context, await context.client.delete(`sys/namespaces/${name}`), `deleted: ${name}`);
     },
   },
 ];

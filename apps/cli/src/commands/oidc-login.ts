@@ -29,29 +29,29 @@ const mostFormBytes = 64 * 1024;
  * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or polls until the
  * login is finished elsewhere, as the role demands. Answers the login.
  */
-export async function signInAtProvider(made: Context, mount: string, fields: Fields): Promise<ServiceResponse> {
+export async function signInAtProvider(context: Context, mount: string, fields: Fields): Promise<ServiceResponse> {
   const unknown = Object.keys(fields).find((name) => !(oidcFields as readonly string[]).includes(name));
   if (unknown !== undefined) throw new Problem(`${unknown} is not a field of this login: use ${oidcFields.join(', ')}`);
   const nonce = randomBytes(24).toString('base64url');
   const direct = fields.callbackmode === 'direct';
   const listener = direct ? undefined : await Listener.open(fields);
   try {
-    const redirect_uri = listener?.address ?? `${made.settings.address}/v1/auth/${mount}/oidc/callback`;
+    const redirect_uri = listener?.address ?? `${context.settings.address}/v1/auth/${mount}/oidc/callback`;
     const body = { ...(fields.role ? { role: fields.role } : {}), redirect_uri, client_nonce: nonce };
-    const begun = await made.client.post(`auth/${mount}/oidc/auth_url`, body, { anonymous: true });
+    const begun = await context.client.post(`auth/${mount}/oidc/auth_url`, body, { anonymous: true });
     const { auth_url: url, state, user_code, poll_interval } = begun.body?.data ?? {};
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) {
       const why = begun.body?.warnings?.[0] ?? 'the service did not answer an address';
       throw new Problem(`${why}: ask for ${redirect_uri} to be allowed`, exitCodes.refused);
     }
-    lead(made, url, fields.skip_browser);
-    if (typeof user_code === 'string' && user_code !== '') made.output.note(`There, enter the code ${user_code}`);
+    lead(context, url, fields.skip_browser);
+    if (typeof user_code === 'string' && user_code !== '') context.output.note(`There, enter the code ${user_code}`);
     if (typeof state === 'string') {
       listener?.close();
-      return await ask(made, mount, state, nonce, Number(poll_interval) || 5);
+      return await ask(context, mount, state, nonce, Number(poll_interval) || 5);
     }
     if (!listener) throw new Problem('the role does not have callback_mode direct: leave callbackmode out');
-    return await listener.finish((sent) => redeem(made, mount, nonce, sent));
+    return await listener.finish((sent) => redeem(context, mount, nonce, sent));
   } finally {
     listener?.close();
   }
@@ -73,7 +73,7 @@ function lead({ output }: Context, url: string, skipBrowser: unknown): void {
 
 /** Polls until the login is finished elsewhere. */
 async function ask(
-  made: Context,
+  context: Context,
   mount: string,
   state: string,
   nonce: string,
@@ -84,24 +84,24 @@ async function ask(
   while (Date.now() < endMs) {
     await sleep(waitSeconds * 1000);
     const body = { state, client_nonce: nonce };
-    const answer = await made.client.post(`auth/${mount}/oidc/poll`, body, { anonymous: true, accept: [400] });
+    const answer = await context.client.post(`auth/${mount}/oidc/poll`, body, { anonymous: true, accept: [400] });
     if (answer.status !== 400) return answer;
-    const said = answer.body?.errors?.[0] ?? '';
-    if (said === 'slow_down') waitSeconds += 5;
-    else if (said !== 'authorization_pending') throw new Problem(said, exitCodes.refused);
+    const reason = answer.body?.errors?.[0] ?? '';
+    if (reason === 'slow_down') waitSeconds += 5;
+    else if (reason !== 'authorization_pending') throw new Problem(reason, exitCodes.refused);
   }
   throw tooLate();
 }
 
-async function redeem(made: Context, mount: string, nonce: string, sent: SentBack): Promise<ServiceResponse> {
+async function redeem(context: Context, mount: string, nonce: string, sent: SentBack): Promise<ServiceResponse> {
   const at = `auth/${mount}/oidc/callback`;
-  return made.client.get(at, { anonymous: true, query: { ...sent, client_nonce: nonce } });
+  return context.client.get(at, { anonymous: true, query: { ...sent, client_nonce: nonce } });
 }
 
 /** What the browser brings back from the provider. */
 type SentBack = Readonly<Record<string, string>>;
 
-const brought = ['state', 'code', 'iss', 'error', 'error_description'] as const;
+const returnParameters = ['state', 'code', 'iss', 'error', 'error_description'] as const;
 
 /** Waits on this machine for the browser. */
 class Listener {
@@ -128,12 +128,12 @@ class Listener {
   finish(redeem: (sent: SentBack) => Promise<ServiceResponse>): Promise<ServiceResponse> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(tooLate()), patienceMs);
-      let taken = false;
+      let answered = false;
       this.server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
         const sent = await read(request).catch(() => undefined);
         // A browser asks for icons as well, and any local program may connect.
-        if (!sent || taken) return show(response, 404, 'There is nothing here.');
-        taken = true;
+        if (!sent || answered) return show(response, 404, 'There is nothing here.');
+        answered = true;
         clearTimeout(late);
         try {
           const answer = await redeem(sent);
@@ -157,9 +157,11 @@ async function read(request: IncomingMessage): Promise<SentBack | undefined> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const byForm = request.method === 'POST';
   if (url.pathname !== '/oidc/callback' || !(byForm || request.method === 'GET')) return undefined;
-  const given = byForm ? new URLSearchParams(await formOf(request)) : url.searchParams;
-  if (!given.has('state')) return undefined;
-  return Object.fromEntries(brought.flatMap((name) => (given.has(name) ? [[name, given.get(name)!]] : [])));
+  const parameters = byForm ? new URLSearchParams(await formOf(request)) : url.searchParams;
+  if (!parameters.has('state')) return undefined;
+  return Object.fromEntries(
+    returnParameters.flatMap((name) => (parameters.has(name) ? [[name, parameters.get(name)!]] : [])),
+  );
 }
 
 async function formOf(request: IncomingMessage): Promise<string> {

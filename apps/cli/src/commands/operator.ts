@@ -38,17 +38,17 @@ export const operatorCommands: readonly CommandSpec[] = [
       `Several, each where they are: one begins:  ${command} --init\n` +
       `  each key holder gives their share:        ${command} --nonce NONCE\n` +
       `  who began reads the token:               ${command} --decode ENCODED`,
-    async run(made, options: OperatorOptions) {
-      const chosen = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);
-      if (chosen.length > 1) throw new Problem(`give one of --${chosen.join(' and --')}`);
-      if (options.status) return showStatus(made, await statusOf(made));
-      if (options.cancel) return cancel(made, options.nonce);
-      if (options.decode !== undefined) return decode(made, options.decode);
-      if (options.init) return showBegun(made, await begin(made, options));
-      if (options.nonce) return giveShares(made, { nonce: options.nonce });
-      const begun = await begin(made, options);
-      made.output.note(`began attempt ${String(begun.nonce)}`);
-      return giveShares(made, { nonce: String(begun.nonce), otp: String(begun.otp ?? '') });
+    async run(context, options: OperatorOptions) {
+      const actions = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);
+      if (actions.length > 1) throw new Problem(`give one of --${actions.join(' and --')}`);
+      if (options.status) return showStatus(context, await statusOf(context));
+      if (options.cancel) return cancel(context, options.nonce);
+      if (options.decode !== undefined) return decode(context, options.decode);
+      if (options.init) return showBegun(context, await begin(context, options));
+      if (options.nonce) return giveShares(context, { nonce: options.nonce });
+      const begun = await begin(context, options);
+      context.output.note(`began attempt ${String(begun.nonce)}`);
+      return giveShares(context, { nonce: String(begun.nonce), otp: String(begun.otp ?? '') });
     },
   },
 ];
@@ -57,8 +57,8 @@ async function statusOf({ client }: Context): Promise<ResponseBody> {
   return (await client.get(ATTEMPT, anonymous)).body ?? {};
 }
 
-async function begin(made: Context, { pgpKey, replace }: OperatorOptions): Promise<ResponseBody> {
-  const under = await statusOf(made);
+async function begin(context: Context, { pgpKey, replace }: OperatorOptions): Promise<ResponseBody> {
+  const under = await statusOf(context);
   if (under.started && !replace) {
     throw new Problem(
       `attempt ${String(under.nonce)} is under way, with ${progressOf(under)}: ` +
@@ -67,9 +67,9 @@ async function begin(made: Context, { pgpKey, replace }: OperatorOptions): Promi
     );
   }
   const pgp_key = pgpKey && readPgpKeys(pgpKey)[0];
-  const key = replace ? await made.ask('One of the shares, to begin with') : undefined;
+  const key = replace ? await context.ask('One of the shares, to begin with') : undefined;
   const body = { ...(pgp_key ? { pgp_key } : {}), ...(key ? { key } : {}) };
-  return (await made.client.post(ATTEMPT, body, anonymous)).body ?? {};
+  return (await context.client.post(ATTEMPT, body, anonymous)).body ?? {};
 }
 
 function showBegun({ output }: Context, begun: ResponseBody): void {
@@ -93,19 +93,19 @@ function showStatus({ output }: Context, status: ResponseBody): void {
 const progressOf = (facts: ResponseBody): string =>
   `${String(facts.progress ?? 0)} of ${String(facts.required ?? 0)} shares`;
 
-async function cancel(made: Context, nonce: string | undefined): Promise<void> {
+async function cancel(context: Context, nonce: string | undefined): Promise<void> {
   // Which one is said where it is known: it may have become another meanwhile.
-  const known = nonce ?? ((await statusOf(made)).nonce as string | undefined);
-  await made.client.delete(ATTEMPT, { ...anonymous, ...(known ? { body: { nonce: known } } : {}) });
-  made.output.note('cancelled');
+  const attemptNonce = nonce ?? ((await statusOf(context)).nonce as string | undefined);
+  await context.client.delete(ATTEMPT, { ...anonymous, ...(attemptNonce ? { body: { nonce: attemptNonce } } : {}) });
+  context.output.note('cancelled');
 }
 
 /** Asks for shares until there are enough, and shows what comes of them. */
-async function giveShares(made: Context, attempt: { nonce: string; otp?: string }): Promise<void> {
-  const { client, ask, output } = made;
+async function giveShares(context: Context, attempt: { nonce: string; otp?: string }): Promise<void> {
+  const { client, ask, output } = context;
   const { nonce, otp } = attempt;
   try {
-    let facts = await statusOf(made);
+    let facts = await statusOf(context);
     if (!facts.started || facts.nonce !== nonce) throw new Problem(`there is no attempt ${nonce}`, exitCodes.refused);
     for (;;) {
       const before = numberIn(facts, 'progress');
@@ -117,9 +117,9 @@ async function giveShares(made: Context, attempt: { nonce: string; otp?: string 
       }
       output.note(progressOf(facts));
     }
-    showToken(made, facts, otp);
+    showToken(context, facts, otp);
   } catch (error) {
-    const left = await statusOf(made).catch((): ResponseBody => ({}));
+    const left = await statusOf(context).catch((): ResponseBody => ({}));
     if (left.started && left.nonce === nonce) {
       const withOtp = otp ? `, then --decode with the one-time password ${otp}` : '';
       output.note(`the attempt goes on: ${command} --nonce ${nonce}${withOtp}; --cancel gives it up`);

@@ -2,7 +2,7 @@ import type { CommandSpec } from '../command';
 import { attributesOf, findService } from '../workspaces/service';
 import { count } from './values';
 
-const shown = ['name', 'email', 'created-at', 'default-execution-mode', 'external-id'];
+const columns = ['name', 'email', 'created-at', 'default-execution-mode', 'external-id'];
 
 /** `org …`: organizations of the workspace service. */
 export const organizationCommands: readonly CommandSpec[] = [
@@ -11,10 +11,10 @@ export const organizationCommands: readonly CommandSpec[] = [
     help: 'List the organizations that you can see.',
     flags: {},
     examples: ['org list'],
-    async run(made) {
-      const found = await findService(made).list('organizations');
+    async run(context) {
+      const found = await findService(context).list('organizations');
       const rows = found.map(({ attributes = {} }) => [attributes.name, attributes.email, attributes['created-at']]);
-      made.output.rows(found, ['name', 'email', 'created'], rows);
+      context.output.rows(found, ['name', 'email', 'created'], rows);
     },
   },
   {
@@ -23,9 +23,9 @@ export const organizationCommands: readonly CommandSpec[] = [
     args: { '<name>': 'the organization' },
     flags: {},
     examples: ['org show harbour'],
-    async run(made, _, name: string) {
-      const found = await findService(made).get(`organizations/${encodeURIComponent(name)}`);
-      made.output.show(found, attributesOf(found, shown));
+    async run(context, _, name: string) {
+      const found = await findService(context).get(`organizations/${encodeURIComponent(name)}`);
+      context.output.show(found, attributesOf(found, columns));
     },
   },
   {
@@ -38,8 +38,8 @@ export const organizationCommands: readonly CommandSpec[] = [
       '--session-timeout <minutes>': 'how long sessions may idle',
     },
     examples: ['org create -email=crew@example.com harbour'],
-    async run(made, flags: { email: string; executionMode?: string; sessionTimeout?: string }, name: string) {
-      const found = await findService(made).create('organizations', {
+    async run(context, flags: { email: string; executionMode?: string; sessionTimeout?: string }, name: string) {
+      const found = await findService(context).create('organizations', {
         type: 'organizations',
         attributes: {
           name,
@@ -48,7 +48,7 @@ export const organizationCommands: readonly CommandSpec[] = [
           ...(flags.sessionTimeout ? { 'session-timeout': count(flags.sessionTimeout, '--session-timeout') } : {}),
         },
       });
-      made.output.show(found, attributesOf(found, shown));
+      context.output.show(found, attributesOf(found, columns));
     },
   },
   {
@@ -57,9 +57,9 @@ export const organizationCommands: readonly CommandSpec[] = [
     args: { '<name>': 'the organization' },
     flags: {},
     examples: ['org delete harbour'],
-    async run(made, _, name: string) {
-      await findService(made).remove(`organizations/${encodeURIComponent(name)}`);
-      made.output.note(`deleted: ${name}`);
+    async run(context, _, name: string) {
+      await findService(context).remove(`organizations/${encodeURIComponent(name)}`);
+      context.output.note(`deleted: ${name}`);
     },
   },
 ];

@@ -20,7 +20,7 @@ const toFiles = {
 const below = ({ mount }: PkiFlags, path: string): string => `${mount.replace(/^\/+|\/+$/g, '')}/${path}`;
 
 /** Writes a certificate with its chain, and its key if there is one; otherwise prints the answer. */
-function keep(made: Context, { out }: PkiFlags, answer: ServiceResponse): void {
+function keep(context: Context, { out }: PkiFlags, answer: ServiceResponse): void {
   const {
     certificate,
     ca_chain: chain = [],
@@ -33,14 +33,14 @@ function keep(made: Context, { out }: PkiFlags, answer: ServiceResponse): void {
     readonly serial_number?: string;
   };
   if (out === undefined || certificate === undefined) {
-    print(made, answer);
+    print(context, answer);
     return;
   }
-  made.output.warnings(answer.body?.warnings);
+  context.output.warnings(answer.body?.warnings);
   const lines = (pem: string) => `${pem.trim()}\n`;
   if (key !== undefined) writeFileSync(`${out}.key`, lines(key), { mode: 0o600 });
   writeFileSync(`${out}.pem`, [certificate, ...chain].map(lines).join(''));
-  made.output.note(`${out}.pem has the certificate ${serial_number}`);
+  context.output.note(`${out}.pem has the certificate ${serial_number}`);
 }
 
 /** `pki …`: certificates of an authority in the service. */
@@ -58,11 +58,11 @@ export const pkiCommands: readonly CommandSpec[] = [
       'pki issue -out=a web common_name=a.example.com alt_names=b.example.com',
     ],
     more: valuesHelp,
-    async run(made, given: PkiFlags, role: string, ...fields: string[]) {
+    async run(context, flags: PkiFlags, role: string, ...fields: string[]) {
       keep(
-        made,
-        given,
-        await made.client.post(below(given, `issue/${role}`), await parseValues(fields.flat(), made.ask)),
+        context,
+        flags,
+        await context.client.post(below(flags, `issue/${role}`), await parseValues(fields.flat(), context.ask)),
       );
     },
   },
@@ -76,9 +76,9 @@ export const pkiCommands: readonly CommandSpec[] = [
     },
     flags: toFiles,
     examples: ['pki sign web a.csr', 'pki sign -out=a web a.csr ttl=72h'],
-    async run(made, given: PkiFlags, role: string, file: string, ...fields: string[]) {
-      const body = { ...(await parseValues(fields.flat(), made.ask)), csr: await readInput(file, made.ask) };
-      keep(made, given, await made.client.post(below(given, `sign/${role}`), body));
+    async run(context, flags: PkiFlags, role: string, file: string, ...fields: string[]) {
+      const body = { ...(await parseValues(fields.flat(), context.ask)), csr: await readInput(file, context.ask) };
+      keep(context, flags, await context.client.post(below(flags, `sign/${role}`), body));
     },
   },
   {
@@ -87,10 +87,12 @@ export const pkiCommands: readonly CommandSpec[] = [
     args: { '<certificate>': 'its serial number, or a file with it in PEM' },
     flags,
     examples: ['pki revoke 39:dd:2e:90:b7:23:1f:8d', 'pki revoke a.pem'],
-    async run(made, given: PkiFlags, certificate: string) {
+    async run(context, flags: PkiFlags, certificate: string) {
       const isSerial = /^[\da-f]{2}([:-]?[\da-f]{2})*$/i.test(certificate);
-      const body = isSerial ? { serial_number: certificate } : { certificate: await readInput(certificate, made.ask) };
-      print(made, await made.client.post(below(given, 'revoke'), body));
+      const body = isSerial
+        ? { serial_number: certificate }
+        : { certificate: await readInput(certificate, context.ask) };
+      print(context, await context.client.post(below(flags, 'revoke'), body));
     },
   },
   {
@@ -98,15 +100,15 @@ export const pkiCommands: readonly CommandSpec[] = [
     help: 'List the stored certificates with their names and expiry.',
     flags,
     examples: ['pki list', 'pki list -mount=team/pki -format=json'],
-    async run(made, given: PkiFlags) {
-      const { body } = await made.client.list(below(given, 'certs/detailed'), { accept: [404] });
+    async run(context, flags: PkiFlags) {
+      const { body } = await context.client.list(below(flags, 'certs/detailed'), { accept: [404] });
       const found = ((body?.data as { key_info?: object } | undefined)?.key_info ?? {}) as Record<string, Certificate>;
       const rows = Object.entries(found).map(([serial, { common_name, not_after }]) => [
         serial,
         common_name,
         not_after,
       ]);
-      made.output.rows(found, ['serial', 'name', 'ends'], rows);
+      context.output.rows(found, ['serial', 'name', 'ends'], rows);
     },
   },
 ];

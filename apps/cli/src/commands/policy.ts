@@ -34,8 +34,8 @@ export const policyCommands: readonly CommandSpec[] = [
     help: 'List policies.',
     flags: {},
     examples: ['policy list'],
-    async run(made) {
-      printNames(made, await made.client.list('sys/policies/acl'));
+    async run(context) {
+      printNames(context, await context.client.list('sys/policies/acl'));
     },
   },
   {
@@ -99,13 +99,13 @@ export const policyCommands: readonly CommandSpec[] = [
     },
     examples: ['policy explain kv/app/db', 'policy explain -operation=update kv/app/db user=ada'],
     more: 'Exit code 2 when it would be refused.',
-    async run({ client, output, ask, exitWith }, flags: ExplainFlags, path: string, ...given: string[]) {
+    async run({ client, output, ask, exitWith }, flags: ExplainFlags, path: string, ...pairs: string[]) {
       const { body } = await client.post('sys/policies/explain', {
         path,
         operation: flags.operation,
         accessor: flags.accessor,
         address: flags.from,
-        ...(given.length > 0 ? { parameters: await parseValues(given, ask) } : {}),
+        ...(pairs.length > 0 ? { parameters: await parseValues(pairs, ask) } : {}),
       });
       const { allowed, reason, policies, rule, losing_rules, obstacles } = explained(body);
       if (!allowed) exitWith(exitCodes.refused);

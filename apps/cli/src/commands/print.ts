@@ -7,34 +7,34 @@ import { Problem } from '../problem';
 export function print({ output }: Context, { body }: ServiceResponse): void {
   // Programs find them in the answer.
   if (!output.forPrograms) output.warnings(body?.warnings);
-  output.show(saying(body ?? {}), fieldsOf(body ?? {}));
+  output.show(withoutEmptyParts(body ?? {}), fieldsOf(body ?? {}));
 }
 
 /** An answer without its empty parts: `auth` and `wrap_info` are there only when they have content. */
-export function saying(body: ResponseBody): ResponseBody {
+export function withoutEmptyParts(body: ResponseBody): ResponseBody {
   const { auth, wrap_info, ...rest } = body;
   return { ...rest, ...(auth ? { auth } : {}), ...(wrap_info ? { wrap_info } : {}) };
 }
 
 /** Prints what an answer holds, without the envelope around it, or one field of it. */
-export function printData(made: Context, answer: ServiceResponse, field?: string): void {
+export function printData(context: Context, answer: ServiceResponse, field?: string): void {
   const { body } = answer;
   if (field !== undefined || body?.wrap_info) {
-    printOrField(made, answer, field);
+    printOrField(context, answer, field);
   } else {
-    made.output.warnings(body?.warnings);
-    made.output.show(body?.data ?? {});
+    context.output.warnings(body?.warnings);
+    context.output.show(body?.data ?? {});
   }
 }
 
 /** Prints only one field, or the whole answer if none was asked for. */
-export function printOrField(made: Context, answer: ServiceResponse, field: string | undefined): void {
+export function printOrField(context: Context, answer: ServiceResponse, field: string | undefined): void {
   const { body } = answer;
   if (field === undefined) {
-    print(made, answer);
+    print(context, answer);
   } else {
-    made.output.warnings(body?.warnings);
-    printField(made, { ...body, ...body?.data, ...body?.auth, ...wrapping(body) }, field);
+    context.output.warnings(body?.warnings);
+    printField(context, { ...body, ...body?.data, ...body?.auth, ...wrapping(body) }, field);
   }
 }
 
@@ -47,9 +47,9 @@ export function printField({ output }: Context, fields: Record<string, unknown>,
 }
 
 /** Confirms that something was done, or prints the answer. */
-export function printOrSay(made: Context, answer: ServiceResponse, done: string): void {
-  if (answer.body) print(made, answer);
-  else made.output.note(done);
+export function printOrSay(context: Context, answer: ServiceResponse, done: string): void {
+  if (answer.body) print(context, answer);
+  else context.output.note(done);
 }
 
 function fieldsOf(body: NonNullable<ServiceResponse['body']>): Record<string, unknown> {

@@ -41,24 +41,24 @@ export const rekeyCommands: readonly CommandSpec[] = [
       },
     },
     examples: ['operator rekey -key-shares=3 -key-threshold=2', 'rekey'],
-    async run(made, options: StartOptions) {
-      if (options.status) return showStatus(made);
-      if (options.cancel) return cancel(made);
-      const before = await status(made);
+    async run(context, options: StartOptions) {
+      if (options.status) return showStatus(context);
+      if (options.cancel) return cancel(context);
+      const before = await status(context);
       if (options.init) {
         if (before.started) throw new Problem('a rekey is under way; give shares with --nonce, or --cancel it', 2);
-        return made.output.show(await start(made, options));
+        return context.output.show(await start(context, options));
       }
       if (options.nonce !== undefined && (!before.started || before.nonce !== options.nonce)) {
         throw new Problem('no rekey with this nonce is under way', 2);
       }
-      const begun = before.started ? before : await start(made, options);
-      made.output.note(before.started ? 'going on with the rekey under way' : 'rekey started');
+      const begun = before.started ? before : await start(context, options);
+      context.output.note(before.started ? 'going on with the rekey under way' : 'rekey started');
       const verification = begun.verification_nonce as string | undefined;
-      const result = verification ? begun : await collect(made, begun);
-      if (!verification) showShares(made, result);
-      if (result.verification_nonce) await verify(made);
-      made.output.note('done: the new shares hold, the old ones are void');
+      const result = verification ? begun : await collect(context, begun);
+      if (!verification) showShares(context, result);
+      if (result.verification_nonce) await verify(context);
+      context.output.note('done: the new shares hold, the old ones are void');
     },
   },
   {
@@ -95,8 +95,8 @@ export const rekeyCommands: readonly CommandSpec[] = [
   },
 ];
 
-async function showStatus(made: Context): Promise<void> {
-  made.output.show(await status(made));
+async function showStatus(context: Context): Promise<void> {
+  context.output.show(await status(context));
 }
 
 async function cancel({ client, output }: Context): Promise<void> {
@@ -120,16 +120,16 @@ async function start({ client }: Context, options: StartOptions): Promise<Respon
 }
 
 async function collect({ client, ask, output }: Context, begun: ResponseBody): Promise<ResponseBody> {
-  let given = numberIn(begun, 'progress');
+  let sharesGiven = numberIn(begun, 'progress');
   const required = numberIn(begun, 'required');
   for (;;) {
-    const key = await ask(`Current share ${given + 1} of ${required}`);
+    const key = await ask(`Current share ${sharesGiven + 1} of ${required}`);
     const { body } = await client.post(`${RECOVERY}/update`, { key, nonce: begun.nonce });
     if (body?.complete) return body;
-    const counted = numberIn(body ?? {}, 'progress');
-    if (counted < given) throw new Problem('the shares do not belong together; give them again', 2);
-    given = counted;
-    output.note(`${given} of ${required} shares`);
+    const newCount = numberIn(body ?? {}, 'progress');
+    if (newCount < sharesGiven) throw new Problem('the shares do not belong together; give them again', 2);
+    sharesGiven = newCount;
+    output.note(`${sharesGiven} of ${required} shares`);
   }
 }
 

@@ -24,7 +24,7 @@ interface RunFlags extends ServiceFlags {
 
 const one = { '<run>': 'its id, run-…' } as const;
 const comment = { '--comment <text>': 'a comment' } as const;
-const shown = ['status', 'status-reason', 'message', 'created-at', 'source', 'plan-only', 'is-destroy', 'auto-apply'];
+const columns = ['status', 'status-reason', 'message', 'created-at', 'source', 'plan-only', 'is-destroy', 'auto-apply'];
 /** A run that nothing more comes of by itself. */
 const ended =
   /^(planned_and_finished|planned_and_saved|applied|errored|discarded|canceled|force_canceled|policy_soft_failed)$/;
@@ -50,9 +50,9 @@ export const runCommands: readonly CommandSpec[] = [
       '--follow': 'print the logs until the run ends or waits for confirmation',
     },
     examples: ['run create -organization=harbour -workspace=web -message=release -follow', 'run create -plan-only'],
-    async run(made, flags: RunFlags) {
-      const service = findService(made);
-      const workspace = await workspaceOf(made, service, flags);
+    async run(context, flags: RunFlags) {
+      const service = findService(context);
+      const workspace = await workspaceOf(context, service, flags);
       const configuration = flags.configuration && (await upload(service, workspace, flags.configuration));
       const found = await service.create('runs', {
         type: 'runs',
@@ -73,10 +73,10 @@ export const runCommands: readonly CommandSpec[] = [
         },
       });
       if (flags.follow) {
-        made.output.note(`run ${found.id}`);
-        await follow(made, service, found.id);
+        context.output.note(`run ${found.id}`);
+        await follow(context, service, found.id);
       } else {
-        made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+        context.output.show(found, { id: found.id, ...attributesOf(found, columns) });
       }
     },
   },
@@ -85,9 +85,9 @@ export const runCommands: readonly CommandSpec[] = [
     help: 'List the runs of a workspace, newest first.',
     flags: workspaceFlags,
     examples: ['run list -organization=harbour -workspace=web'],
-    async run(made, flags: RunFlags) {
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags);
+    async run(context, flags: RunFlags) {
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags);
       const found = await service.list(`workspaces/${id}/runs`);
       const rows = found.map(({ id: run, attributes = {} }) => [
         run,
@@ -95,7 +95,7 @@ export const runCommands: readonly CommandSpec[] = [
         attributes['created-at'],
         attributes.message,
       ]);
-      made.output.rows(found, ['id', 'status', 'created', 'message'], rows);
+      context.output.rows(found, ['id', 'status', 'created', 'message'], rows);
     },
   },
   {
@@ -104,9 +104,9 @@ export const runCommands: readonly CommandSpec[] = [
     args: one,
     flags: {},
     examples: ['run show run-6fJqZ1aTn8bC2d3E'],
-    async run(made, _, id: string) {
-      const found = await runOf(findService(made), id);
-      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+    async run(context, _, id: string) {
+      const found = await runOf(findService(context), id);
+      context.output.show(found, { id: found.id, ...attributesOf(found, columns) });
     },
   },
   {
@@ -115,10 +115,10 @@ export const runCommands: readonly CommandSpec[] = [
     args: one,
     flags: { '--follow': 'follow until the run ends or waits for confirmation; exit code 2 when it failed' },
     examples: ['run logs run-6fJqZ1aTn8bC2d3E', 'run logs -follow run-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: RunFlags, id: string) {
-      const service = findService(made);
-      if (flags.follow) return follow(made, service, id);
-      const log = new Log(made, service, await runOf(service, id));
+    async run(context, flags: RunFlags, id: string) {
+      const service = findService(context);
+      if (flags.follow) return follow(context, service, id);
+      const log = new Log(context, service, await runOf(service, id));
       await log.print();
     },
   },
@@ -129,14 +129,14 @@ export const runCommands: readonly CommandSpec[] = [
       args: one,
       flags: { ...comment, ...(verb === 'apply' ? { '--follow': 'print the log until the run ends' } : {}) },
       examples: [`run ${verb} -comment=reviewed run-6fJqZ1aTn8bC2d3E`],
-      async run(made, flags: RunFlags, id: string) {
-        const service = findService(made);
+      async run(context, flags: RunFlags, id: string) {
+        const service = findService(context);
         await service.act(
           `runs/${encodeURIComponent(id)}/actions/${verb}`,
           flags.comment ? { comment: flags.comment } : {},
         );
-        made.output.note(`${verb === 'apply' ? 'confirmed' : 'discarded'}: ${id}`);
-        if (flags.follow) await follow(made, service, id);
+        context.output.note(`${verb === 'apply' ? 'confirmed' : 'discarded'}: ${id}`);
+        if (flags.follow) await follow(context, service, id);
       },
     }),
   ),
@@ -149,11 +149,11 @@ export const runCommands: readonly CommandSpec[] = [
       '--force': { help: 'end one that has not stopped a minute after it was canceled', also: ['--f'] },
     },
     examples: ['run cancel run-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: RunFlags, id: string) {
+    async run(context, flags: RunFlags, id: string) {
       const verb = flags.force ? 'force-cancel' : 'cancel';
       const body = flags.comment ? { comment: flags.comment } : {};
-      await findService(made).act(`runs/${encodeURIComponent(id)}/actions/${verb}`, body);
-      made.output.note(`canceled: ${id}`);
+      await findService(context).act(`runs/${encodeURIComponent(id)}/actions/${verb}`, body);
+      context.output.note(`canceled: ${id}`);
     },
   },
 ];
@@ -177,17 +177,17 @@ async function upload(service: Remote, { id }: RemoteResource, file: string): Pr
 }
 
 /** Prints the run's progress until it has ended, or waits for a decision. */
-async function follow(made: Context, service: Remote, id: string): Promise<void> {
+async function follow(context: Context, service: Remote, id: string): Promise<void> {
   let log: Log | undefined;
   for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2000)) {
     const run = await runOf(service, id);
     const status = String(run.attributes?.status);
-    log ??= new Log(made, service, run);
+    log ??= new Log(context, service, run);
     const printed = await log.print();
     if (printed) waitMs = 100;
     if (ended.test(status) || (waiting.test(status) && !run.attributes?.['auto-apply'])) {
-      made.output.note(`${id}: ${status}`);
-      if (failed.test(status)) made.exitWith(exitCodes.refused);
+      context.output.note(`${id}: ${status}`);
+      if (failed.test(status)) context.exitWith(exitCodes.refused);
       return;
     }
     await sleep(waitMs);
@@ -199,11 +199,11 @@ class Log {
   private readonly parts: { readonly path: string; readonly text: LogText; offset: number; isWhole: boolean }[];
 
   constructor(
-    private readonly made: Context,
+    private readonly context: Context,
     private readonly service: Remote,
     run: RemoteResource,
   ) {
-    const raw = made.settings.format !== 'table';
+    const raw = context.settings.format !== 'table';
     this.parts = (['plan', 'apply'] as const).flatMap((phase) => {
       const id = relation(run, phase);
       return id
@@ -241,6 +241,6 @@ class Log {
   }
 
   private write(text: string): void {
-    if (text) this.made.output.piece(text);
+    if (text) this.context.output.piece(text);
   }
 }

@@ -39,7 +39,7 @@ export const sshCommands: readonly CommandSpec[] = [
       'ssh -role=deploy -mount=team/ssh -ttl=5m deploy@web.example.com uptime',
     ],
     more: 'The exit code is that of ssh.',
-    async run(made, flags: SshFlags, destination: string, ...command: string[]) {
+    async run(context, flags: SshFlags, destination: string, ...command: string[]) {
       if (destination.startsWith('-')) throw new Problem(`${destination} is not a host`);
       // The parser gives several words as one list.
       const words = command.flat().filter((word) => typeof word === 'string');
@@ -47,13 +47,13 @@ export const sshCommands: readonly CommandSpec[] = [
       try {
         const key = flags.key ?? join(folder, 'key');
         if (flags.key === undefined) {
-          await required('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'keystead', '-f', key], made.env);
+          await required('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'keystead', '-f', key], context.env);
         }
         const public_key = await readFile(`${key}.pub`, 'utf8').catch(() => {
           throw new Problem(`${key}.pub cannot be read`);
         });
         const user = destination.includes('@') ? destination.slice(0, destination.lastIndexOf('@')) : undefined;
-        const { body } = await made.client.post(`${flags.mount.replace(/^\/+|\/+$/g, '')}/sign/${flags.role}`, {
+        const { body } = await context.client.post(`${flags.mount.replace(/^\/+|\/+$/g, '')}/sign/${flags.role}`, {
           public_key,
           valid_principals: flags.principals ?? user,
           ttl: flags.ttl,
@@ -65,7 +65,7 @@ export const sshCommands: readonly CommandSpec[] = [
         const options = [`CertificateFile=${certificate}`, 'IdentitiesOnly=yes', ...(flags.option ?? [])];
         const port = flags.port === undefined ? [] : ['-p', flags.port];
         const named = options.flatMap((option) => ['-o', option]);
-        made.exitWith(await exitOf('ssh', ['-i', key, ...named, ...port, '--', destination, ...words], made.env));
+        context.exitWith(await exitOf('ssh', ['-i', key, ...named, ...port, '--', destination, ...words], context.env));
       } finally {
         await rm(folder, { recursive: true, force: true });
       }

@@ -21,7 +21,7 @@ interface StateFlags extends ServiceFlags {
 
 // Larger ones are uploaded to a separate link.
 const INLINE_BYTES = 1024 * 1024;
-const shown = ['serial', 'status', 'created-at', 'size', 'terraform-version'];
+const columns = ['serial', 'status', 'created-at', 'size', 'terraform-version'];
 
 /** `state …`: the versions of a workspace's state. */
 export const stateCommands: readonly CommandSpec[] = [
@@ -30,12 +30,12 @@ export const stateCommands: readonly CommandSpec[] = [
     help: 'List the versions of a state, newest first.',
     flags: workspaceFlags,
     examples: ['state list -organization=harbour -workspace=web'],
-    async run(made, flags: StateFlags) {
-      const service = findService(made);
-      const workspace = await workspaceOf(made, service, flags);
+    async run(context, flags: StateFlags) {
+      const service = findService(context);
+      const workspace = await workspaceOf(context, service, flags);
       const query = new URLSearchParams({
         'filter[workspace][name]': String(workspace.attributes?.name),
-        'filter[organization][name]': decodeURIComponent(await organizationNameOf(made, flags, workspace)),
+        'filter[organization][name]': decodeURIComponent(await organizationNameOf(context, flags, workspace)),
       });
       const found = await service.list(`state-versions?${query.toString()}`);
       const rows = found.map(({ id, attributes = {} }) => [
@@ -45,7 +45,7 @@ export const stateCommands: readonly CommandSpec[] = [
         attributes.size,
         attributes['created-at'],
       ]);
-      made.output.rows(found, ['id', 'serial', 'status', 'bytes', 'created'], rows);
+      context.output.rows(found, ['id', 'serial', 'status', 'bytes', 'created'], rows);
     },
   },
   {
@@ -54,9 +54,9 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '[id]': 'the version [the current one]' },
     flags: workspaceFlags,
     examples: ['state show -organization=harbour -workspace=web', 'state show sv-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: StateFlags, id?: string) {
-      const found = await versionOf(made, findService(made), flags, id);
-      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+    async run(context, flags: StateFlags, id?: string) {
+      const found = await versionOf(context, findService(context), flags, id);
+      context.output.show(found, { id: found.id, ...attributesOf(found, columns) });
     },
   },
   {
@@ -65,14 +65,14 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '[id]': 'the version [the current one]' },
     flags: workspaceFlags,
     examples: ['state pull -organization=harbour -workspace=web'],
-    async run(made, flags: StateFlags, id?: string) {
-      const service = findService(made);
-      const found = await versionOf(made, service, flags, id);
+    async run(context, flags: StateFlags, id?: string) {
+      const service = findService(context);
+      const found = await versionOf(context, service, flags, id);
       const link = found.attributes?.['hosted-state-download-url'];
       const bytes = typeof link === 'string' ? await service.download(link) : undefined;
       if (!bytes)
         throw new Problem(`the content of ${found.id} is deleted, or hidden from this token`, exitCodes.refused);
-      made.output.raw(bytes.toString());
+      context.output.raw(bytes.toString());
     },
   },
   {
@@ -81,11 +81,11 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '<file>': 'the state; - for standard input' },
     flags: { ...workspaceFlags, '--force': { help: 'even if it is not newer than the current one', also: ['--f'] } },
     examples: ['state push -organization=harbour -workspace=web terraform.tfstate'],
-    async run(made, flags: StateFlags, file: string) {
-      const bytes = file === '-' ? Buffer.from(await made.ask.all()) : readFileSync(file);
+    async run(context, flags: StateFlags, file: string) {
+      const bytes = file === '-' ? Buffer.from(await context.ask.all()) : readFileSync(file);
       const { serial, lineage } = stateIn(bytes, file);
-      const service = findService(made);
-      const workspace = await workspaceOf(made, service, flags);
+      const service = findService(context);
+      const workspace = await workspaceOf(context, service, flags);
       const version = await underLock(service, workspace, async () => {
         const found = await service.create(`workspaces/${workspace.id}/state-versions`, {
           type: 'state-versions',
@@ -101,7 +101,7 @@ export const stateCommands: readonly CommandSpec[] = [
         if (typeof link === 'string' && bytes.length > INLINE_BYTES) await service.upload(link, bytes);
         return found;
       });
-      made.output.show(version, { id: version.id, serial });
+      context.output.show(version, { id: version.id, serial });
     },
   },
   {
@@ -110,37 +110,37 @@ export const stateCommands: readonly CommandSpec[] = [
     args: { '<id>': 'the earlier version' },
     flags: workspaceFlags,
     examples: ['state rollback -organization=harbour -workspace=web sv-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: StateFlags, id: string) {
-      const service = findService(made);
-      const workspace = await workspaceOf(made, service, flags);
+    async run(context, flags: StateFlags, id: string) {
+      const service = findService(context);
+      const workspace = await workspaceOf(context, service, flags);
       const found = await underLock(service, workspace, () =>
         service.patch(`workspaces/${workspace.id}/state-versions`, {
           type: 'state-versions',
           relationships: { 'rollback-state-version': { data: { type: 'state-versions', id } } },
         }),
       );
-      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+      context.output.show(found, { id: found.id, ...attributesOf(found, columns) });
     },
   },
 ];
 
 async function organizationNameOf(
-  made: Parameters<typeof organizationOf>[0],
+  context: Parameters<typeof organizationOf>[0],
   flags: StateFlags,
   workspace: RemoteResource,
 ): Promise<string> {
   const data = workspace.relationships?.organization?.data;
-  return data && !Array.isArray(data) ? data.id : organizationOf(made, flags);
+  return data && !Array.isArray(data) ? data.id : organizationOf(context, flags);
 }
 
 async function versionOf(
-  made: Parameters<typeof workspaceOf>[0],
+  context: Parameters<typeof workspaceOf>[0],
   service: Remote,
   flags: StateFlags,
   id: string | undefined,
 ): Promise<RemoteResource> {
   if (id) return service.get(`state-versions/${encodeURIComponent(id)}`);
-  const workspace = await workspaceOf(made, service, flags);
+  const workspace = await workspaceOf(context, service, flags);
   const path = `workspaces/${workspace.id}/current-state-version`;
   return service.get(path);
 }

@@ -86,15 +86,15 @@ export const systemCommands: readonly CommandSpec[] = [
     help: 'Enter key shares, one by one, until the service is unsealed. Shares are never arguments.',
     flags: { '--reset': 'discard the shares entered so far', '--once': 'enter only one share' },
     examples: ['operator unseal', 'operator unseal -once', 'operator unseal -reset'],
-    async run(made, options: { reset?: boolean; once?: boolean }) {
+    async run(context, options: { reset?: boolean; once?: boolean }) {
       if (options.reset) {
-        const { body } = await made.client.post('sys/unseal', { reset: true }, { anonymous: true });
-        made.output.show(body, statusFields(body ?? {}));
+        const { body } = await context.client.post('sys/unseal', { reset: true }, { anonymous: true });
+        context.output.show(body, statusFields(body ?? {}));
         return;
       }
-      const body = await giveShares(made, options.once ?? false);
-      made.output.show(body, statusFields(body));
-      if (body.sealed && !options.once) made.exitWith(SEALED);
+      const body = await giveShares(context, options.once ?? false);
+      context.output.show(body, statusFields(body));
+      if (body.sealed && !options.once) context.exitWith(SEALED);
     },
   },
   {
@@ -113,9 +113,9 @@ export const systemCommands: readonly CommandSpec[] = [
     help: 'Encrypt values with a new key from now on; stored ones are encrypted again in the background.',
     flags: {},
     examples: ['operator rotate'],
-    async run(made) {
-      await made.client.post('sys/rotate');
-      printData(made, await made.client.get('sys/key-status'));
+    async run(context) {
+      await context.client.post('sys/rotate');
+      printData(context, await context.client.get('sys/key-status'));
     },
   },
   {
@@ -123,8 +123,8 @@ export const systemCommands: readonly CommandSpec[] = [
     help: 'Show the key that encrypts values.',
     flags: {},
     examples: ['operator key-status'],
-    async run(made) {
-      printData(made, await made.client.get('sys/key-status'));
+    async run(context) {
+      printData(context, await context.client.get('sys/key-status'));
     },
   },
   {

@@ -57,11 +57,11 @@ export const tokenCommands: readonly CommandSpec[] = [
       '--field <name>': 'print only this field, for example client_token',
     },
     examples: ['token create -policy=readers -ttl=30m', 'token create -field=client_token -period=24h'],
-    async run(made, flags: CreateFlags) {
+    async run(context, flags: CreateFlags) {
       if (flags.renewable !== undefined && !/^(true|false)$/.test(flags.renewable)) {
         throw new Problem(`--renewable ${flags.renewable}: give true or false`);
       }
-      const answer = await made.client.post(`auth/token/create${flags.role ? `/${flags.role}` : ''}`, {
+      const answer = await context.client.post(`auth/token/create${flags.role ? `/${flags.role}` : ''}`, {
         ...(flags.policy ? { policies: listed(flags.policy) } : {}),
         ...(flags.metadata ? { meta: parsePairs(flags.metadata, '--metadata') } : {}),
         ttl: flags.ttl,
@@ -75,7 +75,7 @@ export const tokenCommands: readonly CommandSpec[] = [
         entity_alias: flags.entityAlias,
         renewable: flags.renewable === undefined ? undefined : flags.renewable === 'true',
       });
-      printOrField(made, answer, fieldOf(flags));
+      printOrField(context, answer, fieldOf(flags));
     },
   },
   {
@@ -84,14 +84,14 @@ export const tokenCommands: readonly CommandSpec[] = [
     args: which,
     flags: { ...accessor, ...field },
     examples: ['token lookup', 'token lookup -accessor 8eWqE3c0'],
-    async run(made, flags: OneFlags, given?: string) {
-      const other = await tokenOf(made, given);
+    async run(context, flags: OneFlags, tokenText?: string) {
+      const other = await tokenOf(context, tokenText);
       const answer = flags.accessor
-        ? await made.client.post('auth/token/lookup-accessor', { accessor: flags.accessor })
+        ? await context.client.post('auth/token/lookup-accessor', { accessor: flags.accessor })
         : other
-          ? await made.client.post('auth/token/lookup', { token: other })
-          : await made.client.get('auth/token/lookup-self');
-      printOrField(made, answer, flags.field);
+          ? await context.client.post('auth/token/lookup', { token: other })
+          : await context.client.get('auth/token/lookup-self');
+      printOrField(context, answer, flags.field);
     },
   },
   {
@@ -103,15 +103,15 @@ export const tokenCommands: readonly CommandSpec[] = [
       '--increment <duration>': { help: 'how long from now; the service may grant less', also: ['--i'] },
     },
     examples: ['token renew -increment=1h', 'token renew -accessor 8eWqE3c0'],
-    async run(made, flags: OneFlags, given?: string) {
+    async run(context, flags: OneFlags, tokenText?: string) {
       const { increment } = flags;
-      const other = await tokenOf(made, given);
+      const other = await tokenOf(context, tokenText);
       const [path, body] = flags.accessor
         ? ['renew-accessor', { accessor: flags.accessor, increment }]
         : other
           ? ['renew', { token: other, increment }]
           : ['renew-self', { increment }];
-      print(made, await made.client.post(`auth/token/${path}`, body));
+      print(context, await context.client.post(`auth/token/${path}`, body));
     },
   },
   {
@@ -124,10 +124,11 @@ export const tokenCommands: readonly CommandSpec[] = [
       '--mode <mode>': 'orphan: keep its children',
     },
     examples: ['token revoke -self', 'token revoke -accessor 8eWqE3c0', 'token revoke -mode=orphan -'],
-    async run(made, flags: OneFlags, given?: string) {
-      const { client, output } = made;
-      if (!flags.accessor && !flags.self && !given) throw new Problem('give --accessor or --self, or - to be asked');
-      const other = flags.self || flags.accessor ? undefined : await tokenOf(made, given);
+    async run(context, flags: OneFlags, tokenText?: string) {
+      const { client, output } = context;
+      if (!flags.accessor && !flags.self && !tokenText)
+        throw new Problem('give --accessor or --self, or - to be asked');
+      const other = flags.self || flags.accessor ? undefined : await tokenOf(context, tokenText);
       if (flags.mode !== undefined && (flags.mode !== 'orphan' || !other)) {
         throw new Problem('--mode can only be orphan, and needs -');
       }
@@ -151,13 +152,13 @@ export const tokenCommands: readonly CommandSpec[] = [
       'token capabilities sys/mounts sys/auth',
       'token capabilities - kv/app/db',
     ],
-    async run(made, flags: OneFlags, ...given: string[]) {
-      const { client, output } = made;
-      const [first = '', ...rest] = given;
+    async run(context, flags: OneFlags, ...tokenText: string[]) {
+      const { client, output } = context;
+      const [first = '', ...rest] = tokenText;
       // The form `TOKEN PATH` must never be read as two paths: the token would be one of them.
       const isToken = first === '-' || tokenForm.test(first) || (rest.length > 0 && !first.includes('/'));
-      const other = isToken ? await tokenOf(made, first) : undefined;
-      const paths = isToken ? rest : given;
+      const other = isToken ? await tokenOf(context, first) : undefined;
+      const paths = isToken ? rest : tokenText;
       if (paths.length === 0) throw new Problem('give a path, for example sys/mounts');
       if (other && flags.accessor) throw new Problem('give - or --accessor, not both');
       const answer: ServiceResponse = flags.accessor
@@ -192,9 +193,9 @@ function fieldOf({ field: name }: CreateFlags): string | undefined {
   return name === 'token' ? 'client_token' : name === 'token_accessor' ? 'accessor' : name;
 }
 
-async function tokenOf({ ask }: Context, given: string | undefined): Promise<string | undefined> {
-  if (given === undefined) return undefined;
-  if (given === '-') return ask('Token');
+async function tokenOf({ ask }: Context, tokenText: string | undefined): Promise<string | undefined> {
+  if (tokenText === undefined) return undefined;
+  if (tokenText === '-') return ask('Token');
   throw new Problem(
     'a token is not an argument, since it would stay in the history and show in lists of processes: give - to be asked, or --accessor',
   );

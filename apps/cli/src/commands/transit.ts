@@ -58,9 +58,9 @@ export const transitCommands: readonly CommandSpec[] = [
     args: { '<key>': 'name of the key', '[file]': file },
     flags: bound,
     examples: ['transit encrypt orders notes.txt', 'transit encrypt -mount=team/transit -context=tenant-7 orders'],
-    async run(made, flags: TransitFlags, key: string, from?: string) {
-      const plaintext = base64(await bytesOf(made, from));
-      printField(made, await use(made, flags, `encrypt/${key}`, { plaintext }), 'ciphertext');
+    async run(context, flags: TransitFlags, key: string, from?: string) {
+      const plaintext = base64(await bytesOf(context, from));
+      printField(context, await use(context, flags, `encrypt/${key}`, { plaintext }), 'ciphertext');
     },
   },
   {
@@ -72,12 +72,13 @@ export const transitCommands: readonly CommandSpec[] = [
       '--out <file>': 'write it to this file, which only you can read; needed for bytes that are not text',
     },
     examples: ['transit decrypt orders notes.enc', 'transit decrypt -out=logo.png orders logo.enc'],
-    async run(made, flags: TransitFlags, key: string, from?: string) {
-      const ciphertext = String(await bytesOf(made, from)).trim();
-      const { plaintext } = await use(made, flags, `decrypt/${key}`, { ciphertext });
+    async run(context, flags: TransitFlags, key: string, from?: string) {
+      const ciphertext = String(await bytesOf(context, from)).trim();
+      const { plaintext } = await use(context, flags, `decrypt/${key}`, { ciphertext });
       const bytes = Buffer.from(String(plaintext), 'base64');
       if (flags.out !== undefined) writeFileSync(flags.out, bytes, { mode: 0o600 });
-      else if (bytes.equals(Buffer.from(bytes.toString()))) printField(made, { plaintext: String(bytes) }, 'plaintext');
+      else if (bytes.equals(Buffer.from(bytes.toString())))
+        printField(context, { plaintext: String(bytes) }, 'plaintext');
       else throw new Problem('the plaintext is not text: name a file with -out');
     },
   },
@@ -87,10 +88,10 @@ export const transitCommands: readonly CommandSpec[] = [
     args: { '<key>': 'name of the key', '[file]': file },
     flags: hashed,
     examples: ['transit sign releases app.tar.gz'],
-    async run(made, flags: TransitFlags, key: string, from?: string) {
+    async run(context, flags: TransitFlags, key: string, from?: string) {
       printField(
-        made,
-        await use(made, flags, `sign/${key}`, { input: base64(await bytesOf(made, from)) }),
+        context,
+        await use(context, flags, `sign/${key}`, { input: base64(await bytesOf(context, from)) }),
         'signature',
       );
     },
@@ -101,11 +102,11 @@ export const transitCommands: readonly CommandSpec[] = [
     args: { '<key>': 'name of the key', '<signature>': 'the signature, as printed by `transit sign`', '[file]': file },
     flags: hashed,
     examples: ['transit verify releases vault:v1:MEUC… app.tar.gz'],
-    async run(made, flags: TransitFlags, key: string, signature: string, from?: string) {
-      const input = base64(await bytesOf(made, from));
-      const { valid } = await use(made, flags, `verify/${key}`, { input, signature });
+    async run(context, flags: TransitFlags, key: string, signature: string, from?: string) {
+      const input = base64(await bytesOf(context, from));
+      const { valid } = await use(context, flags, `verify/${key}`, { input, signature });
       if (valid !== true) throw new Problem('the signature is not valid', exitCodes.refused);
-      made.output.note('the signature is valid');
+      context.output.note('the signature is valid');
     },
   },
 ];

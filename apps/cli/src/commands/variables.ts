@@ -24,9 +24,9 @@ export const variableCommands: readonly CommandSpec[] = [
     help: 'List the variables of a workspace; sensitive values are not shown.',
     flags: workspaceFlags,
     examples: ['var list -organization=harbour -workspace=web'],
-    async run(made, flags: VariableFlags) {
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags);
+    async run(context, flags: VariableFlags) {
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags);
       const found = await service.list(`workspaces/${id}/vars`);
       const rows = found.map(({ attributes = {} }) => [
         attributes.key,
@@ -34,7 +34,7 @@ export const variableCommands: readonly CommandSpec[] = [
         attributes.category,
         attributes.hcl ? 'expression' : 'text',
       ]);
-      made.output.rows(found, ['key', 'value', 'category', 'kind'], rows);
+      context.output.rows(found, ['key', 'value', 'category', 'kind'], rows);
     },
   },
   {
@@ -54,23 +54,23 @@ export const variableCommands: readonly CommandSpec[] = [
       'var set -hcl zones=["a","b"]',
       'var set -env -sensitive API_KEY',
     ],
-    async run(made, flags: VariableFlags, ...values: string[]) {
-      const given = await Promise.all(
+    async run(context, flags: VariableFlags, ...values: string[]) {
+      const prompted = await Promise.all(
         values.map(async (text) => {
           const secret = flags.sensitive ? askedFor(text) : undefined;
-          return secret === undefined ? text : `${secret}=${escaped(await made.ask(`Value of ${secret}`))}`;
+          return secret === undefined ? text : `${secret}=${escaped(await context.ask(`Value of ${secret}`))}`;
         }),
       );
-      const parsed = Object.entries(await parseValues(given, made.ask));
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags);
+      const parsed = Object.entries(await parseValues(prompted, context.ask));
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags);
       const { hcl = false, sensitive = false, description } = flags;
-      const wanted = parsed.map(([key, value]): Assignment => {
+      const assignments = parsed.map(([key, value]): Assignment => {
         const text = typeof value === 'string' ? value : exactJson(value);
         return { key, value: text, hcl: hcl || typeof value !== 'string' };
       });
-      const done = await setAll(service, id, wanted, { env: flags.env, sensitive, description });
-      made.output.note(done);
+      const done = await setAll(service, id, assignments, { env: flags.env, sensitive, description });
+      context.output.note(done);
     },
   },
   {
@@ -79,15 +79,15 @@ export const variableCommands: readonly CommandSpec[] = [
     args: { '<keys...>': 'their names' },
     flags: { ...workspaceFlags, ...category },
     examples: ['var delete -organization=harbour -workspace=web region'],
-    async run(made, flags: VariableFlags, ...keys: string[]) {
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags);
+    async run(context, flags: VariableFlags, ...keys: string[]) {
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags);
       const there = await service.list(`workspaces/${id}/vars`);
       const found = keys.map((key) => find(there, key, flags.env));
       const absent = keys.filter((_, at) => !found[at]);
       if (absent.length > 0) throw new Problem(`there is no variable ${absent.join(', ')}`, exitCodes.refused);
       for (const one of found) if (one) await service.remove(`workspaces/${id}/vars/${one.id}`);
-      made.output.note(`deleted: ${keys.join(', ')}`);
+      context.output.note(`deleted: ${keys.join(', ')}`);
     },
   },
   {
@@ -100,14 +100,17 @@ export const variableCommands: readonly CommandSpec[] = [
       '--sensitive': 'values are never shown again',
     },
     examples: ['var import -organization=harbour -workspace=web prod.tfvars', 'var import -sensitive prod.env'],
-    async run(made, flags: VariableFlags, file: string) {
-      const text = await readInput(file, made.ask);
+    async run(context, flags: VariableFlags, file: string) {
+      const text = await readInput(file, context.ask);
       const isEnv = /(^|\.)env(\.|$)/.test(basename(file));
-      const wanted = isEnv ? readDotEnv(text, file) : readVariableFile(text, file);
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags);
-      const done = await setAll(service, id, wanted, { env: isEnv || flags.env, sensitive: flags.sensitive ?? false });
-      made.output.note(done);
+      const assignments = isEnv ? readDotEnv(text, file) : readVariableFile(text, file);
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags);
+      const done = await setAll(service, id, assignments, {
+        env: isEnv || flags.env,
+        sensitive: flags.sensitive ?? false,
+      });
+      context.output.note(done);
     },
   },
 ];
@@ -121,13 +124,13 @@ interface Common {
 async function setAll(
   service: Remote,
   workspaceId: string,
-  wanted: readonly Assignment[],
+  assignments: readonly Assignment[],
   common: Common,
 ): Promise<string> {
   const path = `workspaces/${workspaceId}/vars`;
   const there = await service.list(path);
-  let made = 0;
-  for (const { key, value, hcl } of wanted) {
+  let context = 0;
+  for (const { key, value, hcl } of assignments) {
     const before = find(there, key, common.env);
     const attributes = {
       key,
@@ -140,9 +143,9 @@ async function setAll(
     const data = { type: 'vars', attributes };
     if (before) await service.change(`${path}/${before.id}`, { ...data, id: before.id });
     else await service.create(path, data);
-    if (!before) made += 1;
+    if (!before) context += 1;
   }
-  return `set: ${made} new, ${wanted.length - made} changed`;
+  return `set: ${context} new, ${assignments.length - context} changed`;
 }
 
 function find(there: readonly RemoteResource[], key: string, env = false): RemoteResource | undefined {

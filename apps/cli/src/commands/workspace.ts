@@ -22,7 +22,7 @@ interface WorkspaceFlags extends ServiceFlags {
   force?: boolean;
 }
 
-const shown = ['name', 'execution-mode', 'locked', 'resource-count', 'terraform-version', 'auto-apply', 'updated-at'];
+const columns = ['name', 'execution-mode', 'locked', 'resource-count', 'terraform-version', 'auto-apply', 'updated-at'];
 const named = { '<name>': 'the workspace: its name, or its id' } as const;
 
 /** `ws …`: workspaces. */
@@ -36,13 +36,13 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--tags <names>': 'only those with all these tags, separated by commas',
     },
     examples: ['ws list -organization=harbour', 'ws list -search=web -tags=prod'],
-    async run(made, flags: WorkspaceFlags) {
+    async run(context, flags: WorkspaceFlags) {
       const query = new URLSearchParams({
         ...(flags.search ? { 'search[name]': flags.search } : {}),
         ...(flags.tags ? { 'search[tags]': flags.tags } : {}),
       }).toString();
-      const path = `organizations/${organizationOf(made, flags)}/workspaces${query && `?${query}`}`;
-      const found = await findService(made).list(path);
+      const path = `organizations/${organizationOf(context, flags)}/workspaces${query && `?${query}`}`;
+      const found = await findService(context).list(path);
       const rows = found.map(({ attributes = {}, id }) => [
         attributes.name,
         attributes['execution-mode'],
@@ -50,7 +50,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
         attributes['resource-count'],
         id,
       ]);
-      made.output.rows(found, ['name', 'runs', 'locked', 'resources', 'id'], rows);
+      context.output.rows(found, ['name', 'runs', 'locked', 'resources', 'id'], rows);
     },
   },
   {
@@ -59,10 +59,10 @@ export const workspaceCommands: readonly CommandSpec[] = [
     args: named,
     flags: organizationFlag,
     examples: ['ws show -organization=harbour web', 'ws show ws-6fJqZ1aTn8bC2d3E'],
-    async run(made, flags: WorkspaceFlags, name: string) {
-      const found = await workspaceOf(made, findService(made), flags, name);
+    async run(context, flags: WorkspaceFlags, name: string) {
+      const found = await workspaceOf(context, findService(context), flags, name);
       const run = relation(found, 'current-run');
-      made.output.show(found, { id: found.id, ...attributesOf(found, shown), 'current run': run });
+      context.output.show(found, { id: found.id, ...attributesOf(found, columns), 'current run': run });
     },
   },
   {
@@ -79,9 +79,9 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--auto-apply': 'apply plans without asking',
     },
     examples: ['ws create -organization=harbour -execution-mode=local web'],
-    async run(made, flags: WorkspaceFlags, name: string) {
+    async run(context, flags: WorkspaceFlags, name: string) {
       const project = flags.project && { project: { data: { type: 'projects', id: flags.project } } };
-      const found = await findService(made).create(`organizations/${organizationOf(made, flags)}/workspaces`, {
+      const found = await findService(context).create(`organizations/${organizationOf(context, flags)}/workspaces`, {
         type: 'workspaces',
         attributes: {
           name,
@@ -93,7 +93,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
         },
         ...(project ? { relationships: project } : {}),
       });
-      made.output.show(found, { id: found.id, ...attributesOf(found, shown) });
+      context.output.show(found, { id: found.id, ...attributesOf(found, columns) });
     },
   },
   {
@@ -105,12 +105,12 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--force': { help: 'even if it manages resources, which stay in place', also: ['--f'] },
     },
     examples: ['ws delete -organization=harbour web'],
-    async run(made, flags: WorkspaceFlags, name: string) {
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags, name);
+    async run(context, flags: WorkspaceFlags, name: string) {
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags, name);
       if (flags.force) await service.remove(`workspaces/${id}`);
       else await service.act(`workspaces/${id}/actions/safe-delete`);
-      made.output.note(`deleted: ${name}`);
+      context.output.note(`deleted: ${name}`);
     },
   },
   {
@@ -120,11 +120,11 @@ export const workspaceCommands: readonly CommandSpec[] = [
     args: named,
     flags: { ...organizationFlag, '--reason <text>': 'shown to others' },
     examples: ['ws lock -organization=harbour -reason=maintenance web'],
-    async run(made, flags: WorkspaceFlags, name: string) {
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags, name);
+    async run(context, flags: WorkspaceFlags, name: string) {
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags, name);
       await service.act(`workspaces/${id}/actions/lock`, { reason: flags.reason ?? '' });
-      made.output.note(`locked: ${name}`);
+      context.output.note(`locked: ${name}`);
     },
   },
   {
@@ -134,11 +134,11 @@ export const workspaceCommands: readonly CommandSpec[] = [
     args: named,
     flags: { ...organizationFlag, '--force': { help: "also another user's lock", also: ['--f'] } },
     examples: ['ws unlock -organization=harbour web'],
-    async run(made, flags: WorkspaceFlags, name: string) {
-      const service = findService(made);
-      const { id } = await workspaceOf(made, service, flags, name);
+    async run(context, flags: WorkspaceFlags, name: string) {
+      const service = findService(context);
+      const { id } = await workspaceOf(context, service, flags, name);
       await service.act(`workspaces/${id}/actions/${flags.force ? 'force-unlock' : 'unlock'}`);
-      made.output.note(`unlocked: ${name}`);
+      context.output.note(`unlocked: ${name}`);
     },
   },
 ];

@@ -26,13 +26,13 @@ export const importCommands: readonly CommandSpec[] = [
     },
     examples: ['workspaces import -from=https://other.example.com -organization=harbour -plan'],
     more: 'Run it again after an interruption, or later for new items: existing ones stay as they are.',
-    async run(made, options: ImportOptions) {
-      const { interruption, env } = made;
+    async run(context, options: ImportOptions) {
+      const { interruption, env } = context;
       const { copyOrganization }: typeof import('../migration/organization') = require('../migration/organization');
       const { attempt }: typeof import('../migration/import') = require('../migration/import');
       const { Remote }: typeof import('../migration/remote') = require('../migration/remote');
       const { Report }: typeof import('../migration/report') = require('../migration/report');
-      const progress = new ImportProgress(made, 'workspaces');
+      const progress = new ImportProgress(context, 'workspaces');
       const report = new Report((sentence) => progress.note(sentence));
       const job = {
         from: new Remote('the other server', options.from.replace(/\/$/, ''), secretOf('IMPORT_TOKEN', env)),
@@ -53,7 +53,7 @@ export const importCommands: readonly CommandSpec[] = [
       } finally {
         progress.end();
         // An import that ended early also reports how far it came.
-        showOutcome(made, report, job.plan);
+        showOutcome(context, report, job.plan);
       }
     },
   },

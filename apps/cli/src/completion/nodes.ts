@@ -26,14 +26,14 @@ export function nodesOf(specs: readonly CommandSpec[], groups: Groups): CommandN
       words.forEach((word, at) => {
         const parent = words.slice(0, at).join(' ');
         const path = words.slice(0, at + 1).join(' ');
-        const known = below.get(parent) ?? new Map<string, string>();
-        below.set(parent, known);
-        if (path === name) known.set(word, spec.help);
-        else if (!known.has(word)) known.set(word, groups[path] ?? '');
+        const children = below.get(parent) ?? new Map<string, string>();
+        below.set(parent, children);
+        if (path === name) children.set(word, spec.help);
+        else if (!children.has(word)) children.set(word, groups[path] ?? '');
       });
       flags.set(
         name,
-        Object.entries(spec.flags ?? {}).map(([flag, said]) => [longOf(flag), flagOf(said).help, flag.includes(' ')]),
+        Object.entries(spec.flags ?? {}).map(([flag, spec]) => [longOf(flag), flagOf(spec).help, flag.includes(' ')]),
       );
     }
   }

@@ -22,11 +22,11 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
     );
     return;
   }
-  const seen = await certificateOf(hostname, Number(port || 443), tls).catch(() => undefined);
+  const certificate = await certificateOf(hostname, Number(port || 443), tls).catch(() => undefined);
   // The first request reports why there is no answer.
-  if (!seen) return;
-  const days = Math.floor((Date.parse(seen.certificate.valid_to) - Date.now()) / DAY_MS);
-  const end = `its certificate ends ${days < 0 ? `${-days} days ago` : `in ${days} days`} (${seen.certificate.valid_to})`;
+  if (!certificate) return;
+  const days = Math.floor((Date.parse(certificate.certificate.valid_to) - Date.now()) / DAY_MS);
+  const end = `its certificate ends ${days < 0 ? `${-days} days ago` : `in ${days} days`} (${certificate.certificate.valid_to})`;
   const next = 'renew it; the files are read again when they change';
   findings.ask(
     days < soon.critical ? 'critical' : 'warning',
@@ -37,9 +37,9 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
   );
   findings.ask(
     'critical',
-    seen.problem !== undefined,
+    certificate.problem !== undefined,
     'certificate is trusted',
-    `its certificate is not trusted: ${seen.problem}`,
+    `its certificate is not trusted: ${certificate.problem}`,
     'give its CA with --ca-cert, or use a name in the certificate',
   );
 }

@@ -20,7 +20,7 @@ export async function checkDatabase(url: string, service: ServiceName, findings:
       await checkServer(client, findings);
       await checkSchema(client, service, findings);
       for (const question of ofService(service)) {
-        await answered(findings, question.about, async () => {
+        await runCheck(findings, question.about, async () => {
           const { rows } = await client.query<{ count: string }>(question.count);
           const count = Number(rows[0]?.count ?? 0);
           findings.ask(question.severity, count > 0, question.fine, question.what(count), question.next);
@@ -34,7 +34,7 @@ export async function checkDatabase(url: string, service: ServiceName, findings:
 }
 
 /** Reports what the user of the database may not see, and continues. */
-async function answered(findings: Findings, what: string, ask: () => Promise<void>): Promise<void> {
+async function runCheck(findings: Findings, what: string, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
   } catch (error) {
@@ -46,7 +46,7 @@ async function answered(findings: Findings, what: string, ask: () => Promise<voi
 
 /** A pool in transaction mode breaks our locks, notices and prepared statements. */
 async function checkPooling(url: string, client: pg.Client, findings: Findings): Promise<void> {
-  await answered(findings, 'what is in front of it', async () => {
+  await runCheck(findings, 'what is in front of it', async () => {
     findings.ask(
       'critical',
       await isPooledByTransaction(url),
@@ -119,14 +119,14 @@ async function checkServer(client: pg.Client, findings: Findings): Promise<void>
 }
 
 async function checkSchema(client: pg.Client, service: ServiceName, findings: Findings): Promise<void> {
-  await answered(findings, 'its tables', async () => {
-    const known = new Set(migrationNames(service));
+  await runCheck(findings, 'its tables', async () => {
+    const ownNames = new Set(migrationNames(service));
     const { rows } = await client.query<{ name: string }>(
       'SELECT migration_name AS name FROM _prisma_migrations WHERE finished_at IS NOT NULL',
     );
     const applied = new Set(rows.map(({ name }) => name));
-    const newer = [...applied].filter((name) => !known.has(name));
-    const lacking = [...known].filter((name) => !applied.has(name));
+    const newer = [...applied].filter((name) => !ownNames.has(name));
+    const lacking = [...ownNames].filter((name) => !applied.has(name));
     findings.ask(
       'critical',
       newer.length > 0,

@@ -22,8 +22,8 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
   findings.ask('critical', sealed, 'unsealed', 'it is sealed: it answers nothing', 'keystead operator unseal');
   if (sealed) return;
   // Its own version follows the API version for clients.
-  const told = String(status?.version ?? '');
-  const other = /\+keystead\.(.+)$/.exec(told)?.[1] ?? told;
+  const versionText = String(status?.version ?? '');
+  const other = /\+keystead\.(.+)$/.exec(versionText)?.[1] ?? versionText;
   findings.ask(
     'notice',
     other !== version(),
@@ -44,7 +44,7 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
 }
 
 async function checkToken(client: Client, findings: Findings): Promise<void> {
-  const own = await seen(client, findings, 'auth/token/lookup-self', 'your token');
+  const own = await readOrReport(client, findings, 'auth/token/lookup-self', 'your token');
   const policies = (own?.policies ?? []) as string[];
   if (!own) return;
   findings.ask(
@@ -57,7 +57,7 @@ async function checkToken(client: Client, findings: Findings): Promise<void> {
 }
 
 async function checkAudit(client: Client, findings: Findings): Promise<void> {
-  const devices = await seen(client, findings, 'sys/audit', 'audit devices');
+  const devices = await readOrReport(client, findings, 'sys/audit', 'audit devices');
   if (!devices) return;
   findings.ask(
     'warning',
@@ -84,7 +84,7 @@ async function checkFactors(client: Client, findings: Findings): Promise<void> {
 }
 
 async function checkMounts(client: Client, findings: Findings): Promise<void> {
-  const mounts = await seen(client, findings, 'sys/auth', 'auth methods');
+  const mounts = await readOrReport(client, findings, 'sys/auth', 'auth methods');
   if (!mounts) return;
   const types = Object.values(mounts).map((mount) => String((mount as { type?: unknown } | null)?.type ?? ''));
   findings.ask(
@@ -107,7 +107,7 @@ async function checkRunRoles(client: Client, findings: Findings): Promise<void> 
     const { names, status } = await client.list(`auth/${path}role`, { accept: [403, 404] });
     if (status === 403) unseen(findings, 'roles for runs', `auth/${path}role`);
     for (const name of names.slice(0, mostRoles)) {
-      const role = await seen(client, findings, `auth/${path}role/${name}`, 'roles for runs');
+      const role = await readOrReport(client, findings, `auth/${path}role/${name}`, 'roles for runs');
       if (role && bindsNamesOnly(role)) loose.push(`auth/${path}role/${name}`);
     }
   }
@@ -165,7 +165,7 @@ async function checkNode(client: Client, findings: Findings): Promise<void> {
 }
 
 /** Reads a path; reports it if the token may not. */
-async function seen(client: Client, findings: Findings, path: string, what: string) {
+async function readOrReport(client: Client, findings: Findings, path: string, what: string) {
   const answer = await client
     .get(path, { accept: [403, 404] })
     .catch((error: unknown) => giveUp(error, findings, what));

@@ -1,4 +1,4 @@
-import { attempt, type Ids, type Import, make, once, shown } from './import';
+import { attempt, type Ids, type Import, listOrReport, make, once } from './import';
 import { pick, relation } from './resource';
 
 const settings = {
@@ -17,7 +17,7 @@ export async function copyAccess(
 ): Promise<void> {
   const type = `team-${on}s`;
   const path = (id: string) => `${type}?filter%5B${on}%5D%5Bid%5D=${id}`;
-  const grants = await shown(job, `team access to ${on}s`, label, path(from));
+  const grants = await listOrReport(job, `team access to ${on}s`, label, path(from));
   if (grants.length === 0) return;
   const before = new Map((to ? await job.to.list(path(to)) : []).map((grant) => [relation(grant, 'team'), grant]));
   for (const grant of grants) {

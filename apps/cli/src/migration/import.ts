@@ -49,9 +49,9 @@ export async function once(
     job.report.skip(kind);
     return before;
   }
-  const made = job.plan ? undefined : await make();
+  const created = job.plan ? undefined : await make();
   job.report.add(kind);
-  return made;
+  return created;
 }
 
 /**
@@ -74,8 +74,8 @@ export async function make(
       const [name = '', ...part] = settingOf(source?.pointer);
       const other = name in instead && draft.attributes[name] !== instead[name] ? instead[name] : undefined;
       if (other !== undefined) attributes[name] = other;
-      const chosen = other === undefined ? '' : `; ${other} is tried instead`;
-      job.report.leave(`${label}: ${[name, ...part].join(' ')} could not be taken over: ${detail}${chosen}`);
+      const alternative = other === undefined ? '' : `; ${other} is tried instead`;
+      job.report.leave(`${label}: ${[name, ...part].join(' ')} could not be taken over: ${detail}${alternative}`);
     }
     return make(job, label, path, { ...draft, attributes }, instead);
   }
@@ -93,7 +93,7 @@ export async function attempt<T>(job: Import, label: string, work: () => Promise
 }
 
 /** A list of the other server. What it has not, or holds back, is reported: an import must not be silently poorer. */
-export async function shown(job: Import, kind: string, label: string, path: string): Promise<RemoteResource[]> {
+export async function listOrReport(job: Import, kind: string, label: string, path: string): Promise<RemoteResource[]> {
   if (job.report.isUnknown(kind)) return [];
   try {
     const { items, absent, unknown, withheld } = await job.from.survey(path);
@@ -112,8 +112,8 @@ const settingOf = (pointer = '') => pointer.replace(/^\/data\/attributes\//, '')
 
 function withoutObjected(attributes: Record<string, unknown>, { status, objections }: Refused) {
   const names = objections.map(({ source }) => settingOf(source?.pointer));
-  const known = names.every(([name = '']) => name in attributes && !essential.includes(name));
-  if (status !== 422 || names.length === 0 || !known) return undefined;
+  const supported = names.every(([name = '']) => name in attributes && !essential.includes(name));
+  if (status !== 422 || names.length === 0 || !supported) return undefined;
   const rest = structuredClone(attributes);
   for (const [name = '', part] of names) {
     const value = rest[name];

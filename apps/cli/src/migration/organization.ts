@@ -1,10 +1,10 @@
 import { copyAccess } from './access';
-import { attempt, type Ids, type Import, make, once, shown } from './import';
+import { attempt, type Ids, type Import, listOrReport, make, once } from './import';
 import { pick, type RemoteResource, text } from './resource';
 import { copyVariableSets } from './variable-sets';
 import { copyConsumers, copyTriggers, copyWorkspace } from './workspace';
 
-const kept = {
+const defaultNames = {
   organization: [
     'email',
     'collaborator-auth-policy',
@@ -37,7 +37,7 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
   await leaveToPeople(job, name, base);
 
   const here = new Map((await job.to.list(`${base}/workspaces`)).map((found) => [text(found, 'name'), found]));
-  const sources = await shown(job, 'workspaces', name, `${base}/workspaces`);
+  const sources = await listOrReport(job, 'workspaces', name, `${base}/workspaces`);
   const workspaces: Ids = new Map();
   job.progress.begin(`workspaces of ${name}`, sources.length);
   for (const workspace of sources) {
@@ -63,7 +63,7 @@ function noteChanges(job: Import, name: string, source: RemoteResource): void {
 }
 
 async function makeOrganization(job: Import, name: string, source: RemoteResource): Promise<RemoteResource> {
-  const attributes: Record<string, unknown> = { name, ...pick(source, kept.organization) };
+  const attributes: Record<string, unknown> = { name, ...pick(source, defaultNames.organization) };
   if (runsOnAgents(source)) delete attributes['default-execution-mode'];
   attributes.email ??= text(await job.to.get('account/details'), 'email');
   return make(job, name, 'organizations', { type: 'organizations', attributes });
@@ -76,14 +76,14 @@ async function copyNamed(job: Import, type: 'projects' | 'teams', base: string, 
   if (isNew) here.set(inborn[type], '');
   const kind = type.slice(0, -1);
   const ids: Ids = new Map();
-  for (const source of await shown(job, type, organization, path)) {
+  for (const source of await listOrReport(job, type, organization, path)) {
     const name = text(source, 'name');
     const label = `${organization}, ${kind} ${name}`;
     const before = here.has(name) ? { ...source, id: here.get(name) ?? '' } : undefined;
     await attempt(job, label, async () => {
-      const draft = { type, attributes: pick(source, kept[type]) };
-      const made = await once(job, kind, before, () => make(job, label, path, draft));
-      ids.set(source.id, made?.id ?? '');
+      const draft = { type, attributes: pick(source, defaultNames[type]) };
+      const created = await once(job, kind, before, () => make(job, label, path, draft));
+      ids.set(source.id, created?.id ?? '');
     });
     const members = Number(source.attributes['users-count'] ?? 0);
     if (members > 0) job.report.leave(`${label}: invite its ${members} members again`);
@@ -100,7 +100,7 @@ async function leaveToPeople(job: Import, name: string, base: string): Promise<v
     ['organization-memberships', 'members', 'invite the members again'],
   ];
   for (const [path, kind, sentence] of kinds) {
-    const found = await shown(job, kind, name, `${base}/${path}`);
+    const found = await listOrReport(job, kind, name, `${base}/${path}`);
     if (found.length > 0) job.report.leave(`${name}: ${sentence} (${found.length})`);
   }
 }

@@ -7,8 +7,8 @@ const ATTEMPTS = { limited: 30, fault: 6 };
 export function isWorthRepeating(method: string, status: number, attempt: number): boolean {
   if (status === 429) return attempt < ATTEMPTS.limited;
   // Nothing was done where the server says "not now"; a create that failed otherwise is never sent twice.
-  const passing = method === 'GET' ? [500, 502, 503, 504] : [503];
-  return passing.includes(status) && attempt < ATTEMPTS.fault;
+  const transientStatuses = method === 'GET' ? [500, 502, 503, 504] : [503];
+  return transientStatuses.includes(status) && attempt < ATTEMPTS.fault;
 }
 
 /** Whether to send a request again that had no answer. */
@@ -18,15 +18,16 @@ export function isWorthAskingAgain(method: string, attempt: number): boolean {
 
 /** Milliseconds to wait: as long as the answer asks for, longer from time to time where it asks for nothing. */
 export function waitOf(headers: Headers | undefined, attempt: number, now = Date.now()): number {
-  const asked = secondsOf(headers?.get('retry-after'), now) ?? secondsOf(headers?.get('x-ratelimit-reset'), now);
-  return Math.min(asked === undefined ? 250 * 2 ** attempt : asked * 1000, LONGEST_WAIT_MS);
+  const requestedSeconds =
+    secondsOf(headers?.get('retry-after'), now) ?? secondsOf(headers?.get('x-ratelimit-reset'), now);
+  return Math.min(requestedSeconds === undefined ? 250 * 2 ** attempt : requestedSeconds * 1000, LONGEST_WAIT_MS);
 }
 
 /** Servers say a number of seconds, the second of the clock, or a date. */
-function secondsOf(said: string | null | undefined, now: number): number | undefined {
-  if (!said) return undefined;
-  const number = Number(said);
-  const seconds = Number.isNaN(number) ? (Date.parse(said) - now) / 1000 : number;
+function secondsOf(headerValue: string | null | undefined, now: number): number | undefined {
+  if (!headerValue) return undefined;
+  const number = Number(headerValue);
+  const seconds = Number.isNaN(number) ? (Date.parse(headerValue) - now) / 1000 : number;
   const span = seconds > LONGEST_SPAN_S ? seconds - now / 1000 : seconds;
   return Number.isFinite(span) && span > 0 ? span : undefined;
 }

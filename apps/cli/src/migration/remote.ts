@@ -110,7 +110,7 @@ export class Remote {
   }
 
   /** The attributes that a create at a path may have, as the server describes itself. */
-  async takes(path: string): Promise<string[]> {
+  async createAttributes(path: string): Promise<string[]> {
     this.description ??= this.ask('GET', 'openapi.json').then(({ document }) => document as Description | undefined);
     const { requestBody } = (await this.description)?.paths?.[`/api/v2/${path}`]?.post ?? {};
     const body = requestBody?.content?.[MEDIA]?.schema;
@@ -122,11 +122,11 @@ export class Remote {
   /** Bytes behind a URL that the server gave; undefined if there is nothing any more. */
   async download(url: string): Promise<Buffer | undefined> {
     const target = this.absolute(url);
-    const wanted = { method: 'GET', accept: '*/*', timeout: BYTES_TIMEOUT_MS };
-    let answer = await this.send(target, { ...wanted, signed: this.isOurs(target) });
+    const options = { method: 'GET', accept: '*/*', timeout: BYTES_TIMEOUT_MS };
+    let answer = await this.send(target, { ...options, signed: this.isOurs(target) });
     // Some servers keep bytes on a related host that wants the token; no other host ever gets it.
     if (answer.status === 401 && !this.isOurs(target) && this.isRelated(target)) {
-      answer = await this.send(target, { ...wanted, signed: true });
+      answer = await this.send(target, { ...options, signed: true });
     }
     if (ABSENT.includes(answer.status)) return undefined;
     if (answer.failed) throw this.refusal('GET', target.pathname, answer);
@@ -171,16 +171,16 @@ export class Remote {
       ...(body === undefined || !type ? {} : { 'Content-Type': type }),
     };
     for (let attempt = 1; ; attempt += 1) {
-      let said: RemoteResponse | undefined;
+      let response: RemoteResponse | undefined;
       try {
         const answer = await fetch(target, { method, headers, body, signal: AbortSignal.timeout(timeout) });
         const bytes = Buffer.from(await answer.arrayBuffer());
-        said = { status: answer.status, failed: !answer.ok, headers: answer.headers, bytes };
+        response = { status: answer.status, failed: !answer.ok, headers: answer.headers, bytes };
       } catch (error) {
         if (!this.options.patient || !isWorthAskingAgain(method, attempt)) throw this.silence(error as Error);
       }
-      if (said && !(this.options.patient && isWorthRepeating(method, said.status, attempt))) return said;
-      await sleep(waitOf(said?.headers, attempt));
+      if (response && !(this.options.patient && isWorthRepeating(method, response.status, attempt))) return response;
+      await sleep(waitOf(response?.headers, attempt));
     }
   }
 
@@ -190,8 +190,8 @@ export class Remote {
     return data;
   }
 
-  private strange(what: string, held: string): Problem {
-    const message = `${this.name}: ${what.split('?')[0]}: the answer holds ${held}: is this address the workspace service?`;
+  private strange(what: string, content: string): Problem {
+    const message = `${this.name}: ${what.split('?')[0]}: the answer holds ${content}: is this address the workspace service?`;
     return new Problem(message, exitCodes.unreachable);
   }
 
@@ -242,9 +242,9 @@ function isResource(data: unknown): data is RemoteResource {
   return typeof id === 'string' && typeof (attributes ?? {}) === 'object';
 }
 
-function documentIn(said: Buffer): JsonApiDocument | undefined {
+function documentIn(response: Buffer): JsonApiDocument | undefined {
   try {
-    const parsed: unknown = parseExact(said.toString('utf8'));
+    const parsed: unknown = parseExact(response.toString('utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
   } catch {
     return undefined;

@@ -12,7 +12,7 @@ export class Report {
   private readonly missed = new Map<string, boolean>();
 
   /** `told` is called with every sentence as it comes. */
-  constructor(private readonly told: (sentence: string) => void = () => {}) {}
+  constructor(private readonly print: (sentence: string) => void = () => {}) {}
 
   add(kind: string, count = 1): void {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
@@ -27,14 +27,14 @@ export class Report {
   leave(sentence: string): void {
     this.leftCount += 1;
     if (this.left.length < KEPT) this.left.push(sentence);
-    this.told(`by hand: ${sentence}`);
+    this.print(`by hand: ${sentence}`);
   }
 
   /** Something that should have been copied and was not; another run may do it. */
   fail(sentence: string): void {
     this.failedCount += 1;
     if (this.failed.length < KEPT) this.failed.push(sentence);
-    this.told(`failed: ${sentence}`);
+    this.print(`failed: ${sentence}`);
   }
 
   /** A kind of thing that the other server does not show here; `unknown`: it does not know such things at all. */

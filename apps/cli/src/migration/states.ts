@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseExact } from '@keystead/envelope';
 import { exitCodes, Problem } from '../problem';
-import { attempt, type Import, shown } from './import';
+import { attempt, type Import, listOrReport } from './import';
 import { Refused } from './refused';
 import type { RemoteResource } from './resource';
 
@@ -14,7 +14,7 @@ const INLINE_BYTES = 4 * 1024 * 1024;
 interface Pair {
   organization: string;
   source: RemoteResource;
-  made: RemoteResource | undefined;
+  target: RemoteResource | undefined;
 }
 
 interface StateCopy {
@@ -31,15 +31,15 @@ const isWhole = ({ attributes: { status } }: RemoteResource) => status === undef
 
 /** Copies the states of a workspace in the order of their serials; those that are there stay. */
 export async function copyStates(job: Import, label: string, pair: Pair): Promise<void> {
-  const wanted = await statesThere(job, label, pair);
-  if (wanted.length === 0) return;
+  const statesToCopy = await statesThere(job, label, pair);
+  if (statesToCopy.length === 0) return;
   const name = String(pair.source.attributes.name);
-  const present = pair.made ? (await job.to.list(listOf(pair.organization, name))).filter(isWhole).map(serialOf) : [];
-  const { steps, late } = stepsOf(wanted, present);
-  job.report.skip('state version', wanted.length - steps.length - late);
+  const present = pair.target ? (await job.to.list(listOf(pair.organization, name))).filter(isWhole).map(serialOf) : [];
+  const { steps, late } = stepsOf(statesToCopy, present);
+  job.report.skip('state version', statesToCopy.length - steps.length - late);
   if (late > 0) job.report.leave(`${label}: ${late} states are older than the newest here and were left out`);
-  if (job.plan || !pair.made) return job.report.add('state version', steps.length);
-  if (steps.length > 0) await upload(job, label, pair.made.id, steps);
+  if (job.plan || !pair.target) return job.report.add('state version', steps.length);
+  if (steps.length > 0) await upload(job, label, pair.target.id, steps);
 }
 
 const listOf = (organization: string, name: string) =>
@@ -51,29 +51,32 @@ async function statesThere(job: Import, label: string, { organization, source }:
   const current = await job.from.find(`workspaces/${source.id}/current-state-version`);
   if (!current) return [];
   if (!job.history) return [current];
-  const all = await shown(job, 'state versions', label, listOf(organization, String(source.attributes.name)));
+  const all = await listOrReport(job, 'state versions', label, listOf(organization, String(source.attributes.name)));
   const older = all.filter((version) => version.id !== current.id && isWhole(version));
   return [...older.sort(bySerial), current];
 }
 
 /** What is still to be copied, and how many states come too late because newer ones are here. */
-function stepsOf(wanted: readonly RemoteResource[], present: readonly bigint[]): { steps: StateCopy[]; late: number } {
+function stepsOf(
+  statesToCopy: readonly RemoteResource[],
+  present: readonly bigint[],
+): { steps: StateCopy[]; late: number } {
   const here = new Map<bigint, number>();
   for (const serial of present) here.set(serial, (here.get(serial) ?? 0) + 1);
   let newest = -1n;
   for (const serial of present) if (serial > newest) newest = serial;
-  const onlyTheirs = present.every((serial) => wanted.some((version) => serialOf(version) === serial));
+  const onlyTheirs = present.every((serial) => statesToCopy.some((version) => serialOf(version) === serial));
   const steps: StateCopy[] = [];
   let late = 0;
-  for (const version of wanted) {
+  for (const version of statesToCopy) {
     const serial = serialOf(version);
     const times = here.get(serial) ?? 0;
     if (times > 0) {
       here.set(serial, times - 1);
       continue;
     }
-    const isCurrent = version === wanted.at(-1);
-    if (serial <= newest && steps.length === 0 && !(isCurrent && onlyTheirs && wanted.length > 1)) {
+    const isCurrent = version === statesToCopy.at(-1);
+    if (serial <= newest && steps.length === 0 && !(isCurrent && onlyTheirs && statesToCopy.length > 1)) {
       late += 1;
       continue;
     }
@@ -116,7 +119,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
     const message = `${label}: the state with serial ${serial} came with ${bytes.length} bytes instead of ${size}`;
     throw new Problem(message, exitCodes.unreachable);
   }
-  const made = await job.to.create(`workspaces/${to}/state-versions`, {
+  const created = await job.to.create(`workspaces/${to}/state-versions`, {
     type: 'state-versions',
     attributes: {
       // The file's own, where the two differ: a state says itself where it belongs.
@@ -127,7 +130,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
       ...(bytes.length <= INLINE_BYTES ? { state: bytes.toString('base64') } : {}),
     },
   });
-  const target = made.attributes['hosted-state-upload-url'];
+  const target = created.attributes['hosted-state-upload-url'];
   // None if it went along, or was uploaded before.
   if (typeof target === 'string') await job.to.upload(target, bytes);
   job.report.add('state version');

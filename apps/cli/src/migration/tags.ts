@@ -1,4 +1,4 @@
-import { type Import, shown } from './import';
+import { type Import, listOrReport } from './import';
 import { Refused } from './refused';
 import { type RemoteResource, text } from './resource';
 
@@ -10,18 +10,18 @@ export async function copyTags(
   job: Import,
   label: string,
   source: RemoteResource,
-  made: RemoteResource | undefined,
+  target: RemoteResource | undefined,
 ): Promise<void> {
   const path = (id: string) => `workspaces/${id}/relationships/tags`;
   const { items, absent, unknown } = await job.from.survey(path(source.id));
   if (absent) job.report.miss('tags', unknown);
   // Either may be short: the list where pages are not served, the attribute where it is cut off.
   const all = new Set([...items.map((tag) => text(tag, 'name')), ...namesOf(source)]);
-  const here = namesOf(made);
-  const wanted = [...all].filter((name) => !here.includes(name));
-  job.report.skip('tag', all.size - wanted.length);
-  if (wanted.length === 0) return;
-  const count = made && !job.plan ? await attach(job, label, path(made.id), wanted) : wanted.length;
+  const here = namesOf(target);
+  const missing = [...all].filter((name) => !here.includes(name));
+  job.report.skip('tag', all.size - missing.length);
+  if (missing.length === 0) return;
+  const count = target && !job.plan ? await attach(job, label, path(target.id), missing) : missing.length;
   job.report.add('tag', count);
 }
 
@@ -47,22 +47,22 @@ export async function copyBindings(
   job: Import,
   label: string,
   source: RemoteResource,
-  made: RemoteResource | undefined,
+  target: RemoteResource | undefined,
 ): Promise<void> {
   const path = (id: string) => `workspaces/${id}/tag-bindings`;
   const flat = namesOf(source);
-  const found = (await shown(job, 'key-value tags', label, path(source.id))).filter(
+  const found = (await listOrReport(job, 'key-value tags', label, path(source.id))).filter(
     // Some servers show flat tags here too, as keys without a value.
     (binding) => text(binding, 'value') !== '' || !flat.includes(text(binding, 'key')),
   );
   if (found.length === 0) return;
-  const here = new Set((made ? await job.to.list(path(made.id)) : []).map((binding) => text(binding, 'key')));
-  const wanted = found.filter((binding) => !here.has(text(binding, 'key')));
-  job.report.skip('key-value tag', found.length - wanted.length);
-  const data = wanted.map((binding) => ({
+  const here = new Set((target ? await job.to.list(path(target.id)) : []).map((binding) => text(binding, 'key')));
+  const missing = found.filter((binding) => !here.has(text(binding, 'key')));
+  job.report.skip('key-value tag', found.length - missing.length);
+  const data = missing.map((binding) => ({
     type: 'tag-bindings',
     attributes: { key: text(binding, 'key'), value: text(binding, 'value') },
   }));
-  if (made && data.length > 0 && !job.plan) await job.to.change(path(made.id), data);
-  job.report.add('key-value tag', wanted.length);
+  if (target && data.length > 0 && !job.plan) await job.to.change(path(target.id), data);
+  job.report.add('key-value tag', missing.length);
 }

@@ -1,8 +1,8 @@
-import { attempt, type Ids, type Import, make, once, shown } from './import';
+import { attempt, type Ids, type Import, listOrReport, make, once } from './import';
 import { pick, type Reference, type RemoteResource, relations, text } from './resource';
 import { copyVariables } from './variables';
 
-const kept = ['name', 'description', 'global', 'priority'];
+const copiedAttributes = ['name', 'description', 'global', 'priority'];
 const targets = ['workspaces', 'projects'] as const;
 
 /** Copies the variable sets of an organization with their variables and what they are assigned to. */
@@ -13,7 +13,7 @@ export async function copyVariableSets(
   ids: Record<(typeof targets)[number], Ids>,
 ): Promise<void> {
   const here = new Map((await job.to.list(`${base}/varsets`)).map((set) => [text(set, 'name'), set]));
-  for (const { id, ...listed } of await shown(job, 'variable sets', organization, `${base}/varsets`)) {
+  for (const { id, ...listed } of await listOrReport(job, 'variable sets', organization, `${base}/varsets`)) {
     // A list need not say what each set is assigned to.
     const source = (await job.from.find(`varsets/${id}`)) ?? { id, ...listed };
     const label = `${organization}, variable set ${text(source, 'name')}`;
@@ -24,16 +24,16 @@ export async function copyVariableSets(
       continue;
     }
     await attempt(job, label, async () => {
-      const made = await once(job, 'variable set', here.get(text(source, 'name')), () =>
+      const created = await once(job, 'variable set', here.get(text(source, 'name')), () =>
         make(job, label, `${base}/varsets`, {
           type: 'varsets',
-          attributes: pick(source, kept),
+          attributes: pick(source, copiedAttributes),
           relationships: owner && { parent: { data: owner } },
         }),
       );
-      const variables = made && `varsets/${made.id}/relationships/vars`;
+      const variables = created && `varsets/${created.id}/relationships/vars`;
       await copyVariables(job, label, `varsets/${id}/relationships/vars`, variables);
-      if (made && !source.attributes.global) await assign(job, source, made, ids);
+      if (created && !source.attributes.global) await assign(job, source, created, ids);
     });
   }
 }
@@ -49,13 +49,13 @@ function ownerOf(source: RemoteResource, projects: Ids): Reference | 'missing' |
 async function assign(
   job: Import,
   source: RemoteResource,
-  made: RemoteResource,
+  target: RemoteResource,
   ids: Record<string, Ids>,
 ): Promise<void> {
   for (const type of targets) {
-    const has = relations(made, type);
-    const wanted = relations(source, type).flatMap((id) => ids[type]?.get(id) || []);
-    const data = wanted.filter((id) => !has.includes(id)).map((id) => ({ type, id }));
-    if (data.length > 0 && !job.plan) await job.to.act(`varsets/${made.id}/relationships/${type}`, { data });
+    const has = relations(target, type);
+    const targetIds = relations(source, type).flatMap((id) => ids[type]?.get(id) || []);
+    const data = targetIds.filter((id) => !has.includes(id)).map((id) => ({ type, id }));
+    if (data.length > 0 && !job.plan) await job.to.act(`varsets/${target.id}/relationships/${type}`, { data });
   }
 }

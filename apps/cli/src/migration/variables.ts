@@ -1,17 +1,17 @@
-import { attempt, type Import, make, once, shown } from './import';
+import { attempt, type Import, listOrReport, make, once } from './import';
 import { pick, type RemoteResource, text } from './resource';
 
-const kept = ['key', 'description', 'category', 'hcl', 'sensitive'];
+const copiedAttributes = ['key', 'description', 'category', 'hcl', 'sensitive'];
 
 /** Copies variables from one list to another; `to` is undefined while a plan has not made its owner. */
 export async function copyVariables(job: Import, label: string, from: string, to: string | undefined): Promise<void> {
   const keyOf = (variable: RemoteResource) => `${text(variable, 'category')} ${text(variable, 'key')}`;
   const before = new Map((to ? await job.to.list(to) : []).map((variable) => [keyOf(variable), variable]));
-  for (const source of await shown(job, 'variables', label, from)) {
+  for (const source of await listOrReport(job, 'variables', label, from)) {
     const name = text(source, 'key');
     const { sensitive, value } = source.attributes;
     if (sensitive) job.report.leave(`${label}: the value of the sensitive variable ${name} must be set here`);
-    const attributes = { ...pick(source, kept), ...(sensitive ? {} : { value: value ?? '' }) };
+    const attributes = { ...pick(source, copiedAttributes), ...(sensitive ? {} : { value: value ?? '' }) };
     await attempt(job, `${label}, variable ${name}`, () =>
       once(job, 'variable', before.get(keyOf(source)), () =>
         make(job, `${label}, variable ${name}`, String(to), { type: 'vars', attributes }),

@@ -1,5 +1,5 @@
 import { copyAccess } from './access';
-import { attempt, type Ids, type Import, make, once, shown } from './import';
+import { attempt, type Ids, type Import, listOrReport, make, once } from './import';
 import { pick, type RemoteResource, relation, text } from './resource';
 import { copyStates } from './states';
 import { copyBindings, copyTags } from './tags';
@@ -34,14 +34,14 @@ export async function copyWorkspace(
   place: ImportTarget,
 ): Promise<string> {
   const path = `organizations/${encodeURIComponent(place.organization)}/workspaces`;
-  const made = await once(job, 'workspace', place.before, () => makeWorkspace(job, label, path, source, place));
-  const id = made?.id;
-  await attempt(job, label, () => copyTags(job, label, source, made));
-  await attempt(job, label, () => copyBindings(job, label, source, made));
+  const target = await once(job, 'workspace', place.before, () => makeWorkspace(job, label, path, source, place));
+  const id = target?.id;
+  await attempt(job, label, () => copyTags(job, label, source, target));
+  await attempt(job, label, () => copyBindings(job, label, source, target));
   await copyVariables(job, label, `workspaces/${source.id}/vars`, id && `workspaces/${id}/vars`);
   await copyAccess(job, 'workspace', label, source.id, id ?? '', place.teams);
   await leaveToPeople(job, label, source);
-  await attempt(job, label, () => copyStates(job, label, { organization: place.organization, source, made }));
+  await attempt(job, label, () => copyStates(job, label, { organization: place.organization, source, target }));
   return id ?? '';
 }
 
@@ -52,10 +52,10 @@ async function makeWorkspace(
   source: RemoteResource,
   { projects }: ImportTarget,
 ) {
-  const takes = await job.to.takes('organizations/{organization_name}/workspaces');
+  const supportedAttributes = await job.to.createAttributes('organizations/{organization_name}/workspaces');
   const attributes = pick(
     source,
-    takes.filter((name) => !apart.includes(name)),
+    supportedAttributes.filter((name) => !apart.includes(name)),
   );
   const mode = attributes['execution-mode'];
   if (mode === 'agent') attributes['execution-mode'] = 'remote';
@@ -73,12 +73,12 @@ async function makeWorkspace(
   const instead = minor === undefined ? {} : { 'infra-version': `~> ${minor}.0` };
   const project = projects.get(relation(source, 'project') ?? '');
   const relationships = project ? { project: { data: { type: 'projects', id: project } } } : {};
-  const made = await make(job, label, path, { type: 'workspaces', attributes, relationships }, instead);
+  const created = await make(job, label, path, { type: 'workspaces', attributes, relationships }, instead);
   // What it would inherit here may be something else.
-  if (inherits && mode !== made.attributes['execution-mode']) {
-    await job.to.change(`workspaces/${made.id}`, { type: 'workspaces', attributes: { 'execution-mode': mode } });
+  if (inherits && mode !== created.attributes['execution-mode']) {
+    await job.to.change(`workspaces/${created.id}`, { type: 'workspaces', attributes: { 'execution-mode': mode } });
   }
-  return made;
+  return created;
 }
 
 /** What exists there but cannot be read, or needs its owner's consent. */
@@ -90,8 +90,9 @@ async function leaveToPeople(job: Import, label: string, source: RemoteResource)
   if (attributes['secrets-role']) leave('name again the role of the secrets service that its runs log in under');
   if (relation(source, 'ssh-key')) leave('assign its SSH key again');
   if (attributes.locked) leave('is locked there: its state may still change; import it again afterwards');
-  const notifications = (await shown(job, 'notifications', label, `workspaces/${id}/notification-configurations`))
-    .length;
+  const notifications = (
+    await listOrReport(job, 'notifications', label, `workspaces/${id}/notification-configurations`)
+  ).length;
   if (notifications > 0) leave(`its notifications (${notifications}) have no counterpart here`);
 }
 
@@ -107,12 +108,12 @@ export async function copyConsumers(
   if (toAll !== false || toProject === true || to === undefined) return;
   const label = `${organization}/${text(source, 'name')}`;
   const path = (id: string) => `workspaces/${id}/relationships/remote-state-consumers`;
-  const found = await shown(job, 'remote state consumers', label, path(source.id));
+  const found = await listOrReport(job, 'remote state consumers', label, path(source.id));
   if (found.length === 0) return;
   const has = to ? (await job.to.list(path(to))).map(({ id }) => id) : [];
-  const wanted = found.flatMap(({ id }) => workspaces.get(id) ?? []);
-  const data = wanted.filter((id) => !has.includes(id)).map((id) => ({ type: 'workspaces', id }));
-  job.report.skip('remote state consumer', wanted.length - data.length);
+  const targetIds = found.flatMap(({ id }) => workspaces.get(id) ?? []);
+  const data = targetIds.filter((id) => !has.includes(id)).map((id) => ({ type: 'workspaces', id }));
+  job.report.skip('remote state consumer', targetIds.length - data.length);
   if (!job.plan && data.length > 0) await attempt(job, label, () => job.to.act(path(to), { data }));
   job.report.add('remote state consumer', data.length);
 }
@@ -128,7 +129,7 @@ export async function copyTriggers(
   if (to === undefined) return;
   const label = `${organization}/${text(source, 'name')}`;
   const path = (id: string) => `workspaces/${id}/run-triggers?filter%5Brun-trigger%5D%5Btype%5D=inbound`;
-  const found = await shown(job, 'run triggers', label, path(source.id));
+  const found = await listOrReport(job, 'run triggers', label, path(source.id));
   if (found.length === 0) return;
   const here = to ? await job.to.list(path(to)) : [];
   for (const trigger of found) {

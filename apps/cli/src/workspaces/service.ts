@@ -88,17 +88,17 @@ export function organizationOf({ env }: Context, flags: ServiceFlags): string {
 
 /** The workspace that was named, by its name or its id. */
 export async function workspaceOf(
-  made: Context,
+  context: Context,
   service: Remote,
   flags: ServiceFlags,
   named?: string,
 ): Promise<RemoteResource> {
-  const name = named ?? flags.workspace ?? findVariable(workspaceSettings.workspace, made.env)?.value;
+  const name = named ?? flags.workspace ?? findVariable(workspaceSettings.workspace, context.env)?.value;
   if (!name)
     throw new Problem(`no workspace: give --workspace, or set ${workspaceSettings.workspace.variables.join(' or ')}`);
   const path = /^ws-[A-Za-z0-9]{8,}$/.test(name)
     ? `workspaces/${name}`
-    : `organizations/${organizationOf(made, flags)}/workspaces/${encodeURIComponent(name)}`;
+    : `organizations/${organizationOf(context, flags)}/workspaces/${encodeURIComponent(name)}`;
   return service.get(path);
 }
 

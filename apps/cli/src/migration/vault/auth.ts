@@ -94,8 +94,8 @@ export async function carryMethod(place: NamespacePair, { path, type }: CarriedM
       if (!there) continue;
       // Users cannot be made without a password: this one is random and thrown away.
       const besides = type === 'userpass' ? { password: randomBytes(32).toString('base64url') } : undefined;
-      const written = await carry(place, { kind, path: at, there, besides, ignored });
-      if (written && besides) passwords += 1;
+      const carried = await carry(place, { kind, path: at, there, besides, ignored });
+      if (carried && besides) passwords += 1;
       if (type === 'approle') await carryRoleId(place, at);
     }
   }
@@ -123,7 +123,7 @@ async function carryConfig(
   const label = labelOf(place, path);
   const there = await attempt(job, () => place.from.find(path));
   if (!there) return;
-  const secrets = Object.entries(config.hidden).filter(([shown]) => there[shown]);
+  const secrets = Object.entries(config.hidden).filter(([field]) => there[field]);
   const before = await attempt(job, () => findHere(place, path));
   const isNew = !before || config.isUnset?.(before) === true;
   if (isNew && secrets.length > 0) {

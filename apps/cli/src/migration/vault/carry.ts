@@ -28,23 +28,23 @@ export async function carry(
   const { job, to } = place;
   const label = labelOf(place, path);
   const settings = Object.entries(there).filter(([name]) => !ignored.includes(name) && !isOlderName(name, there));
-  const wanted = Object.fromEntries(settings.filter(([, value]) => normal(value) !== ''));
+  const nonEmpty = Object.fromEntries(settings.filter(([, value]) => normal(value) !== ''));
   // What says nothing is not sent, except where nothing may not be the default here.
   const quiet = Object.fromEntries(settings.filter(([, value]) => value === false || value === 0));
   const done = await attempt(job, async () => {
     const before = await findHere(place, path);
     if (before && !how.isUnset?.(before)) {
       job.report.skip(kind);
-      tellDifferences(place, label, wanted, before);
+      tellDifferences(place, label, nonEmpty, before);
       return false;
     }
     if (!job.dryRun) {
-      const { warnings } = await to.write(path, { ...quiet, ...wanted, ...how.besides });
+      const { warnings } = await to.write(path, { ...quiet, ...nonEmpty, ...how.besides });
       for (const warning of warnings) job.report.leave(`${label}: ${warning}`);
     }
     job.report.add(kind);
     if (job.dryRun) return true;
-    tellDifferences(place, label, wanted, (await to.find(path)) ?? {});
+    tellDifferences(place, label, nonEmpty, (await to.find(path)) ?? {});
     return true;
   });
   return done ?? false;
@@ -84,8 +84,8 @@ function normal(value: unknown): string {
   if (Array.isArray(value)) return normalList(value);
   if (typeof value !== 'object') return String(value);
   const entries = Object.entries(value).map(([name, item]) => [name, normal(item)] as const);
-  const said = entries.filter(([, item]) => item !== '').sort(([a], [b]) => (a < b ? -1 : 1));
-  return said.length === 0 ? '' : JSON.stringify(said);
+  const pairs = entries.filter(([, item]) => item !== '').sort(([a], [b]) => (a < b ? -1 : 1));
+  return pairs.length === 0 ? '' : JSON.stringify(pairs);
 }
 
 function normalList(items: readonly unknown[]): string {

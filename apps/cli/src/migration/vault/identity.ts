@@ -33,9 +33,9 @@ async function carryEntity(place: NamespacePair, id: string): Promise<void> {
     there: { metadata: there.metadata, policies: there.policies, disabled: there.disabled },
   });
   const here = await attempt(job, () => findHere(place, path));
-  const known = (here?.aliases ?? []) as Alias[];
+  const aliases = (here?.aliases ?? []) as Alias[];
   for (const alias of (there.aliases ?? []) as Alias[]) {
-    await attempt(job, () => carryAlias(place, 'entity', { name, id: here?.id, known }, alias));
+    await attempt(job, () => carryAlias(place, 'entity', { name, id: here?.id, known: aliases }, alias));
   }
   const factors = Object.keys((there.mfa_secrets ?? {}) as object).length;
   if (factors > 0) job.report.leave(`${labelOf(place, path)}: second factors are not shown there: enrol again`);
@@ -95,8 +95,8 @@ async function carryGroup(
   if (here?.id) job.renamed.set(id, String(here.id));
   const alias = there.alias as Alias | undefined;
   if (!alias?.name) return;
-  const known = [here?.alias as Alias | undefined].filter((one): one is Alias => Boolean(one?.name));
-  await attempt(job, () => carryAlias(place, 'group', { name, id: here?.id, known }, alias));
+  const aliases = [here?.alias as Alias | undefined].filter((one): one is Alias => Boolean(one?.name));
+  await attempt(job, () => carryAlias(place, 'group', { name, id: here?.id, known: aliases }, alias));
 }
 
 /** Puts groups into a group that was made in this run, or an earlier one. */
@@ -108,10 +108,10 @@ async function nestGroup(place: NamespacePair, id: string): Promise<void> {
     if (members.length === 0 || job.dryRun) return;
     const path = `identity/group/name/${String(there?.name)}`;
     const here = await to.find(path);
-    const known = (here?.member_group_ids ?? []) as string[];
-    const wanted = members.flatMap((one) => job.renamed.get(one) ?? []);
-    if (wanted.every((one) => known.includes(one))) return;
-    await to.write(path, { member_group_ids: [...new Set([...known, ...wanted])] });
+    const memberIds = (here?.member_group_ids ?? []) as string[];
+    const newMemberIds = members.flatMap((one) => job.renamed.get(one) ?? []);
+    if (newMemberIds.every((one) => memberIds.includes(one))) return;
+    await to.write(path, { member_group_ids: [...new Set([...memberIds, ...newMemberIds])] });
   });
 }
 

@@ -58,13 +58,13 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   const there = await from.find(meta);
   if (!there) return;
   const here = await findHere(place, meta);
-  const theirs = factsOf(there);
-  const ours = here && factsOf(here);
-  const done = ours?.current_version ?? 0;
-  const why = ours && done > 0 ? await whyNotOurs(place, mount, path, theirs, ours) : undefined;
+  const sourceFacts = factsOf(there);
+  const targetFacts = here && factsOf(here);
+  const done = targetFacts?.current_version ?? 0;
+  const why = targetFacts && done > 0 ? await whyNotOurs(place, mount, path, sourceFacts, targetFacts) : undefined;
   if (why) return report.leave(`${label}: ${why}`);
-  const numbers = Object.keys(theirs.versions).map(Number);
-  const first = Math.min(...numbers, theirs.current_version + 1);
+  const numbers = Object.keys(sourceFacts.versions).map(Number);
+  const first = Math.min(...numbers, sourceFacts.current_version + 1);
   const gap = Math.max(0, first - done - 1);
   if (gap > job.longestGap) {
     return report.fail(`${label}: begins with version ${first}: -longest-gap=${gap} skips the numbers before it`);
@@ -73,31 +73,31 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   else report.add('secret');
   report.skip('version', numbers.filter((number) => number <= done).length);
   const missing = numbers.filter((number) => number > done).length;
-  tellUnread(place, label, theirs, done);
+  tellUnread(place, label, sourceFacts, done);
   if (there.metadata_cas_required === true) report.leave(`${label}: metadata_cas_required is unknown here`);
   if (job.dryRun) return report.add('version', missing);
-  const wanted = Object.fromEntries(settings.map((name) => [name, there[name]]));
-  const kept = Number(there.max_versions) || keptByMount;
+  const settingsThere = Object.fromEntries(settings.map((name) => [name, there[name]]));
+  const keptVersions = Number(there.max_versions) || keptByMount;
   // While versions are written no more and no fewer are kept than there are there.
-  const meanwhile = missing > 0 && (first > 1 || kept < numbers.length) ? { max_versions: numbers.length } : {};
-  await bring(place, meta, here ?? {}, { ...wanted, ...meanwhile }, here === undefined);
-  for (let number = done + 1; number <= theirs.current_version; number += 1) {
-    await copyVersion(place, mount, path, number, theirs);
-    if (theirs.versions[number]) report.add('version');
+  const meanwhile = missing > 0 && (first > 1 || keptVersions < numbers.length) ? { max_versions: numbers.length } : {};
+  await bring(place, meta, here ?? {}, { ...settingsThere, ...meanwhile }, here === undefined);
+  for (let number = done + 1; number <= sourceFacts.current_version; number += 1) {
+    await copyVersion(place, mount, path, number, sourceFacts);
+    if (sourceFacts.versions[number]) report.add('version');
   }
-  await mark(place, mount, path, theirs, done, ours);
-  if ('max_versions' in meanwhile) await bring(place, meta, meanwhile, wanted, false);
+  await mark(place, mount, path, sourceFacts, done, targetFacts);
+  if ('max_versions' in meanwhile) await bring(place, meta, meanwhile, settingsThere, false);
 }
 
 /** Why the versions here are not those of an earlier run, if so. */
-async function whyNotOurs(place: NamespacePair, mount: string, path: string, there: Facts, ours: Facts) {
-  const newest = ours.current_version;
+async function whyNotOurs(place: NamespacePair, mount: string, path: string, there: Facts, targetFacts: Facts) {
+  const newest = targetFacts.current_version;
   if (newest > there.current_version) return 'has more versions here, which stay';
   const valueAt = async (side: SecretsServer, version: string | number) =>
     (await side.find(`${mount}data/${path}`, { version: String(version) }))?.data;
   if (!there.versions[newest]) {
     // An earlier run may have been interrupted while it passed over numbers: then everything that is here is empty.
-    for (const number of Object.keys(ours.versions)) {
+    for (const number of Object.keys(targetFacts.versions)) {
       const own = await valueAt(place.to, number);
       if (!isEmpty(own))
         return `version ${newest}, the newest here, is missing there: delete it here to copy the secret again`;
@@ -120,9 +120,9 @@ async function copyVersion(
   number: number,
   there: Facts,
 ): Promise<void> {
-  const known = there.versions[number];
+  const version = there.versions[number];
   const value =
-    known && !known.destroyed
+    version && !version.destroyed
       ? (await place.from.find(`${mount}data/${path}`, { version: String(number) }))?.data
       : undefined;
   // A concurrent write here is not overwritten: the number must be the next.
@@ -136,20 +136,20 @@ async function mark(
   path: string,
   there: Facts,
   done: number,
-  ours: Facts | undefined,
+  targetFacts: Facts | undefined,
 ) {
   const now = Date.now();
   const entries = Object.entries(there.versions);
   const isNew = (number: string) => Number(number) > done;
-  const open = ([number]: [string, unknown]) => isNew(number) || ours?.versions[number]?.destroyed === false;
+  const open = ([number]: [string, unknown]) => isNew(number) || targetFacts?.versions[number]?.destroyed === false;
   const deleted = entries.filter(([, facts]) => isPast(facts.deletion_time, now) && !facts.destroyed).filter(open);
   const destroyed = entries.filter(([, facts]) => facts.destroyed).filter(open);
   const both = entries.filter(
     ([number, facts]) => isNew(number) && facts.destroyed && isPast(facts.deletion_time, now),
   );
-  const send = async (what: string, chosen: [string, unknown][]) => {
-    if (chosen.length === 0) return;
-    await place.to.write(`${mount}${what}/${path}`, { versions: chosen.map(([number]) => Number(number)) });
+  const send = async (what: string, entries: [string, unknown][]) => {
+    if (entries.length === 0) return;
+    await place.to.write(`${mount}${what}/${path}`, { versions: entries.map(([number]) => Number(number)) });
   };
   await send('delete', [...deleted, ...both]);
   await send('destroy', [...destroyed, ...deleted.filter(([number]) => isNew(number))]);
@@ -169,8 +169,8 @@ function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, 
 }
 
 /** Writes settings of a secret where they differ from those given. */
-async function bring(place: NamespacePair, meta: string, before: Data, wanted: Data, always: boolean): Promise<void> {
-  const changed = Object.entries(wanted).filter(([name, value]) => !same(value, before[name]));
+async function bring(place: NamespacePair, meta: string, before: Data, changes: Data, always: boolean): Promise<void> {
+  const changed = Object.entries(changes).filter(([name, value]) => !same(value, before[name]));
   if (always || changed.length > 0) await place.to.write(meta, Object.fromEntries(changed.map(settable)));
 }
 

@@ -22,7 +22,7 @@ const tables = {
   secret: {
     table: 'sys/mounts',
     kind: 'secrets engine',
-    standing: ['system', 'identity', 'ns_system', 'ns_identity', 'cubbyhole', 'ns_cubbyhole'],
+    builtIn: ['system', 'identity', 'ns_system', 'ns_identity', 'cubbyhole', 'ns_cubbyhole'],
     types: new Map([
       ['kv', 'kv'],
       ['generic', 'kv'],
@@ -31,7 +31,7 @@ const tables = {
   auth: {
     table: 'sys/auth',
     kind: 'auth method',
-    standing: ['token', 'ns_token'],
+    builtIn: ['token', 'ns_token'],
     types: new Map(
       ['approle', 'userpass', 'jwt', 'oidc', 'kubernetes', 'ldap', 'cert', 'github', 'aws'].map((type) => [type, type]),
     ),
@@ -43,7 +43,7 @@ const unasked = ['force_no_cache', 'plugin_version', 'user_lockout_config', 'ide
 
 /** Enables the mounts of a place here, and gives those whose content is to be copied. */
 export async function carryMounts(place: NamespacePair, of: keyof typeof tables): Promise<CarriedMount[]> {
-  const { table, kind, standing, types } = tables[of];
+  const { table, kind, builtIn, types } = tables[of];
   const { job, from, to, exists } = place;
   const there = await attempt(job, () => from.find(table));
   const here = exists ? ((await to.find(table)) ?? {}) : {};
@@ -51,7 +51,7 @@ export async function carryMounts(place: NamespacePair, of: keyof typeof tables)
   for (const [path, entry] of Object.entries(there ?? {}) as [string, MountEntry][]) {
     if (!path.endsWith('/') || typeof entry?.type !== 'string') continue;
     const label = labelOf(place, of === 'auth' ? `auth/${path}` : path);
-    if ((standing as readonly string[]).includes(entry.type)) {
+    if ((builtIn as readonly string[]).includes(entry.type)) {
       rename(job, entry, here[path] as MountEntry | undefined);
       continue;
     }
@@ -98,11 +98,11 @@ async function enable(
     });
   }
   if (!found) job.report.add(kind);
-  const made = found ?? (job.dryRun ? undefined : ((await to.find(table))?.[path] as MountEntry | undefined));
-  if (!made) return true;
-  rename(job, there, made);
-  const otherwise = Object.keys(config).filter((name) => !same(config[name], made.config?.[name]));
-  if (!same(there.description, made.description)) otherwise.push('description');
+  const target = found ?? (job.dryRun ? undefined : ((await to.find(table))?.[path] as MountEntry | undefined));
+  if (!target) return true;
+  rename(job, there, target);
+  const otherwise = Object.keys(config).filter((name) => !same(config[name], target.config?.[name]));
+  if (!same(there.description, target.description)) otherwise.push('description');
   if (otherwise.length > 0) job.report.leave(`${label}: not as it is there: ${otherwise.join(', ')}`);
   return true;
 }

@@ -18,7 +18,7 @@ const lists: readonly (readonly [path: string, what: string])[] = [
 ];
 
 /** Made by every server for itself. */
-const standing = ['default'];
+const builtInNames = ['default'];
 
 /** Names what is not copied at all. */
 export async function tellRest(place: NamespacePair): Promise<void> {
@@ -35,7 +35,7 @@ export async function tellRest(place: NamespacePair): Promise<void> {
     tell(
       place,
       what,
-      names.filter((name) => !standing.includes(name)),
+      names.filter((name) => !builtInNames.includes(name)),
     );
   }
 }
@@ -58,7 +58,7 @@ async function findShown(
 
 function tell(place: NamespacePair, what: string, names: readonly string[]): void {
   if (names.length === 0) return;
-  const shown = names.slice(0, 20).join(', ');
+  const listed = names.slice(0, 20).join(', ');
   const more = names.length > 20 ? ` and ${names.length - 20} more` : '';
-  place.job.report.leave(`${labelOf(place, what)}: not copied: ${shown}${more}`);
+  place.job.report.leave(`${labelOf(place, what)}: not copied: ${listed}${more}`);
 }

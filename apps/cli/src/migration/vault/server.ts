@@ -109,7 +109,7 @@ export class SecretsServer {
     const target = new URL(`${address}/v1/${segments.map(encodeURIComponent).join('/')}`);
     for (const [name, value] of Object.entries(query)) target.searchParams.set(name, value);
     const text = body === undefined ? undefined : jsonText(body);
-    const { status, said, location } = await this.send(method, target, text);
+    const { status, text: said, location } = await this.send(method, target, text);
     const answer = said === '' ? undefined : bodyIn(said);
     // For a deleted version, the body of the 404 holds the metadata.
     if (absent.includes(status)) return answer?.data ? answer : undefined;
@@ -134,7 +134,7 @@ export class SecretsServer {
     method: string,
     target: URL,
     text: string | undefined,
-  ): Promise<{ status: number; said: string; location?: string }> {
+  ): Promise<{ status: number; text: string; location?: string }> {
     for (let attempt = 1; ; attempt += 1) {
       await this.settings.pace.turn();
       let headers: Headers | undefined;
@@ -144,7 +144,7 @@ export class SecretsServer {
         headers = new Headers(pick(message, ['retry-after', 'x-ratelimit-reset']));
         const said = await readText(message);
         const location = status >= 300 && status < 400 ? originOf(message.headers.location) : undefined;
-        if (!isWorthRepeating(method, status, attempt)) return { status, said, location };
+        if (!isWorthRepeating(method, status, attempt)) return { status, text: said, location };
       } catch (error) {
         if (error instanceof Problem) throw error;
         if (!(isWorthAskingAgain(method, attempt) || (error instanceof Stale && attempt === 1))) {
@@ -198,9 +198,9 @@ async function readText(message: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function bodyIn(said: string): Body | undefined {
+function bodyIn(text: string): Body | undefined {
   try {
-    const parsed = parseExact(said);
+    const parsed = parseExact(text);
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Body) : undefined;
   } catch {
     return undefined;
@@ -217,4 +217,4 @@ const originOf = (location: string | undefined): string =>
   location && URL.canParse(location) ? new URL(location).origin : 'somewhere else';
 
 /** What a server has against a request, without the signs that set it on several lines. */
-const oneLine = (said: unknown): string => String(said).replace(/\s+/g, ' ').trim();
+const oneLine = (text: unknown): string => String(text).replace(/\s+/g, ' ').trim();

@@ -17,12 +17,12 @@ function nameFrom(template: string, who: { DisplayName: string; RoleName: string
   }
 }
 
-/** Refuses a template that cannot be understood. */
+/** Refuses an invalid template. */
 export function checkTemplate(template: string): void {
   if (template !== '') nameFrom(template, { DisplayName: 'a', RoleName: 'b' }, 0);
 }
 
-/** A name for what is made. Throws `invalid` if a template makes one that no cluster takes. */
+/** The name for new objects. Throws `invalid` if the template gives a name that clusters refuse. */
 export function accountName(template: string, displayName: string, roleName: string, nowMs: number): string {
   const plain = (text: string) =>
     text

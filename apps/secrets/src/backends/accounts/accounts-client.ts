@@ -5,10 +5,10 @@ import { clusterMeans, type OwnPod, usualPod } from '../../sdk/own-pod';
 import { withoutEndSlashes } from '../../sdk/path-text';
 import type { AccountsConfig } from './config';
 
-/** What the engine makes in a cluster. */
+/** The objects that the engine creates in a cluster. */
 export type ObjectKind = 'serviceaccounts' | 'roles' | 'rolebindings' | 'clusterroles' | 'clusterrolebindings';
 
-/** An object of a cluster, by its name; those of the whole cluster have no namespace. */
+/** The name of an object; cluster-wide ones have no namespace. */
 export interface ClusterObject {
   readonly kind: ObjectKind;
   readonly namespace: string;
@@ -40,14 +40,14 @@ export class AccountsClient {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Makes an object. Throws `invalid` with what the cluster says if it does not want it. */
+  /** Creates an object. Throws `invalid` with the cluster's message if it refuses. */
   async create(config: AccountsConfig, object: ClusterObject, body: object): Promise<void> {
     const { status, json } = await this.call(config, 'POST', pathOf(object), body);
     if (status !== 201)
       throw refusal(`failed to create ${object.kind} ${object.namespace}/${object.name}`, status, json);
   }
 
-  /** Deletes an object; one that is not there counts as deleted. */
+  /** Deletes an object; a missing one counts as deleted. */
   async remove(config: AccountsConfig, object: ClusterObject): Promise<void> {
     const { status, json } = await this.call(config, 'DELETE', `${pathOf(object)}/${part(object.name)}`);
     if (status !== 404 && (status < 200 || status > 299)) {
@@ -55,7 +55,7 @@ export class AccountsClient {
     }
   }
 
-  /** A token of an account. Throws `invalid` as above, also for an absent account. */
+  /** A token of an account. Throws `invalid` as above, and for an absent account. */
   async token(
     config: AccountsConfig,
     namespace: string,
@@ -95,7 +95,7 @@ export class AccountsClient {
       throw new Refusal('invalid', 'service_account_jwt is required: the service does not run in a pod with a token');
     const url = withoutEndSlashes(host) + path;
     const answer = await this.calls.call(who, url, { method, json, headers: { authorization: `Bearer ${token}` }, ca });
-    // It may come back: leases wait for it.
+    // It may recover: leases wait for it.
     if (answer.status >= 500 || answer.status === 429)
       throw new Unreachable(`${who} is unreachable: it answered ${answer.status}`);
     return answer;

@@ -9,7 +9,7 @@ import { roleListPath, rolePath } from './role';
 export const accounts = (client: AccountsClient): Backend => {
   const remove = async ({ objects }: Readonly<Record<string, unknown>>, { storage }: BackgroundCall) => {
     const createdObjects = objects as readonly ClusterObject[];
-    // Tokens of an account that stays end by themselves.
+    // Tokens of existing accounts expire by themselves.
     if (createdObjects.length > 0) await removeObjects(client, await configInForce(storage), createdObjects);
   };
   return backend({

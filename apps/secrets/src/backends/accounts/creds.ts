@@ -12,7 +12,7 @@ import { type AccountsRole, namespaceSelector, roles, rulesOf } from './role';
 const group = 'rbac.authorization.k8s.io';
 const namespaceRule = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** The namespace that is asked for, or the only one of the role. Throws `invalid` for one that the role does not allow. */
+/** The requested namespace, or the role's only one. Throws `invalid` if the role does not allow it. */
 async function allowedNamespace(
   client: AccountsClient,
   config: AccountsConfig,
@@ -44,7 +44,7 @@ interface WantedAccount {
   readonly wholeCluster: boolean;
 }
 
-/** What is made for an account, in the order in which it is made. */
+/** The objects to create for an account, in order. */
 function objectsOf({
   role,
   namespace,
@@ -86,7 +86,7 @@ function objectsOf({
   return [account, ...(makesRole ? [parameters] : []), binding];
 }
 
-/** Deletes what was made, the binding first. */
+/** Deletes the created objects, the binding first. */
 export async function removeObjects(
   client: AccountsClient,
   config: AccountsConfig,

@@ -39,7 +39,7 @@ const fields = recordFields({
 /** A role as stored. */
 export type AccountsRole = z.output<typeof fields.input>;
 
-/** The roles of a mount; their names are compared without case. */
+/** The roles of a mount; their names ignore case. */
 export const roles = collection('role/', fields.input);
 
 /** The names of the roles. */
@@ -67,7 +67,7 @@ export const rolePath = recordPath('roles/:name', roles, {
   delete: 'Delete a role; what it created ends with its leases.',
 });
 
-/** The rules of a role that is made. Throws `invalid` for another text. */
+/** The rules for a generated role. Throws `invalid` for malformed text. */
 export function rulesOf(text: string): readonly object[] {
   const wrong = (): never => refuse("failed to parse 'generated_role_rules' as k8s.io/api/rbac/v1/Policy object");
   const { rules } = readObject(text) ?? wrong();
@@ -75,7 +75,7 @@ export function rulesOf(text: string): readonly object[] {
   return rules;
 }
 
-/** Whether the labels of a namespace fit the role. Throws `invalid` for a text that is not a selector. */
+/** Whether the labels of a namespace match the role. Throws `invalid` for an invalid selector. */
 export const namespaceSelector = (text: string) =>
   labelSelector(text, (why) =>
     refuse(

@@ -21,7 +21,7 @@ export const loginPath = path('login', {
   write: {
     summary: 'Log in with a role id and a secret id.',
     input: LoginInput,
-    // Ids that we make are random; who chooses their own answers for its length.
+    // Generated ids are random; the length of custom ids is up to their author.
     judges: 'unguessable',
     async run({ input, storage, caller, mount, nowMs }) {
       if (!input.role_id) throw new Refusal('invalid', 'missing role_id');
@@ -33,7 +33,7 @@ export const loginPath = path('login', {
       if (role.bind_secret_id) {
         if (!input.secret_id) throw new Refusal('invalid', 'missing secret_id');
         const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs, tokenCidrs }) => {
-          // Its token will be of this one address: that must be one that the secret id allows.
+          // Its token is bound to this address, so the secret id must allow it.
           const bounds = role.token_strictly_bind_ip ? [cidrs, tokenCidrs] : [cidrs];
           if ([...bounds, role.secret_id_bound_cidrs, role.token_bound_cidrs].some(outside)) {
             throw new Refusal('denied', 'permission denied');
@@ -57,14 +57,14 @@ export const loginPath = path('login', {
   },
 });
 
-/** The login as it would be now. Throws where the role is gone. */
+/** The login as it would be now. Throws if the role is gone. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const role = await roles.find(storage, String(internal.role_name));
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);
   return tokenOf(role, internal.bound_cidrs as readonly string[] | undefined);
 }
 
-/** A secret id may name the addresses of its tokens, in place of those of the role. */
+/** A secret id may set the addresses of its tokens, instead of the role. */
 const tokenOf = (role: AppRole, boundCidrs: readonly string[] = []) => ({
   ...loginParams(role),
   ...(boundCidrs.length > 0 && { boundCidrs }),

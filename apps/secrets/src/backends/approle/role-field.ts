@@ -22,7 +22,7 @@ const settable: Readonly<Record<string, keyof typeof roleFields.defaults>> = {
   'token-ttl': 'token_ttl',
   'token-max-ttl': 'token_max_ttl',
 };
-/** Fields that the endpoint calls otherwise than the role does. */
+/** Fields with different names at the endpoint and in the role. */
 const olderNames: ReadonlyMap<string, string> = new Map(
   Object.entries({
     policies: 'policies',

@@ -29,7 +29,7 @@ export type AppRole = z.output<typeof roleFields.input> & {
   readonly uuid: string;
   readonly name: string;
   readonly roleId: string;
-  /** Key of the hashes of its secret ids; the record is sealed. */
+  /** The hash key for its secret ids; the record is sealed. */
   readonly hashKey: string;
 };
 
@@ -47,25 +47,25 @@ export async function findByRoleId(storage: Storage, roleId: string): Promise<Ap
   return role?.roleId === roleId ? role : undefined;
 }
 
-/** In a path, the case of a role's name says nothing. */
+/** In a path, role names ignore case. */
 export const roleFolds = { role_name: 'case' } as const;
 
 /** The role of a call's URL. */
 export const roleOf = (call: { params: { role_name: string }; storage: Storage }) =>
   roles.find(call.storage, call.params.role_name);
 
-/** The same; a refusal when there is none. */
+/** The same; throws if there is none. */
 export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<AppRole> {
   const role = await roleOf(call);
   if (!role) throw roleMissing(call);
   return role;
 }
 
-/** The refusal of a call for a role that is not there. */
+/** The refusal of a call for a missing role. */
 export const roleMissing = (call: { params: { role_name: string } }) =>
   new Refusal('invalid', `role ${JSON.stringify(call.params.role_name)} does not exist`);
 
-/** Changes the role of a call's URL, if there is one, when it is its turn. */
+/** Changes the role of a call's URL, if there is one, in its turn. */
 export function changeRole(
   call: { params: { role_name: string }; storage: Storage },
   change: (storage: Storage, role: AppRole | undefined) => Promise<void>,
@@ -86,7 +86,7 @@ export function putRole(storage: Storage, role: AppRole): void {
   roles.put(storage, role.name, role);
 }
 
-/** Gives a role another role id; to be decided in a transaction. Throws where a different role has it. */
+/** Gives a role another role id; call it in a transaction. Throws if a different role has it. */
 async function changeRoleId(storage: Storage, role: AppRole, roleId: string): Promise<AppRole> {
   if (roleId.length > 4_096) throw new Refusal('invalid', 'role_id is longer than 4096 characters');
   const holder = await roleNames.find(storage, indexKey(roleId));

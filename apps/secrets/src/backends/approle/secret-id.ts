@@ -54,7 +54,7 @@ const Properties = z.object({
   token_bound_cidrs: z.array(z.string()),
 });
 
-/** Secret ids: made, listed, looked up, destroyed, tidied. */
+/** Creates, lists, looks up, destroys and tidies secret ids. */
 export function secretIdPaths(): Path[] {
   const destroy = operation({
     summary: 'Destroy a secret id. Destroying an unknown one succeeds.',
@@ -153,7 +153,7 @@ export function secretIdPaths(): Path[] {
         status: 202,
         async run({ storage, nowMs, warn }) {
           const names = await roles.list(storage);
-          // Reads asked for together go to the database together.
+          // Simultaneous reads share a database query.
           for (let at = 0; at < names.length; at += rolesAtOnce) {
             const tidied = names.slice(at, at + rolesAtOnce).map(async (name) => {
               const role = await roles.find(storage, name);
@@ -198,7 +198,7 @@ async function make(call: RoleCall<SecretIdOptions>, secretId: string) {
   return { ...answer, accessor };
 }
 
-/** A secret id may be good for less than the role says, never for more; 0 is without limit. */
+/** A secret id may have lower limits than the role, never higher; 0 means no limit. */
 function within(field: 'num_uses' | 'ttl', requested: number, most: number): number {
   if (requested < 0) throw new Refusal('invalid', `${field} cannot be negative`);
   if (most > 0 && (requested === 0 || requested > most)) {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import type { Storage } from '../../sdk/storage';
 
-/** A secret id as stored: everything but the id itself, of which only a keyed hash is kept. */
+/** A secret id as stored: everything except the id itself, of which only a keyed hash is stored. */
 const SecretId = z.object({
   accessor: z.string(),
   metadata: z.record(z.string(), z.string()),
@@ -29,13 +29,13 @@ export interface FoundSecretId {
   readonly value: SecretId;
 }
 
-/** What secret ids need of their role. */
+/** What secret ids need from their role. */
 interface HashingRole {
   readonly uuid: string;
   readonly hashKey: string;
 }
 
-/** Hashes belong to one role: its key goes with it. */
+/** Hashes belong to one role, and its key is deleted with it. */
 function hashOf(role: HashingRole, kind: 'secret' | 'accessor', text: string): string {
   return createHmac('sha256', role.hashKey).update(`${kind}\u0000${text}`).digest('hex');
 }
@@ -43,7 +43,7 @@ function hashOf(role: HashingRole, kind: 'secret' | 'accessor', text: string): s
 const keyOf = (role: HashingRole, secretId: string) => `${role.uuid}/${hashOf(role, 'secret', secretId)}`;
 const accessorKeyOf = (role: HashingRole, accessor: string) => `${role.uuid}/${hashOf(role, 'accessor', accessor)}`;
 
-/** Adds a secret id and answers its accessor; undefined when the role has it already. */
+/** Adds a secret id and returns its accessor; undefined if the role already has it. */
 export async function addSecretId(
   storage: Storage,
   role: HashingRole,
@@ -60,7 +60,7 @@ export async function addSecretId(
   });
 }
 
-/** A live secret id of a role; undefined when unknown or expired. */
+/** A live secret id of a role; undefined if unknown or expired. */
 export async function findSecretId(
   storage: Storage,
   role: HashingRole,
@@ -107,8 +107,8 @@ export async function tidySecretIds(storage: Storage, role: HashingRole, nowMs: 
 }
 
 /**
- * Takes one use of a secret id and returns it; undefined when it is unknown, expired or used up. The judge may refuse by
- * throwing, before anything is counted. Two takers of a last use cannot both have it: the count is compared at commit.
+ * Takes one use of a secret id and returns it; undefined if it is unknown, expired or used up. `judge` may refuse by
+ * throwing, before anything is counted. Two callers cannot both take the last use: the count is compared at commit.
  */
 export async function spendSecretId(
   storage: Storage,
@@ -137,7 +137,7 @@ async function findByKey(storage: Storage, key: string, nowMs: number): Promise<
   return value && isLive(value, nowMs) ? { key, value } : undefined;
 }
 
-/** Records that are read at once. */
+/** How many records are read at once. */
 const pageSize = 500;
 
 async function* allOf(storage: Storage, roleUuid: string): AsyncGenerator<FoundSecretId> {

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 
-/** A user or role of AWS, as an ARN names it. */
+/** An AWS user or role, from an ARN. */
 export interface Principal {
   readonly partition: string;
   readonly account: string;
@@ -13,8 +13,8 @@ const pattern = /^arn:(aws[a-z-]*):(iam|sts)::(\d{12}):(.+)$/;
 const namePattern = /^[\w+=,.@-]{1,128}$/;
 
 /**
- * The user or role that an ARN is of: itself, or assumed in a session. Throws `invalid` for all others: an
- * account’s root, federated users, services.
+ * The user or role of an ARN: itself, or assumed in a session. Throws `invalid` for all others: an account’s root,
+ * federated users, services.
  */
 export function principalOf(arn: string): Principal {
   const [, partition = '', service, account = '', resource = ''] = pattern.exec(arn) ?? [];
@@ -29,7 +29,7 @@ export function principalOf(arn: string): Principal {
   return { partition, account, kind: isUser ? 'user' : 'role', name };
 }
 
-/** The ARN of a principal without its path, which sessions do not say. */
+/** The ARN of a principal without its path, which sessions do not contain. */
 export function canonicalArn({ partition, account, kind, name }: Principal): string {
   return `arn:${partition}:iam::${account}:${kind}/${name}`;
 }

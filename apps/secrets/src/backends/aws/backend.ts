@@ -5,7 +5,7 @@ import { loginPath, renewLogin } from './login';
 import type { AwsParts } from './parts';
 import { roleListPaths, rolePath } from './role';
 
-/** Logins of users and roles of AWS, who prove themselves by a request that they signed. Decision 0025. */
+/** Logins of AWS users and roles, authenticated by a signed request. Decision 0025. */
 export const aws = (parts: AwsParts): Backend =>
   backend({
     type: 'aws',

@@ -33,20 +33,20 @@ const unbuilt = {
   role_arn: string().describe('Identity tokens instead of a key, which is not built: must be empty.'),
   identity_token_audience: string().describe('Likewise.'),
 };
-/** How AWS is asked, as stored. */
+/** The stored settings for calls to AWS. */
 export type AwsClient = z.output<typeof fields.input>;
 const client = configuration('config/client', fields.input);
 
-/** The same with the generation by which clients are kept. */
+/** The same, with the generation by which clients are cached. */
 export type AskedClient = AwsClient & { readonly generation: string };
 
-/** How AWS is asked now; if nothing was said, at its own addresses and with no key. */
+/** The current settings for calls to AWS; by default its public addresses without a key. */
 export async function clientInForce(storage: Storage): Promise<AskedClient> {
   const { value, generation } = await client.inForce(storage);
   return { ...(value ?? fields.defaults), generation };
 }
 
-/** How AWS is asked, and what requests must be like. */
+/** Settings for calls to AWS, and requirements for signed requests. */
 export const clientPath = path('config/client', {
   summary: 'How AWS is called, and what signed requests must contain.',
   stored: ({ storage }) => client.find(storage),

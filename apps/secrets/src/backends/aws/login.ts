@@ -14,7 +14,7 @@ import type { AwsParts } from './parts';
 import { type AwsRole, boundCanonical, findRole } from './role';
 import { base64Text, headersField, readRequest } from './signed-request';
 
-/** Who logs in: by AWS’s own id, by the ARN without its path, and with it where the role needs it. */
+/** The caller: AWS’s unique id, the ARN without its path, and the full ARN if the role needs it. */
 interface Who {
   readonly id: string;
   readonly canonical: string;
@@ -100,7 +100,7 @@ export const loginPath = (parts: AwsParts) =>
     },
   });
 
-/** The login as it would be now. Throws where the role is gone, or does not admit who logged in any more. */
+/** The login as it would be now. Throws if the role is gone or no longer admits the caller. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const name = String(internal.role);
   const role = await findRole(storage, name);
@@ -118,7 +118,7 @@ async function requireRole(storage: Storage, name: string): Promise<AwsRole> {
   return role;
 }
 
-/** Bound by name: by id where ids count, else by ARN without its path. */
+/** Bound exactly: by id if ids are resolved, otherwise by ARN without its path. */
 function isExactly(role: AwsRole, id: string, canonical: string): boolean {
   const exact = role.bound_iam_principal_arn.filter((arn) => !arn.endsWith('*'));
   return role.resolve_aws_unique_ids
@@ -132,10 +132,7 @@ function admits(role: AwsRole, { id, canonical, full }: Who): boolean {
   return full !== '' && globs.some((glob) => full.startsWith(glob.slice(0, -1)));
 }
 
-/**
- * The ARN with its path, by which wildcards are compared: sessions do not say it. Empty if the role has no wildcard, and so
- * no need for it.
- */
+/** The ARN with its path, for wildcards; sessions do not contain it. Empty if the role has no wildcards. */
 async function fullArn(
   { principals }: AwsParts,
   storage: Storage,
@@ -146,7 +143,7 @@ async function fullArn(
 ): Promise<string> {
   if (!isAlias && !role.bound_iam_principal_arn.some((arn) => arn.endsWith('*'))) return '';
   const found = await principals.find(await clientInForce(storage), principal);
-  // Deleted and recreated during the session: another principal, whose path is not that of the signer.
+  // Deleted and recreated during the session: another principal, maybe with another path.
   if (found.id !== id) throw denied();
   return found.arn;
 }

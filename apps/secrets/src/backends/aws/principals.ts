@@ -7,7 +7,7 @@ import type { OutsideParts } from '../../sdk/outside';
 import { canonicalArn, type Principal, principalOf } from './arn';
 import type { AskedClient } from './client';
 
-/** What the identity API says of a user or role: an id that is never reused, and the ARN with its path. */
+/** A user or role from the IAM API: an id that is never reused, and the ARN with its path. */
 export interface KnownPrincipal {
   readonly id: string;
   readonly arn: string;
@@ -16,7 +16,7 @@ export interface KnownPrincipal {
 const timeoutMs = 10_000;
 const mostClients = 50;
 
-/** Looks users and roles up in the account of the configured key. */
+/** Looks up users and roles in the account of the configured key. */
 export class Principals {
   private readonly clients = new LRUCache<string, IAMClient>({
     max: mostClients,
@@ -26,8 +26,8 @@ export class Principals {
   constructor(private readonly parts: OutsideParts) {}
 
   /**
-   * What the identity API knows of a principal. Throws `invalid` if there is no key, or the one it finds is another’s, and
-   * as the API refuses.
+   * Finds a principal through the IAM API. Throws `invalid` if there is no key, or if the result is in another account,
+   * and the API's refusals.
    */
   async find(config: AskedClient, principal: Principal): Promise<KnownPrincipal> {
     const arn = canonicalArn(principal);
@@ -38,14 +38,14 @@ export class Principals {
     const found = await attempt(`unable to resolve ARN ${JSON.stringify(arn)} to internal ID`, () =>
       principal.kind === 'user' ? userOf(client, principal.name) : roleOf(client, principal.name),
     );
-    // The API only looks by name in the account of the key, where another account may have the same one.
+    // The API only searches by name in the account of the key; another account may have the same name.
     if (!found.id || canonicalArn(principalOf(found.arn)) !== arn) {
       throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: the key belongs to another account`);
     }
     return found;
   }
 
-  /** Drops the clients, because a configuration changed. */
+  /** Drops the clients after a change of configuration. */
   forget(): void {
     this.clients.clear();
   }

@@ -52,7 +52,7 @@ const unbuiltFields = Object.fromEntries(
 ) as { [Name in Unbuilt]: z.ZodOptional<(typeof unbuilt)[Name]> };
 const Role = fields.input.extend({
   role_id: z.string(),
-  /** By ARN as it was given: the id that AWS had for it. */
+  /** The AWS id of each given ARN. */
   ids: z.record(z.string(), z.string()),
 });
 /** A role as stored. */
@@ -63,7 +63,7 @@ const roles = collection('role/', Role);
 export const findRole = (storage: Storage, name: string): Promise<AwsRole | undefined> =>
   roles.find(storage, name.toLowerCase());
 
-/** The names of the roles, at both of the paths that clients ask. */
+/** The names of the roles, at both paths that clients use. */
 export const roleListPaths = ['role', 'roles'].map((pattern) =>
   namesPath(pattern, roles, { summary: 'The roles of this method.', list: 'List the roles.' }),
 );
@@ -88,7 +88,7 @@ export const rolePath = ({ principals }: AwsParts) =>
     write: {
       summary: 'Create a role, or change the fields sent. AWS users and roles that count by id are looked up.',
       update: 'merge',
-      // It may ask AWS.
+      // Calls AWS.
       once: true,
       defaults: fields.defaults,
       input: fields.input.extend(unbuiltFields),
@@ -107,7 +107,7 @@ export const rolePath = ({ principals }: AwsParts) =>
         const ids: Record<string, string> = {};
         if (settled.resolve_aws_unique_ids) {
           const config = await clientInForce(storage);
-          // What is named again may have been recreated since; what is not named keeps its id.
+          // A principal that is named again may have been recreated; others keep their ids.
           const isNamed = sent.bound_iam_principal_arn != null;
           for (const arn of exact) {
             ids[arn] = (!isNamed && before?.ids[arn]) || (await principals.find(config, principalOf(arn))).id;
@@ -143,5 +143,5 @@ function checkArn(arn: string): void {
   }
 }
 
-/** The ARN without its path, of what is bound exactly. */
+/** The ARN without its path, for exact bounds. */
 export const boundCanonical = (arn: string): string => canonicalArn(principalOf(arn));

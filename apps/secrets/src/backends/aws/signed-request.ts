@@ -3,15 +3,15 @@ import { field } from '../../sdk/fields';
 import { refuse } from '../../sdk/refuse';
 import type { AwsClient } from './client';
 
-/** A request to the token service as its sender signed it. */
+/** A signed request to the token service. */
 export interface SignedRequest {
   readonly host: string;
   readonly body: string;
-  /** By names in lower case: those that were signed, and the signature. */
+  /** Signed headers and the signature, by name in lower case. */
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** What of a login says it. */
+/** The login fields that contain it. */
 export interface SentRequest {
   readonly method: string;
   readonly url: string;
@@ -24,7 +24,7 @@ export type SentHeaders = Readonly<Record<string, string>>;
 
 const longest = 16 * 1024;
 const serverIdHeader = 'x-vault-aws-iam-server-id';
-/** What the libraries of the provider sign. Anything else might have the service answer something else. */
+/** Headers that the provider's libraries sign. Others could change the service's answer. */
 const signable = new Set([
   'host',
   'content-type',
@@ -40,8 +40,8 @@ const signable = new Set([
 ]);
 
 /**
- * Reads the signed request of a login: POST of `GetCallerIdentity` and nothing else, to the token service. What was not
- * signed is left out. Throws `invalid` naming what is wrong; whether the signature is good, the token service says.
+ * Reads the signed request of a login: POST of `GetCallerIdentity` and nothing else, to the token service. Unsigned
+ * headers are left out. Throws `invalid` with the reason; the token service verifies the signature.
  */
 export function readRequest(sent: SentRequest, config: AwsClient): SignedRequest {
   if (sent.method.toUpperCase() !== 'POST')
@@ -164,7 +164,7 @@ function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<st
     if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed but missing`);
     if (value !== undefined) headers.set(name, value);
   }
-  // Of temporary credentials and of older signers, which leave it unsigned.
+  // For temporary credentials and older signers, which leave it unsigned.
   for (const name of ['x-amz-date', 'x-amz-security-token']) {
     const value = given.get(name);
     if (value !== undefined) headers.set(name, value);

@@ -4,7 +4,7 @@ import { OutsideCalls } from '../../sdk/outside-call';
 import type { AwsClient } from './client';
 import { endpointOf, type SignedRequest } from './signed-request';
 
-/** Who signed a request, as the token service says. */
+/** The signer of a request, from the token service. */
 export interface CallerIdentity {
   readonly arn: string;
   readonly userId: string;
@@ -12,10 +12,10 @@ export interface CallerIdentity {
 }
 
 const who = 'the token service of AWS';
-/** What the connection says, and no header that was sent here. */
+/** Headers that are set by our connection, not copied from the request. */
 const replacedHeaders = new Set(['host', 'content-length', 'content-type']);
 
-/** Sends signed requests on to the token service. */
+/** Forwards signed requests to the token service. */
 export class TokenService {
   private readonly calls: OutsideCalls;
   private readonly throttle = new Throttle();
@@ -24,7 +24,7 @@ export class TokenService {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Who signed a request. Throws `denied` if the service rejects the signature, `upstream` while it is away. */
+  /** The signer of a request. Throws `denied` if the service rejects the signature, `upstream` if it is unavailable. */
   async ask(request: SignedRequest, config: AwsClient): Promise<CallerIdentity> {
     const endpoint = endpointOf(request.host, config);
     await this.throttle.take();
@@ -49,7 +49,7 @@ function fromJson(json: unknown): CallerIdentity | undefined {
   return identity(Arn, UserId, Account);
 }
 
-/** As the service writes it: names of principals hold nothing that XML would escape. */
+/** The service's XML: names of principals contain nothing that XML would escape. */
 function fromXml(xml: string): CallerIdentity | undefined {
   const inner =
     /^\s*(?:<\?xml[^<>]*\?>\s*)?<GetCallerIdentityResponse(?: xmlns="[^"<>]*")?>\s*<GetCallerIdentityResult>((?:\s*<(Arn|UserId|Account)>[^<>&]*<\/\2>)+)\s*<\/GetCallerIdentityResult>/.exec(

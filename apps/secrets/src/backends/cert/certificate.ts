@@ -22,7 +22,7 @@ import {
   SubjectAlternativeName,
 } from '@peculiar/asn1-x509';
 
-/** A certificate, read. Nothing of it is verified. */
+/** A parsed certificate. Nothing is verified. */
 export interface Certificate {
   readonly der: Buffer;
   readonly x509: X509Certificate;
@@ -31,7 +31,7 @@ export interface Certificate {
   /** As DER. */
   readonly subject: Buffer;
   readonly issuer: Buffer;
-  /** The same to compare with names that were written by others, see `nameKey`. */
+  /** The same in comparable form, see `nameKey`. */
   readonly subjectName: string;
   readonly issuerName: string;
   /** The innermost one of the subject; empty if there is none. */
@@ -40,21 +40,21 @@ export interface Certificate {
   readonly names: AlternativeNames;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
-  /** Object identifier; for RSA-PSS followed by a slash and that of the hash. */
+  /** Object identifier; for RSA-PSS followed by a slash and the hash's identifier. */
   readonly signatureAlgorithm: string;
   readonly key: KeyObject;
-  /** The key as it is in the certificate, without its kind. */
+  /** The raw key in the certificate, without its type. */
   readonly keyBits: Buffer;
   readonly isAuthority: boolean;
-  /** How many further authorities may be between it and the final certificate; undefined for any number. */
+  /** The path length: how many CAs may follow below it; undefined for any number. */
   readonly pathLength: number | undefined;
-  /** True if it may not sign certificates, because its key is for something else. */
+  /** True if its key usage forbids signing certificates. */
   readonly mayNotCertify: boolean;
-  /** Likewise lists of revoked certificates. */
+  /** True if its key usage forbids signing revocation lists. */
   readonly mayNotSignLists: boolean;
-  /** Addresses that say whether it was revoked. */
+  /** Addresses of OCSP responders. */
   readonly responders: readonly string[];
-  /** What it is good for, by object identifier; undefined for anything. */
+  /** Its extended key usages, by object identifier; undefined for any. */
   readonly purposes: readonly string[] | undefined;
   readonly subjectKeyId: Buffer;
   readonly authorityKeyId: Buffer;
@@ -73,14 +73,14 @@ export interface Extension {
   readonly value: Buffer;
 }
 
-/** What was given cannot be read as a certificate, or says two things at once. */
+/** The input cannot be parsed as a certificate, or contradicts itself. */
 export class BadCertificate extends Error {
   override readonly name = 'BadCertificate';
 }
 
 const commonNameId = '2.5.4.3';
 const organizationalUnitId = '2.5.4.11';
-/** Names never contain these; a reader that stops at the first NUL would see another name. */
+/** Names never contain these; a parser that stops at the first NUL would see another name. */
 const controls = /\p{Cc}/u;
 
 /** Reads a certificate. Throws `BadCertificate`. */
@@ -96,12 +96,12 @@ export function readCertificate(der: Buffer): Certificate {
 
 const begin = '-----BEGIN CERTIFICATE-----';
 const end = '-----END CERTIFICATE-----';
-/** The label of certificates that OpenSSL has written with extra trust settings. */
+/** The label of certificates with OpenSSL's extra trust settings. */
 const unusual = /-----(BEGIN|END) (?:X509|TRUSTED) CERTIFICATE-----/g;
 
 /**
- * The certificates (DER) of a text in PEM, other text between them left out. Throws `BadCertificate` if one is broken, or
- * there are more than `most`.
+ * The certificates (DER) of a text in PEM, ignoring other text between them. Throws `BadCertificate` if one is broken,
+ * or there are more than `most`.
  */
 export function certificatesIn(pem: string, most: number): Buffer[] {
   const pieces = pem.replace(unusual, '-----$1 CERTIFICATE-----').split(begin, most + 2);
@@ -167,7 +167,7 @@ function read(given: Buffer): Certificate {
 
 const bytesOf = (text: OctetString | undefined): Buffer => (text ? Buffer.from(text.buffer) : Buffer.alloc(0));
 
-/** The object identifier of an algorithm of signatures; for RSA-PSS followed by a slash and that of the hash. */
+/** The object identifier of a signature algorithm; for RSA-PSS followed by a slash and the hash's identifier. */
 export function algorithmOf({ algorithm, parameters }: AlgorithmIdentifier): string {
   if (algorithm !== id_RSASSA_PSS || !parameters) return algorithm;
   return `${algorithm}/${AsnConvert.parse(parameters, RsaSaPssParams).hashAlgorithm.algorithm}`;
@@ -196,18 +196,18 @@ function respondersIn(access: AuthorityInfoAccessSyntax | undefined): string[] {
   );
 }
 
-/** Whether it is an address that can be asked about certificates. */
+/** Whether it is the address of an OCSP responder. */
 export function isServer(url: string): boolean {
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === '';
 }
 
-/** A name to compare: authorities may write it in capitals or with other spaces, or in another type of text. */
+/** A name in comparable form: CAs may write it in other case, with other spaces, or as another string type. */
 export function nameKey(name: Name): string {
   const plain = (text: string) => text.trim().replace(/\s+/g, ' ').toLowerCase();
   return JSON.stringify(name.map((part) => part.map(({ type, value }) => `${type}=${plain(value.toString())}`).sort()));
 }
 
-/** The text that an extension holds, of any of the string types; undefined if it holds something else. */
+/** The text of an extension, of any string type; undefined for other content. */
 export function textOf({ value }: Extension): string | undefined {
   try {
     const read = AsnConvert.parse(value, AttributeValue);

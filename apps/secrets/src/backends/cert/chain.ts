@@ -6,17 +6,17 @@ export class Unverified extends Error {
   override readonly name = 'Unverified';
 }
 
-/** From the own certificate of a client up to one that is trusted. */
+/** From the client's own certificate up to a trusted one. */
 export type Chain = readonly Certificate[];
 
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';
 const anyPurpose = '2.5.29.37.0';
-/** Real chains are not deeper; this also bounds the work for one client. */
+/** Real chains are not deeper; this also limits the work for one client. */
 const deepest = 8;
 const mostSignatures = 60;
 const mostChains = 10;
 
-/** Extensions whose meaning is minded, or that restrict nothing here: policies are of no interest without constraints on them. */
+/** Supported extensions, and those without effect here: policies do not matter without constraints on them. */
 const understood: ReadonlySet<string> = new Set([
   '2.5.29.15', // key usage
   '2.5.29.17', // alternative names
@@ -26,12 +26,12 @@ const understood: ReadonlySet<string> = new Set([
 ]);
 const nameConstraints = '2.5.29.30';
 
-/** Whether a certificate is made for clients to prove who they are. */
+/** Whether a certificate is meant for client authentication. */
 export function isForClients({ purposes }: Certificate): boolean {
   return purposes === undefined || purposes.includes(clientAuthentication) || purposes.includes(anyPurpose);
 }
 
-/** Whether a certificate is signed by the key of another, whose name it says; nothing else of either is looked at. */
+/** Whether a certificate names another as its issuer and is signed by its key; nothing else is checked. */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   if (!issuer.subject.equals(certificate.issuer)) return false;
   try {
@@ -41,18 +41,16 @@ export function isIssuedBy(certificate: Certificate, issuer: Certificate): boole
   }
 }
 
-/** Throws `Unverified` for a certificate that no client may show, from any issuer. */
+/** Throws `Unverified` for a certificate that no client may use, from any issuer. */
 export function checkClient(certificate: Certificate, nowMs: number): void {
   const trouble = troubleOf(certificate, nowMs);
   if (trouble !== undefined) throw new Unverified(`certificate ${trouble}`);
 }
 
 /**
- * The chains from the certificate of a client to trusted ones, by way of `sent` where needed: every signature verified, by
- * RFC 5280 as far as it concerns clients. `trusted` are authorities, which need not be roots. Unsupported constraints (of
- * names, of policies) are a reason to refuse.
- *
- * Throws `Unverified` if no chain is good: with a reason, if there would be one but for it.
+ * The chains from a client's certificate to trusted ones, through `sent` if needed: every signature is verified, by RFC
+ * 5280 as far as it concerns clients. `trusted` are CAs, which need not be roots. Unsupported constraints (of names or
+ * policies) are refused. Throws `Unverified` if no chain is valid, with the reason if only one thing is missing.
  */
 export function chainsOf(leaf: Certificate, sent: Chain, trusted: Chain, nowMs: number): Chain[] {
   const found: Chain[] = [];
@@ -111,7 +109,7 @@ function troubleOf(certificate: Certificate, nowMs: number): string | undefined 
   return undefined;
 }
 
-/** `below` are the authorities between it and the client. */
+/** `below` are the CAs between it and the client. */
 function troubleOfAuthority({ isAuthority, mayNotCertify, pathLength }: Certificate, below: Chain): string | undefined {
   if (!isAuthority || mayNotCertify) return 'is not a CA certificate';
   const counting = below.filter(({ subject, issuer }) => !subject.equals(issuer));

@@ -14,13 +14,13 @@ const fields = recordFields({
   ],
   ocsp_cache_size: [int().describe('How many OCSP answers each node caches, each for as long as it says.'), 100],
 });
-/** What holds for the whole mount, as stored. */
+/** The stored settings of the mount. */
 export type CertConfig = typeof fields.defaults;
 const config = configuration('config', fields.input);
 
 const mostAnswers = 100_000;
 
-/** What holds for the whole mount. */
+/** The settings of the mount. */
 export async function findConfig(storage: Storage): Promise<CertConfig & { readonly generation: string }> {
   const { value, generation } = await config.inForce(storage);
   return { ...fields.defaults, ...value, generation };
@@ -28,7 +28,7 @@ export async function findConfig(storage: Storage): Promise<CertConfig & { reado
 
 const absent = 'Not supported: refused.';
 
-/** What holds for the whole mount. */
+/** The settings of the mount. */
 export const configPath = path('config', {
   summary: 'Settings for all roles of this method.',
   stored: ({ storage }) => config.find(storage),

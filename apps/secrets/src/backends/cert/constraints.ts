@@ -4,7 +4,10 @@ import { type Certificate, textOf } from './certificate';
 
 const oid = /^[0-2](?:\.(?:0|[1-9][0-9]{0,38})){1,32}$/;
 
-/** What a role asks of certificates, and which metadata its tokens get. Lists of names hold patterns; an empty one asks for nothing. */
+/**
+ * What a role requires of certificates, and which metadata its tokens get. Lists of names contain patterns; an empty
+ * one requires nothing.
+ */
 export interface Constraints {
   readonly allowed_names: readonly string[];
   readonly allowed_common_names: readonly string[];
@@ -16,7 +19,7 @@ export interface Constraints {
   readonly allowed_metadata_extensions: readonly string[];
 }
 
-/** An extension that a role asks for. */
+/** An extension that a role requires. */
 interface Required {
   readonly id: string;
   /** Compared with the hexadecimal form of its DER instead of its text. */
@@ -24,7 +27,7 @@ interface Required {
   readonly glob: string;
 }
 
-/** Throws `invalid` for extensions that a role can neither ask for nor tell. */
+/** Throws `invalid` for extensions that a role can neither require nor copy to metadata. */
 export function checkExtensions(role: Constraints): void {
   role.required_extensions.forEach((text, at) => {
     if (readRequired(text) !== undefined) return;
@@ -46,7 +49,7 @@ function readRequired(text: string): Required | undefined {
   return { id, isHex, glob: isHex ? glob.toLowerCase() : glob };
 }
 
-/** Whether a certificate has the names and extensions that a role asks for. */
+/** Whether a certificate has the names and extensions that a role requires. */
 export function meetsConstraints(certificate: Certificate, role: Constraints, compare: Globs): boolean {
   const { commonName, organizationalUnits, names, extensions } = certificate;
   const has = (globs: readonly string[], texts: readonly string[]) =>

@@ -1,4 +1,4 @@
-/** One value of DER: its tag, what is in it, and all of it. */
+/** A DER value: its tag, its content, and all its bytes. */
 export interface Element {
   readonly tag: number;
   readonly content: Buffer;

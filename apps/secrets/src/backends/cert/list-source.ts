@@ -11,7 +11,7 @@ const who = 'the address of the CRL';
 export class ListSource {
   private readonly calls: OutsideCalls;
 
-  /** `authorities` answers the certificates of all roles of a mount. */
+  /** `authorities` returns the certificates of all roles of a mount. */
   constructor(
     clock: { now(): number },
     private readonly authorities: (storage: Storage) => Promise<readonly Certificate[]>,
@@ -20,7 +20,7 @@ export class ListSource {
   }
 
   /**
-   * The list at an address, signed by a certificate that a role trusts. Throws `invalid` for an address that is none,
+   * The list at an address, signed by a certificate that a role trusts. Throws `invalid` for an invalid address,
    * `upstream` for anything but such a list.
    */
   async fetch(url: string, storage: Storage, nowMs: number): Promise<RevocationList> {

@@ -21,7 +21,7 @@ const Stored = z.object({
   next_update_ms: z.number().nullable(),
   /** When it is fetched again. */
   try_at_ms: z.number(),
-  /** In how many pieces its serials lie. */
+  /** How many entries hold its serials. */
   pieces: z.number(),
 });
 type StoredList = z.output<typeof Stored>;
@@ -98,8 +98,8 @@ export const listPath = (source: ListSource) =>
   });
 
 /**
- * An older list in place of a newer one would bring back what was revoked: from an address it is refused. With `again` it only
- * replaces one from the same address, which may have been deleted meanwhile.
+ * An older list would bring back revoked certificates: from an address it is refused. With `again` it only replaces one
+ * from the same address, which may have been deleted in between.
  */
 function keep(
   storage: Storage,
@@ -138,7 +138,7 @@ function keep(
   });
 }
 
-/** Those of the certificates that are on a list of their issuer. */
+/** The certificates that are on a list of their issuer. */
 export async function revokedAmong(
   storage: Storage,
   certificates: readonly Certificate[],
@@ -156,7 +156,7 @@ export async function revokedAmong(
   return new Set(addresses.filter(isOn).map(({ certificate }) => certificate));
 }
 
-/** An authority may have a new key under its old name: then both are said, and differ. */
+/** A CA may have a new key under its old name: then both key ids are given, and differ. */
 function concerns(list: StoredList, { issuerName, authorityKeyId }: Certificate): boolean {
   if (list.issuer !== issuerName) return false;
   const keyId = authorityKeyId.toString('hex');
@@ -164,8 +164,8 @@ function concerns(list: StoredList, { issuerName, authorityKeyId }: Certificate)
 }
 
 /**
- * Fetches what is over. Every node looks, and the first to move the time in the database fetches; a list that cannot be
- * fetched counts on, and is tried again a minute later.
+ * Fetches expired lists. Every node checks, and the first to move the time in the database fetches; a list that cannot
+ * be fetched stays in use, and is tried again a minute later.
  */
 export const fetchWhenDue =
   (source: ListSource) =>

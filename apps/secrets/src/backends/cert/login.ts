@@ -52,8 +52,8 @@ export const loginPath = (trust: Trust) =>
   });
 
 /**
- * The login as it would be now: the same certificate has to be shown again, unless the mount says otherwise. Throws where
- * role or certificate are no longer what they were.
+ * The login as it would be now: the same certificate must be presented again, unless the mount says otherwise. Throws
+ * if role or certificate have changed.
  */
 export const renewLogin =
   (trust: Trust) =>
@@ -80,7 +80,7 @@ export const renewLogin =
     return loginParams(role);
   };
 
-/** Throws `invalid` if nothing was shown, or nothing that can be read. */
+/** Throws `invalid` if there is no readable certificate. */
 function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certificate[]] {
   try {
     const [leaf, ...sent] = certificates;
@@ -92,7 +92,7 @@ function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certif
   throw new Refusal('invalid', 'no client certificate found');
 }
 
-/** An unreadable one vouches for no other. */
+/** An unreadable certificate cannot issue others. */
 function readOther(der: Buffer): Certificate[] {
   try {
     return [readCertificate(der)];

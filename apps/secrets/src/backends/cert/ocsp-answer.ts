@@ -14,10 +14,10 @@ import { isSignedBy, isStrongKey } from './signature';
 
 export type Standing = 'good' | 'revoked' | 'unknown';
 
-/** What a responder says of a certificate. */
+/** A responder's status of a certificate. */
 export interface OcspAnswer {
   readonly status: Standing;
-  /** Until when it may be reused; undefined if it holds only now. */
+  /** Until when it may be reused; undefined if it is only valid now. */
   readonly untilMs: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface OcspQuestion {
   readonly maxAgeMs: number;
 }
 
-/** The answer cannot be believed; the text says why. */
+/** The answer cannot be trusted; the text says why. */
 export class BadAnswer extends Error {
   override readonly name = 'BadAnswer';
 }
@@ -51,8 +51,8 @@ const hashes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Reads an answer and believes it only where the issuer, or who it lets answer, has signed it, it is about the certificate,
- * and of this time. Throws `BadAnswer`.
+ * Parses an answer and trusts it only if the issuer or its delegate has signed it, and it is about the certificate and
+ * current. Throws `BadAnswer`.
  */
 export function readAnswer(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   try {
@@ -80,7 +80,7 @@ function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   const { nowMs, maxAgeMs } = question;
   const saidMs = thisUpdate.getTime();
   if (!(saidMs <= nowMs + skewMs)) throw new BadAnswer('it is of the future');
-  // One that names no end is of its moment.
+  // An answer without an end is only valid now.
   const oldest = maxAgeMs > 0 ? maxAgeMs : nextUpdate ? Number.POSITIVE_INFINITY : 0;
   if (nowMs - saidMs > oldest + skewMs) throw new BadAnswer('it is too old');
   if (nextUpdate && !(nextUpdate.getTime() + skewMs >= nowMs)) throw new BadAnswer('it is too old');

@@ -10,25 +10,25 @@ import { OutsideCalls, type OutsideResponse } from '../../sdk/outside-call';
 import type { Certificate } from './certificate';
 import { BadAnswer, nameOf, nonceId, type OcspAnswer, readAnswer, type Standing } from './ocsp-answer';
 
-/** How a role has certificates looked up. */
+/** The OCSP settings of a role. */
 export interface OcspRules {
-  /** Instead of those that the certificate names. */
+  /** Responders to use instead of the certificate's. */
   readonly servers: readonly string[];
-  /** Certificates that may sign answers besides those of the issuer. */
+  /** Certificates that may sign answers, in addition to the issuer's. */
   readonly trusted: readonly Certificate[];
-  /** All have to agree; otherwise the first that knows. */
+  /** All must agree; otherwise the first definite answer counts. */
   readonly everyone: boolean;
   readonly maxAgeMs: number;
-  /** So often a responder is asked again that cannot be reached or is ill, for two seconds at most. */
+  /** How often a failing responder is asked again, within two seconds. */
   readonly retries: number;
 }
 
-/** What is remembered of one mount. */
+/** The cache of one mount. */
 export interface OcspMemory {
   readonly mount: string;
-  /** How many answers are kept, each as long as it says itself. */
+  /** How many answers are cached, each until its own end. */
   readonly size: number;
-  /** Of the configuration: what was said under another is asked again. */
+  /** The generation of the configuration: answers under another are not reused. */
   readonly generation: string;
 }
 
@@ -42,7 +42,7 @@ const firstPauseMs = 100;
 const mostServers = 10;
 const mostMounts = 1_000;
 
-/** Asks issuers whether their certificates still stand. */
+/** Asks OCSP responders whether certificates are still valid. */
 export class Responders {
   private readonly calls: OutsideCalls;
   private readonly memories = new LRUCache<string, { generation: string; answers: Answers }>({ max: mostMounts });
@@ -122,7 +122,7 @@ function questionOf(leaf: Certificate, issuer: Certificate, nonce: Buffer): Buff
   const { issuerName, issuerKey } = nameOf({ leaf, issuer }, 'sha1');
   const serial = BigInt(leaf.serial).toString(16);
   const digits = Buffer.from(serial.length % 2 === 0 ? serial : `0${serial}`, 'hex');
-  // A first bit that is set would make it negative.
+  // A set first bit would make it negative.
   const serialNumber = digits[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), digits]) : digits;
   const reqCert = new CertID({
     hashAlgorithm: new AlgorithmIdentifier({ algorithm: sha1, parameters: null }),
@@ -137,7 +137,7 @@ function questionOf(leaf: Certificate, issuer: Certificate, nonce: Buffer): Buff
   return Buffer.from(AsnConvert.serialize(new OCSPRequest({ tbsRequest })));
 }
 
-/** Good is good for all. */
+/** All must say good. */
 function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
   const worst = (['revoked', 'unknown', 'good'] as const).find((one) => answers.some(({ status }) => status === one))!;
   const ends = answers.filter(({ status }) => status === worst).map(({ untilMs }) => untilMs);
@@ -145,7 +145,7 @@ function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
   return { status: worst, untilMs: limits.length < ends.length ? undefined : Math.min(...limits) };
 }
 
-/** What all agree on; revoked for one is revoked, even if others fail. Throws why one does not answer. */
+/** The answer that all agree on; one "revoked" is enough, even if others fail. Throws if one does not answer. */
 async function allOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   const outcomes = await Promise.allSettled(servers.map(ask));
   const answers = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -155,7 +155,7 @@ async function allOf(servers: readonly string[], ask: (server: string) => Promis
   return revoked ?? agreed(answers);
 }
 
-/** The first that knows; otherwise the first that does not, else why there is no answer. */
+/** The first definite answer; otherwise the first "unknown", or else throws. */
 async function firstOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   let unknown: OcspAnswer | undefined;
   let failure: unknown;

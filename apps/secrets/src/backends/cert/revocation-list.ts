@@ -13,11 +13,11 @@ import { algorithmOf, nameKey } from './certificate';
 import { type Element, elementsOf, tags } from './der';
 import type { Signed } from './signature';
 
-/** A list of revoked certificates, read. Its signature is not verified. */
+/** A parsed revocation list. Its signature is not verified. */
 export interface RevocationList extends Signed {
   /** See `nameKey`. */
   readonly issuer: string;
-  /** Hexadecimal; empty if it is not said. */
+  /** Hexadecimal; empty if absent. */
   readonly authorityKeyId: string;
   /** In decimal, each once. */
   readonly serials: readonly string[];
@@ -34,7 +34,7 @@ const issuingPoint = '2.5.29.28';
 const authorityInformation = '1.3.6.1.5.5.7.1.1';
 const freshest = '2.5.29.46';
 const issuerNames = '2.5.29.18';
-/** Extensions that may be passed over. */
+/** Extensions that may be ignored. */
 const harmless: ReadonlySet<string> = new Set([
   id_ce_authorityKeyIdentifier,
   id_ce_cRLNumber,
@@ -43,7 +43,7 @@ const harmless: ReadonlySet<string> = new Set([
   issuerNames,
 ]);
 
-/** Reads a list in PEM, or in DER written in base64. Throws `invalid` with what is wrong with it. */
+/** Reads a list in PEM, or in DER written in base64. Throws `invalid` with the reason. */
 export function listIn(text: string): RevocationList {
   const at = text.indexOf(begin);
   const base64 = (at < 0 ? text : text.slice(at + begin.length, text.indexOf(end, at))).replace(/\s+/g, '');
@@ -51,7 +51,7 @@ export function listIn(text: string): RevocationList {
   return readList(Buffer.from(base64, 'base64'));
 }
 
-/** Reads a list in DER, or the bytes of one in PEM. Throws `invalid` with what is wrong with it. */
+/** Reads a list in DER, or the bytes of one in PEM. Throws `invalid` with the reason. */
 export function readList(bytes: Buffer): RevocationList {
   if (bytes.length > longest) throw bad('it is longer than 4 MiB');
   if (bytes.subarray(0, 5).toString('latin1') === '-----') return listIn(bytes.toString('latin1'));
@@ -63,7 +63,7 @@ export function readList(bytes: Buffer): RevocationList {
   }
 }
 
-// By hand as far as its entries, of which a library counts a few thousand too many already.
+// Parsed by hand up to the entries, because a library is too slow for thousands.
 function read(bytes: Buffer): RevocationList {
   const [outer, ...after] = elementsOf(bytes);
   const [content, algorithm, signature, ...more] = elementsOf(contentOf(outer, tags.sequence));

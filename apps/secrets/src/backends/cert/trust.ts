@@ -15,22 +15,22 @@ export interface NamedRole {
   readonly role: CertRole;
 }
 
-/** Where and when certificates are judged. */
+/** The place and time of a decision about certificates. */
 export interface Court {
   readonly storage: Storage;
   readonly memory: OcspMemory;
   readonly nowMs: number;
 }
 
-/** The role that a client’s certificates fit. */
+/** The role that matches a client’s certificates. */
 export interface Verdict extends NamedRole {
-  /** The role lets in who could not be looked up, and this one could not. */
+  /** The role fails open, and the status of this certificate is unknown. */
   readonly unsure: boolean;
 }
 
-/** Decides which role a client’s certificates fit. */
+/** Decides which role matches a client’s certificates. */
 export class Trust {
-  /** Reading a certificate takes as long as ten comparisons; the same ones are asked for at every login. */
+  /** Parsing a certificate takes as long as ten comparisons, and every login needs the same ones. */
   private readonly parsed = new LRUCache<string, readonly Certificate[]>({
     max: 500,
     maxSize: 8 << 20,
@@ -41,7 +41,7 @@ export class Trust {
 
   /**
    * The first of the roles that trusts a certificate, and whose constraints it meets. Throws `invalid` with the message
-   * of this method's reference, `upstream` where a needed lookup fails.
+   * of this method's reference, `upstream` if a needed lookup fails.
    */
   async match(
     [leaf, ...sent]: readonly [Certificate, ...Certificate[]],
@@ -132,7 +132,7 @@ export class Trust {
   }
 }
 
-/** The chains of which nothing is revoked by its issuer. */
+/** The chains without a revoked certificate. */
 async function currentChains(chains: readonly Chain[], storage: Storage): Promise<readonly Chain[]> {
   const revoked = await revokedAmong(storage, [...new Set(chains.flat())]);
   return chains.filter((chain) => !chain.some((one) => revoked.has(one)));

@@ -23,8 +23,8 @@ export const cloudone = (parts: CloudOneParts): Backend =>
   });
 
 /**
- * The same under the name that existing clients know. They take an environment that was not set for a change, so none is shown:
- * the public cloud, or the one of the process environment, is in force.
+ * The same under the name that existing clients know. They take an environment that was not set for a change, so none
+ * is shown: then the public cloud applies, or that of the process environment.
  */
 export function azure(parts: CloudOneParts): Backend {
   const environment = parts.defaults.environment || defaultCloud;

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 
-/** Where a cloud's directory and resource manager answer, and what its resource manager calls itself in tokens. */
+/** The addresses of a cloud's directory and resource manager, and the audience of the latter. */
 export interface CloudHosts {
   readonly authority: string;
   readonly resourceManager: string;
@@ -39,8 +39,8 @@ export const defaultCloud = 'CloudonePublicCloud';
 export const cloudNames = [...clouds.keys()];
 
 /**
- * The cloud of a name, compared without case, with the name as it is spelled in the specification. Existing clients say
- * `AzurePublicCloud` and so on for the same clouds, and find again what they said. Throws `invalid`.
+ * The cloud of a name, ignoring case, with the name as in the specification. Existing clients use `AzurePublicCloud`
+ * and so on for the same clouds, and read back what they wrote. Throws `invalid`.
  */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
   const ownName = name.toLowerCase().replace(/^azure/, 'cloudone');

@@ -28,10 +28,10 @@ const fields = recordFields({
   ],
 });
 type CloudOneConfig = typeof fields.defaults;
-/** How the directory is reached, and whose tokens count. */
+/** How to reach the directory, and whose tokens are accepted. */
 export const config = configuration('config', fields.input);
 
-/** What the process environment says where the configuration is silent, and where outside hosts are overridden. */
+/** Defaults from the process environment, and overrides of outside hosts. */
 export interface CloudOneDefaults {
   readonly tenantId: string;
   readonly resource: string;
@@ -53,7 +53,9 @@ export interface InForce {
   readonly generation: string;
 }
 
-/** The stored configuration, filled up from the environment. Throws `invalid` while tenant or resource is unknown. */
+/**
+ * The stored configuration with defaults from the environment. Throws `invalid` while tenant or resource is unknown.
+ */
 export async function configInForce(storage: Storage, defaults: CloudOneDefaults): Promise<InForce> {
   const { value, generation } = await config.inForce(storage);
   return { ...fill(value ?? fields.defaults, defaults), generation };
@@ -121,7 +123,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
     },
   });
 
-/** What is stored if no environment is named: nothing while the process environment names one. */
+/** The stored value if no environment is given: nothing while the process environment sets one. */
 function defaultCloudUnlessSet(defaults: CloudOneDefaults): string {
   return defaults.environment ? '' : defaultCloud;
 }

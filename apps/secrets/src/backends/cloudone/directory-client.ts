@@ -17,7 +17,7 @@ export class DirectoryClient {
     this.sets.forget();
   }
 
-  /** The issuer a tenant's tokens name. Throws `upstream` when it cannot be learned. */
+  /** The issuer a tenant's tokens name. Throws `upstream` if it is not available. */
   async issuer(config: InForce): Promise<string> {
     return (await this.sets.issuer(sourceOf(config)))!;
   }

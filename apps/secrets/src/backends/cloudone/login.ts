@@ -33,7 +33,7 @@ export interface CloudOneParts {
   readonly resources: ResourceClient;
 }
 
-/** Forgets what the directory and the resource manager said. */
+/** Clears the caches of the directory and the resource manager. */
 export function forgetCloud({ directory, resources }: Pick<CloudOneParts, 'directory' | 'resources'>): void {
   directory.forget();
   resources.forget();

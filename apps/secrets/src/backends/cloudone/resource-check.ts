@@ -3,14 +3,14 @@ import type { InForce } from './config';
 import type { ComputeResource, ResourceClient } from './resource-client';
 import type { CloudOneRole } from './role';
 
-/** What a login says about the machine it comes from. */
+/** A login's claims about its machine. */
 export interface Whereabouts {
   readonly subscription: string;
   readonly group: string;
   readonly machine: string;
   readonly scaleSet: string;
 }
-/** The claims a resource check looks at. */
+/** The claims for a resource check. */
 export interface IdentityClaims {
   readonly oid: string;
   readonly appid: string;
@@ -23,8 +23,8 @@ const permits = (bounds: readonly string[], value: string) =>
   bounds.length === 0 || bounds.some((bound) => bound === '*' || same(bound, value));
 
 /**
- * Refuses a login whose machine, group or subscription is not what the role is bound to; does nothing, without a call,
- * where the role has no such bound. Throws `denied` naming the constraint that failed.
+ * Refuses a login if its machine, group or subscription does not match the role; without such bounds it makes no call.
+ * Throws `denied` naming the constraint that failed.
  */
 export async function checkResource(
   client: ResourceClient,
@@ -40,7 +40,7 @@ export async function checkResource(
   const byIdentity = resource?.principalIds.some((id) => id !== '' && same(id, claims.oid)) ?? false;
   if (!byIdentity) await requireGroupIdentity(client, config, role, where, claims);
   if (!permits(role.bound_subscription_ids, where.subscription)) throw denied('subscription not authorized');
-  // An identity that was not the machine's was found in one of the bound groups, or there are none.
+  // Whether a user-assigned identity was found in one of the bound groups, or there are none.
   if (byIdentity && !permits(role.bound_resource_groups, where.group)) throw denied('resource group not authorized');
   if (role.bound_locations.length > 0) {
     if (!resource?.location) throw denied('location is empty');
@@ -72,7 +72,7 @@ async function described(
   return undefined;
 }
 
-/** The token's own word on which machine it was made for must agree with what the login says. */
+/** The machine in the token must match the login's. */
 function checkClaims(where: Whereabouts, { xmsAzRid, xmsMirid }: IdentityClaims): void {
   const paths = [xmsAzRid, xmsMirid].filter((claim) => claim !== '').map((claim) => claim.toLowerCase().split('/'));
   if (paths.length === 0) throw denied('xms_az_rid and xms_mirid claims are missing from token');
@@ -92,8 +92,8 @@ function checkClaims(where: Whereabouts, { xmsAzRid, xmsMirid }: IdentityClaims)
 }
 
 /**
- * Lets a token pass whose client is a user-assigned identity of a bound group; of the named group if none is bound. Other
- * groups are not looked at, since the caller chooses the name.
+ * Accepts a token whose client is a user-assigned identity of a bound group, or of the given group if none is bound.
+ * Other groups are not checked, because the caller chooses the name.
  */
 async function requireGroupIdentity(
   client: ResourceClient,

@@ -49,7 +49,7 @@ export class ResourceClient {
     this.tokens.clear();
   }
 
-  /** A virtual machine. Throws `denied` when there is none, `upstream` when the API cannot be asked. */
+  /** A virtual machine. Throws `denied` if there is none, `upstream` if the API is unavailable. */
   machine(config: InForce, subscription: string, group: string, name: string): Promise<ComputeResource> {
     return this.compute(
       config,
@@ -132,7 +132,7 @@ export class ResourceClient {
     }
   }
 
-  /** A token for the resource manager: by client credentials where configured, else as the machine we run on. */
+  /** A token for the resource manager: by client credentials if configured, otherwise as this machine. */
   private async token(config: InForce): Promise<string> {
     const { hosts, tenantId, clientId, clientSecret, generation } = config;
     const key = JSON.stringify([hosts, tenantId, clientId, clientSecret, generation]);
@@ -176,7 +176,7 @@ function providers(subscription: string, group: string): string {
   return `/subscriptions/${enc(subscription)}/resourceGroups/${enc(group)}/providers/`;
 }
 
-/** The link to a next page, if it stays with the resource manager: our token goes nowhere else. */
+/** The link to the next page, if it stays at the resource manager: our token is sent nowhere else. */
 function sameHost(link: string | undefined, resourceManager: string): string | undefined {
   if (!link || !URL.canParse(link)) return undefined;
   return new URL(link).origin === new URL(resourceManager).origin ? link : undefined;

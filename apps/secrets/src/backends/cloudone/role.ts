@@ -65,7 +65,7 @@ export const rolePath = recordPath('role/:name', roles, {
     input: Role,
     run({ params, input, fields: sent, storage, mount, warn }) {
       const role = settleTokenParams(input, sent);
-      // A role that names nothing would admit the whole tenant.
+      // A role without bounds would admit the whole tenant.
       if (bounds.every((bound) => role[bound].every((value) => value === '*'))) {
         throw new Refusal('invalid', 'must have at least one bound constraint when creating/updating a role');
       }

@@ -11,13 +11,13 @@ import { roleListPath, rolePath } from './role';
 import { rotateWhenDue } from './root-rotation';
 import { resumeRotation, rotateRootPath } from './rotate-root';
 
-/** So long the provider may take to know of a new user everywhere. */
+/** How long the provider may take to propagate a new user. */
 const unsettledMs = 5 * 60_000;
 
-/** Credentials of a cloud provider, made from roles and ended with their leases. Spec: Cloud-provider engine. */
+/** Credentials of a cloud provider, created from roles and revoked with their leases. Spec: Cloud-provider engine. */
 export const cloudtwo = (cloud: CloudTwo): Backend => {
   const clientsOf = async (storage: Storage) => cloud.of(connection(await rootInForce(storage)));
-  // Short credentials end by themselves; nothing at the provider can be taken back.
+  // Short-lived credentials expire by themselves; they cannot be revoked at the provider.
   const endsByItself = {};
   return backend({
     type: 'cloudtwo',
@@ -39,7 +39,7 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
         async revoke({ name, at_ms }, { storage, nowMs }) {
           const { iam } = await clientsOf(storage);
           const found = await deleteUser(iam, String(name));
-          // A user made a moment ago may not be known everywhere: gone may mean not yet there.
+          // A new user may not be known everywhere: "not found" may mean "not yet".
           if (!found && typeof at_ms === 'number' && nowMs - at_ms < unsettledMs) {
             storage.undoLater('iam_user', { name, at_ms });
           }

@@ -12,20 +12,20 @@ import type { IdentityTokens } from '../../sdk/identity-tokens';
 import { type OutsideParts, plainParts } from '../../sdk/outside';
 import { byWebIdentity, type WebIdentity } from './web-identity';
 
-/** How the provider is reached; `credentials` undefined takes what is found around the process. */
+/** How to reach the provider; without `credentials` those of the process environment are used. */
 export interface Connection {
   readonly region: string;
   readonly maxRetries: number;
   readonly iamEndpoint: string;
   readonly stsEndpoint: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
-  /** The role to assume by identity tokens of this service, where that is what credentials come from. */
+  /** The role to assume by identity tokens of this service, if credentials come from that. */
   readonly webIdentity?: WebIdentity;
-  /** Of the configuration: clients of another are not used. */
+  /** The generation of the configuration: clients of another are not used. */
   readonly generation?: string;
 }
 
-/** What the process environment says where a configuration is silent. */
+/** Defaults from the process environment. */
 export interface CloudTwoDefaults {
   readonly accessKey: string;
   readonly secretKey: string;
@@ -36,20 +36,20 @@ export interface CloudTwoDefaults {
 interface Clients {
   readonly iam: IAMClient;
   readonly sts: STSClient;
-  /** Throws `NotNow` where the identity API must not be called: before anything is promised that it would have to do. */
+  /** Throws `NotNow` if the identity API must not be called, before an intent is recorded that needs it. */
   check(): void;
-  /** How far the clock of the identity API is ahead of ours, as of its last answer; undefined where it does not say. */
+  /** How far the clock of the identity API is ahead of ours, as of its last answer; undefined if unknown. */
   aheadMs(): number | undefined;
 }
 
-/** Enough for many callers at once on a provider that is slow. */
+/** Enough for many simultaneous callers of a slow provider. */
 const maxSockets = 512;
 const maxClients = 100;
 
 /**
- * Clients of the cloud provider, one pair per configuration, kept until the configuration is written again. Credentials
- * come from the configuration, else the environment of the service, else shared files, else the machine's role.
- * Spec: Cloud-provider engine (Credential source precedence).
+ * Clients of the cloud provider, one pair per configuration, cached until the configuration is written again.
+ * Credentials come from the configuration, the environment of the service, shared files, or the machine's role, in this
+ * order. Spec: Cloud-provider engine (Credential source precedence).
  */
 export class CloudTwo {
   private readonly clients = new LRUCache<string, Clients>({ max: maxClients, dispose: close });
@@ -70,7 +70,7 @@ export class CloudTwo {
     return clients;
   }
 
-  /** Clients for one short piece of work, such as trying a new key: they do not crowd out those that are kept. */
+  /** Clients for a short task, such as trying a new key: they do not evict cached ones. */
   async once<T>(connection: Connection, run: (clients: Clients) => Promise<T>): Promise<T> {
     const clients = this.make(connection);
     try {
@@ -80,12 +80,12 @@ export class CloudTwo {
     }
   }
 
-  /** Drops all clients, because a configuration changed. */
+  /** Drops all clients after a change of configuration. */
   forget(): void {
     this.clients.clear();
   }
 
-  /** Throws `invalid` where this service cannot sign identity tokens. */
+  /** Throws `invalid` if this service cannot sign identity tokens. */
   checkIdentityTokens(): void {
     this.defaults.identityTokens?.check();
   }

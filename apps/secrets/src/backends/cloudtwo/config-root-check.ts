@@ -32,7 +32,7 @@ const CheckOutput = z.object({
   rights: z.array(rightOutput),
 });
 
-/** A dry run: which of the rights that roles and rotation need the root credentials have. Decision 0023. */
+/** A dry run: which of the rights needed by roles and rotation the root credentials have. Decision 0023. */
 export const rootCheckPath = (cloud: CloudTwo) => {
   const check = operation({
     summary: 'List the rights that the root credentials lack. Changes nothing at the provider.',
@@ -52,7 +52,7 @@ export const rootCheckPath = (cloud: CloudTwo) => {
   });
 };
 
-/** All roles, or the one that is named; throws `invalid` if there is no such role. */
+/** All roles, or the given one; throws `invalid` if there is no such role. */
 async function rolesOf(storage: Storage, name: string | undefined): Promise<ReadonlyMap<string, CloudTwoRole>> {
   if (name) return new Map([[name, await roles.require(storage, name, `Role "${name}" not found`)]]);
   const names = (await roles.list(storage)).slice(0, mostRoles);
@@ -75,7 +75,7 @@ async function rightsReport(cloud: CloudTwo, config: Root, roles: ReadonlyMap<st
   const needs = neededRights(roles, context);
   const simulated = await simulate(cloud, config, arn, needs);
   const rights = await mapSomeAtOnce(needs, async (need) => {
-    // Whether a role lets us in is said by that role, which the simulation does not ask.
+    // The trust policy of a role decides whether we may assume it, and the simulation does not check that.
     const simulatedRight = need.action === 'sts:AssumeRole' ? undefined : simulated?.get(nameOf(need));
     const { allowed, how } = simulatedRight ?? (await probe(iam, sts, need, context));
     return { action: need.action, resource: need.resource, needed_for: need.neededFor, allowed, how };
@@ -86,7 +86,7 @@ async function rightsReport(cloud: CloudTwo, config: Root, roles: ReadonlyMap<st
   return { account: context.account, arn, missing: actions(false), unknown: actions(null), rights };
 }
 
-/** What the provider's policy simulation says; undefined if the root credentials may not ask it. */
+/** The result of the provider's policy simulation; undefined if the root credentials may not use it. */
 async function simulate(
   cloud: CloudTwo,
   config: Root,
@@ -116,7 +116,7 @@ async function simulate(
     }
     return found;
   } catch (error) {
-    // Not to be allowed to simulate, or not to be simulated, says nothing of the rights themselves.
+    // If the simulation is denied or impossible, that says nothing about the rights themselves.
     if (codeOf(error) !== '') return undefined;
     return attempt('error calling SimulatePrincipalPolicy', () => Promise.reject(error));
   }
@@ -124,7 +124,7 @@ async function simulate(
 
 const atOnce = 5;
 
-/** Some at a time: the provider's limits on calls are for the whole account. */
+/** A few at a time: the provider's rate limits apply to the whole account. */
 async function mapSomeAtOnce<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let at = 0; at < items.length; at += atOnce) {

@@ -4,8 +4,8 @@ import { root } from './config-root';
 import { checkTerms, plan, replan, rotationFields, rotationOutput, shownRotation } from './rotation-plan';
 
 /**
- * When the root key is replaced, to be read and changed by itself: writing the configuration as a whole takes the key,
- * which is unknown to all after a rotation. Decision 0023.
+ * When the root key is rotated, as a separate endpoint: writing the whole configuration needs the key, which no one
+ * knows after a rotation. Decision 0023.
  */
 export const rootRotationPath = path('config/root/rotation', {
   summary: 'The automatic rotation of the root key.',

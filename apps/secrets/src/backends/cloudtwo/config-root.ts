@@ -20,7 +20,7 @@ import type { CloudTwo, Connection } from './cloud';
 import { checkTerms, hasTerms, plan, replan, rotationFields, shownRotation } from './rotation-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
-/** Besides -1, which leaves it to the provider library. */
+/** In addition to -1, the default of the provider's library. */
 const retryBounds = { minimum: -1, maximum: 20 } as const;
 
 const credentialSources = ['static', 'environment'] as const;
@@ -51,24 +51,24 @@ const RootInput = fields.input.extend(rotationFields.input.shape);
 export const Root = RootInput.extend({
   pending: z.object({ access_key: z.string(), secret_key: z.string() }).optional(),
   retiring: z.string().optional(),
-  /** The mount that identity tokens speak of. */
+  /** The mount in identity tokens. */
   mount_uuid: z.string().optional(),
   /** Changes with every write, and not with rotations. */
   generation: z.string().optional(),
 });
 export type Root = z.output<typeof Root>;
 export const root = single('config/root', Root);
-/** What decisions about the root key take turns by. */
+/** The lock key for decisions about the root key. */
 export const rootTurn = 'config/root';
 
 const defaults: Root = { ...fields.defaults, ...rotationFields.defaults };
 
-/** The configuration in force; without a stored one everything comes from the environment. */
+/** The current configuration; without a stored one, everything comes from the environment. */
 export async function rootInForce(storage: Storage): Promise<Root> {
   return (await root.find(storage)) ?? { ...defaults, credential_source: 'environment' };
 }
 
-/** How the provider is reached with a configuration. */
+/** How to reach the provider with a configuration. */
 export function connection(config: Root): Connection {
   const isStatic = config.credential_source === 'static' && config.access_key !== '';
   return {
@@ -89,7 +89,7 @@ export function connection(config: Root): Connection {
   };
 }
 
-/** The root credentials and how the provider is reached. Spec: Cloud-provider engine (Root configuration). */
+/** The root credentials and how to reach the provider. Spec: Cloud-provider engine (Root configuration). */
 export const rootPath = (cloud: CloudTwo) =>
   path('config/root', {
     summary: 'Root credentials and the connection to the cloud provider.',
@@ -164,7 +164,7 @@ function checkKeys(input: z.output<typeof RootInput>): void {
   }
 }
 
-/** A region is a part of host names. */
+/** A region is part of host names. */
 function checkRegion(region: string): void {
   if (/^[a-z0-9-]{0,63}$/i.test(region)) return;
   throw new Refusal(
@@ -198,5 +198,5 @@ function checkEndpoint(field: string, value: string): void {
   throw new Refusal('invalid', `${field} must be an http or https address, got ${JSON.stringify(value)}`);
 }
 
-/** Existing configurations name only a host; it is reached as the provider’s own addresses are. */
+/** Existing configurations contain only a host; it is called like the provider’s own addresses. */
 const addressOf = (value: string): string => (/^[a-z0-9.-]+(:\d+)?$/i.test(value) ? `https://${value}` : value);

@@ -38,7 +38,7 @@ const Output = z.object({
   key_waited_ms: z.number().optional(),
 });
 
-/** Credentials from a role, at `creds/` and `sts/` alike. Spec: Cloud-provider engine (Credential request parameters). */
+/** Credentials from a role, at `creds/` and `sts/`. Spec: Cloud-provider engine (Credential request parameters). */
 export function credsPaths(cloud: CloudTwo) {
   const issueAt = (where: 'creds' | 'sts') => {
     const issue = operation({
@@ -68,7 +68,7 @@ export function credsPaths(cloud: CloudTwo) {
   return [issueAt('creds'), issueAt('sts')];
 }
 
-/** Legacy roles give users at `creds/` and short credentials at `sts/`, and nothing crosswise. */
+/** Legacy roles give users only at `creds/` and short-lived credentials only at `sts/`. */
 function typeFor(role: CloudTwoRole, where: 'creds' | 'sts'): CredentialType {
   if (!role.legacy) {
     const [type] = role.credential_types;
@@ -87,7 +87,7 @@ async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
   warnOfIdle(call, 'iam_user', ['ttl', 'role_arn', 'role_session_name', 'mfa_code']);
   const config = await rootInForce(storage);
   const { iam, check } = cloud.of(connection(config));
-  // Nothing is promised that could not be kept.
+  // Check first, so that no intent is recorded for nothing.
   check();
   const times = await leaseTimes(storage);
   const name = userName(
@@ -114,7 +114,7 @@ async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
 async function session(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole, type: SessionType) {
   const { params, storage, nowMs, input } = call;
   warnOfIdle(call, type, idleFor[type]);
-  // Everything that can be refused without a call is refused before the first one.
+  // Refuse everything possible before the first call.
   const arn = type === 'assumed_role' ? roleArn(role, input.role_arn, params.name) : '';
   const sessionName = type === 'assumed_role' ? givenSessionName(input.role_session_name) : undefined;
   const seconds = ttlFor(call, role);
@@ -132,7 +132,7 @@ async function session(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole, typ
     session_token: () => sessionToken(sts, { seconds, device: role.mfa_serial_number ?? '', code }),
   };
   const credentials = await ask[type]();
-  // The provider counts from the request, by its own clock; the lease never shows more than was asked for.
+  // The provider counts from the request, by its own clock; the lease never shows more than requested.
   const remainingSeconds = Math.min(seconds, Math.max(1, Math.floor((credentials.expiresAtMs - nowMs) / 1000)));
   return secret(type, {
     data: {
@@ -159,14 +159,14 @@ const idleFor: Readonly<Record<SessionType, readonly SessionOption[]>> = {
   session_token: ['role_arn', 'role_session_name'],
 };
 
-/** Says which parameters of a request have no effect on credentials of this type. */
+/** Warns of parameters that have no effect on credentials of this type. */
 function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: readonly SessionOption[]): void {
   for (const field of idle) {
     if (input[field] !== undefined) warn(`${field} has no meaning for ${type} credentials and is ignored`);
   }
 }
 
-/** The code that proves the device of the role; empty if the role names none. */
+/** The code of the role's MFA device; empty if the role has none. */
 function mfaCode(role: CloudTwoRole, { input, warn }: CredsCall): string {
   if (!role.mfa_serial_number) {
     if (input.mfa_code !== undefined) warn('mfa_code is ignored: the role has no mfa_serial_number');

@@ -29,7 +29,7 @@ import { Refusal } from '@keystead/refusal';
 import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from '../../sdk/cloud-error';
 import { type CloudTwoRole, defaultUserPath } from './role-fields';
 
-/** How far two clocks may be apart after their difference was taken off: that is known to a second or so. */
+/** How far two clocks may still be apart after correction, which is accurate to about a second. */
 const clocksApartMs = 2 * 60_000;
 
 /** A user with one access key. */
@@ -40,9 +40,9 @@ export interface MadeUser {
 }
 
 /**
- * Makes a user with everything the role gives it, and its access key last: a user whose making stopped half way holds no
- * key. Tags travel with the creation, and what hangs on the user is given at the same time: three round trips. Where the
- * provider would not make the user, `nothingMade` is called: a user of that name then has another owner.
+ * Creates a user with everything from its role, and its access key last, so that a half-created user has no key. Tags
+ * are part of the creation, and policies and groups are added in parallel: three round trips. If the provider refuses
+ * to create the user, `nothingMade` is called: a user of that name then has another owner.
  */
 export async function createUser(
   iam: IAMClient,
@@ -93,7 +93,7 @@ function putPolicy(iam: IAMClient, UserName: string, PolicyName: string, PolicyD
   return attempt('Error putting user policy', () => iam.send(put));
 }
 
-/** Waits for all, and only then throws the first failure: nothing goes on behind the caller's back. */
+/** Waits for all, and only then throws the first failure, so that nothing runs on in the background. */
 async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
   const ended = await Promise.allSettled(steps);
   const failed = ended.find((one): one is PromiseRejectedResult => one.status === 'rejected');
@@ -101,8 +101,8 @@ async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
 }
 
 /**
- * Takes back a user whose making was begun at `begunMs` and never accounted for. One that is much older was there before
- * and belongs to others. `aheadMs` says how far the provider's clock, which users are dated by, is ahead of ours.
+ * Removes a user whose creation began at `begunMs` and never finished. A much older user existed before and belongs to
+ * others. `aheadMs` is how far the provider's clock, which dates users, is ahead of ours.
  */
 export async function takeBackUser(
   iam: IAMClient,
@@ -116,17 +116,16 @@ export async function takeBackUser(
     if (madeMs !== undefined && begunMs !== undefined && madeMs < begunMs + aheadMs() - clocksApartMs) return;
   } catch (error) {
     if (isGone(error)) return;
-    // Who may not look at users may still end them.
+    // Credentials that may not read users may still delete them.
     if (codeOf(error) !== 'AccessDenied') throw cloudRefusal('Error calling GetUser', error);
   }
   await deleteUser(iam, name);
 }
 
 /**
- * Ends a user and everything that would block its deletion, its keys first, so that a deletion that stops half way has
- * already ended the credentials. What an administrator may have added by hand is looked for only where the provider will
- * not delete the user. True if there was such a user; one that is gone counts as ended. Throws a refusal that names the
- * step.
+ * Deletes a user and everything that would block its deletion, its keys first, so that a partial deletion has already
+ * revoked the credentials. Manual additions are only looked for if the provider refuses to delete the user. True if
+ * there was such a user; a missing one counts as deleted. Throws a refusal that names the step.
  */
 export async function deleteUser(iam: IAMClient, name: string): Promise<boolean> {
   const UserName = name;
@@ -164,7 +163,7 @@ function keysOf(iam: IAMClient, UserName: string): Removal {
   ];
 }
 
-/** What roles give to users. */
+/** Removals of what roles give to users. */
 function grantRemovals(iam: IAMClient, UserName: string): Removal[] {
   const of = { client: iam };
   const user = { UserName };
@@ -255,8 +254,8 @@ async function each<K extends string, T>(
 }
 
 /**
- * The calls for what an administrator may have added to a generated user by hand: rights to them are often not granted,
- * and not every compatible server knows them. What really blocks is then told by the deletion of the user.
+ * Removals of what an administrator may have added to a generated user: rights to these calls are often not granted,
+ * and not every compatible server has them. Then the deletion of the user reports what blocks it.
  */
 async function unlessUnsupported(call: () => Promise<unknown>): Promise<void> {
   try {

@@ -5,15 +5,15 @@ import type { CloudTwo, Connection } from './cloud';
 const firstPauseMs = 200;
 const longestPauseMs = 2_000;
 
-/** What was seen of a new key. */
+/** The results of tests of a new key. */
 export interface KeyObserved {
   readonly key_answers: boolean;
   readonly key_waited_ms: number;
 }
 
 /**
- * Asks with a new key who it belongs to, again and again, until the provider knows it or the time is over. An answer from
- * one of the provider's servers says little of the others, so the result is what was seen. Undefined if not to wait.
+ * Tests a new key repeatedly until the provider knows it or the time is over. An answer from one of the provider's
+ * servers says little about the others, so all results are returned. Undefined if no wait is configured.
  */
 export async function waitForKey(
   cloud: CloudTwo,
@@ -36,7 +36,7 @@ export async function waitForKey(
         await sts.send(new GetCallerIdentityCommand({}), { abortSignal });
         return observed(true);
       } catch (error) {
-        // A key that is refused this call is known.
+        // A key that is denied this call is known.
         if (/^AccessDenied/.test(codeOf(error))) return observed(true);
       }
       if (leftMs() <= pauseMs) return observed(false);

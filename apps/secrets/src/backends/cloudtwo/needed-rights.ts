@@ -6,17 +6,17 @@ export interface NeededRight {
   readonly action: string;
   readonly resource: string;
   readonly neededFor: string;
-  /** What the trust policy of a role to be assumed requires. */
+  /** What the trust policy of an assumed role requires. */
   readonly trust?: Trust | undefined;
 }
 
-/** What needs depend on besides the roles. */
+/** What the needed rights depend on, apart from roles. */
 export interface NeedsContext {
   readonly partition: string;
   readonly account: string;
   /** A name as the engine would give it. */
   readonly userName: string;
-  /** The user the root key belongs to; none if it is no user's. */
+  /** The user of the root key; undefined if it belongs to no user. */
   readonly ownUser: string | undefined;
   /** Whether the root key is one that can be rotated. */
   readonly rotates: boolean;

@@ -5,8 +5,8 @@ import { rootInForce } from './config-root';
 import type { CloudTwoRole } from './role-fields';
 
 /**
- * What credentials must have in common to be given again: path, role as it is now, configuration and what was asked for.
- * Undefined if the role wants new ones each time.
+ * What must be equal for credentials to be reused: path, current role, configuration and request. Undefined if the role
+ * wants new ones each time.
  */
 export async function reuseKey(
   {
@@ -18,7 +18,7 @@ export async function reuseKey(
   where: 'creds' | 'sts',
   role: CloudTwoRole,
 ): Promise<string | undefined> {
-  // A wrapped secret is for another recipient, each time perhaps a different one.
+  // A wrapped secret is for another recipient, perhaps a different one each time.
   if (!role.reuse_percent_left || wrapTtlSeconds > 0) return undefined;
   const { generation } = await rootInForce(storage);
   const { role_arn, role_session_name, ttl } = input;
@@ -26,10 +26,10 @@ export async function reuseKey(
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 
-/** Answers credentials of an earlier call under their own lease. */
+/** Returns credentials of an earlier call under their own lease. */
 export function replyWithExisting({ warn }: Pick<Call, 'warn'>, { data: given, ...rest }: ReusableSecret) {
   warn(`these are the credentials of an earlier request; ${rest.secondsLeft}s of their lease are left`);
-  // The wait belonged to the call that made them.
+  // The wait belonged to the call that created them.
   const { key_answers: _answers, key_waited_ms: _waited, ...credentials } = given;
   const credentialsShown = 'ttl' in credentials ? { ...credentials, ttl: rest.secondsLeft } : credentials;
   return data(credentialsShown, { id: rest.leaseId, renewable: rest.renewable, durationSeconds: rest.secondsLeft });

@@ -25,25 +25,25 @@ import { codeOf } from '../../sdk/cloud-error';
 import type { NeededRight, NeedsContext } from './needed-rights';
 import { trusted } from './sts-credentials';
 
-/** What is known of a right: true, false, or nothing; and how it was found out. */
+/** Whether a right is present, if known, and how that was found out. */
 export interface Finding {
   readonly allowed: boolean | null;
   readonly how: string;
 }
 
-/** Credentials that could do nothing at all. */
+/** Credentials without any rights. */
 const nothing = '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}';
 const shortestSeconds = 900;
 const someKey = 'AKIA0000000000000000';
 const somePolicy = 'arn:aws:iam::aws:policy/ReadOnlyAccess';
 const someName = 'keystead-check';
 
-/** Answers that only those get who may do what they asked. */
+/** Errors that only authorised callers get. */
 const allowedErrors = new Set(['NoSuchEntity', 'EntityAlreadyExists', 'LimitExceeded', 'DeleteConflict']);
 
 /**
- * Finds out whether a right is there by asking for something that cannot be done: about a user that does not exist, to
- * make one that does, or for credentials that may do nothing. Nothing is changed at the provider.
+ * Tests a right by requesting something impossible: on a user that does not exist, creating one that does, or
+ * credentials without rights. Nothing is changed at the provider.
  */
 export async function probe(
   iam: IAMClient,
@@ -66,7 +66,7 @@ export async function probe(
 }
 
 function attemptOf(iam: IAMClient, sts: STSClient, { action, resource, trust }: NeededRight, context: NeedsContext) {
-  // The user with this name does not exist: what is asked about it cannot be done.
+  // No user has this name, so calls on it cannot succeed.
   const user = { UserName: context.userName };
   const group = { GroupName: resource.split('/').at(-1)! };
   const ownUser = context.ownUser;
@@ -103,7 +103,7 @@ function attemptOf(iam: IAMClient, sts: STSClient, { action, resource, trust }: 
     'sts:GetFederationToken': () =>
       sts.send(new GetFederationTokenCommand({ Name: someName, DurationSeconds: shortestSeconds, Policy: nothing })),
   };
-  // Only a name that is taken cannot be given by mistake.
+  // Only with a taken name can no user be created by mistake.
   if (action === 'iam:CreateUser')
     return ownUser ? () => iam.send(new CreateUserCommand({ UserName: ownUser })) : undefined;
   return calls[action];

@@ -6,10 +6,10 @@ import { recordFields } from '../../sdk/record-fields';
 export const credentialTypes = ['iam_user', 'assumed_role', 'federation_token', 'session_token'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
 
-/** How much of their lifetime credentials that are answered again must have left, in percent. */
+/** The least remaining lifetime of reused credentials, in percent. */
 export const reusePercent = { minimum: 0, maximum: 99 } as const;
 
-/** Where users are that no path is named for. */
+/** The default path of users. */
 export const defaultUserPath = '/';
 
 /** The fields of a role that a client sets. */

@@ -24,7 +24,7 @@ export function legacyMix(fields: Readonly<Record<string, unknown>>): string | u
   return mixed && `${deprecated} ${mixed}`;
 }
 
-/** What the older parameters mean in today's terms. Throws `invalid` if they mean nothing. */
+/** Converts the older parameters to current ones. Throws `invalid` if they make no sense. */
 export function fromLegacy(policy: string | undefined, arn: string | undefined) {
   const role = (
     credential_types: CredentialType[],

@@ -3,11 +3,13 @@ import { type CloudTwoRole, type CredentialType, reusePercent } from './role-fie
 const stsTypes = 'assumed_role, federation_token and session_token';
 const externalId = /^[\w+=,.@:/-]{2,1224}$/;
 const device = /^[\w+=/:,.@-]{9,256}$/;
-/** A request has other things to do as well, and an end. */
+/** A request also does other things, and has a time limit. */
 const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
-/** Every rule a role breaks, in the words clients know; empty if it is sound. Spec: Cloud-provider engine (Role). */
+/**
+ * All rules that a role violates, in words that clients know; empty if it is valid. Spec: Cloud-provider engine (Role).
+ */
 export function roleFaults(role: CloudTwoRole): string[] {
   const faults: string[] = [];
   const type = role.credential_types.length === 1 ? role.credential_types[0] : undefined;
@@ -66,7 +68,7 @@ function boundaryFaults(arn: string): string[] {
   return why ? [`invalid permissions_boundary_arn parameter: ${why}`] : [];
 }
 
-/** Why a text does not name a thing of that kind of the identity API; undefined if it does. */
+/** Why a text is not an identifier of that kind in the identity API; undefined if it is. */
 function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
   if (!arn.startsWith('arn:')) return 'arn: invalid prefix';
   const [, , service, , , resource] = arn.split(':');
@@ -104,7 +106,7 @@ function sessionFaults(role: CloudTwoRole, type: CredentialType | undefined): st
   if (role.mfa_serial_number && role.reuse_percent_left > 0) {
     faults.push('cannot supply reuse_percent_left with mfa_serial_number: each session is proven by a code');
   }
-  // The provider gives such a session all rights of the root user: what cannot narrow it is not taken.
+  // The provider gives such a session all rights of the root user: parameters that cannot narrow them are refused.
   for (const field of ['policy_arns', 'iam_groups'] as const) {
     if (role[field].length > 0) faults.push(`cannot supply ${field} when credential_type is session_token`);
   }

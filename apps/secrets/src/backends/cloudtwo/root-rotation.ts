@@ -5,15 +5,15 @@ import { root, rootTurn } from './config-root';
 import { rotateRoot } from './rotate-root';
 import { nextDue, type Plan, plan } from './rotation-plan';
 
-/** No other node tries while one may still be at it. */
+/** No other node tries while one may still be working. */
 const claimMs = 5 * 60_000;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
 
 /**
- * Replaces the root key when that is due. Every node looks, and the first to move the time in the database does it; one
- * that dies at it is followed after some minutes, and what it left half done is finished or taken back by its intent.
- * Failures are written down and tried again after a pause that doubles, within the window where there is one.
+ * Rotates the root key when it is due. Every node checks, and the first to move the time in the database does it; if it
+ * dies, another follows after some minutes, and its intent finishes or undoes its work. Failures are recorded and
+ * retried after a pause that doubles, within the window if there is one.
  */
 export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Promise<void> {
   const { storage, nowMs } = call;
@@ -44,7 +44,7 @@ export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Prom
   }));
 }
 
-/** Takes the rotation for this node; undefined if another one has it, or its window is over. */
+/** Claims the rotation for this node; undefined if another node has it, or its window is over. */
 function claim({ storage, nowMs }: BackgroundCall, planned: Plan): Promise<Plan | undefined> {
   return storage.transaction(rootTurn, async (tx) => {
     const [config, current] = [await root.find(tx), await plan.find(tx)];
@@ -52,7 +52,7 @@ function claim({ storage, nowMs }: BackgroundCall, planned: Plan): Promise<Plan 
     const windowMs = config.rotation_window * 1000;
     if (windowMs > 0 && nowMs > current.dueAtMs + windowMs) {
       const dueAtMs = nextDue(config, nowMs);
-      // The error stays to be read: this time the key was not replaced.
+      // The error stays readable: the key was not replaced.
       const lastError = current.lastError || 'the window passed without an attempt';
       if (dueAtMs !== undefined) plan.put(tx, { ...current, dueAtMs, tryAtMs: dueAtMs, lastError });
       return undefined;
@@ -63,7 +63,7 @@ function claim({ storage, nowMs }: BackgroundCall, planned: Plan): Promise<Plan 
   });
 }
 
-/** Records the outcome, unless the configuration was rewritten meanwhile: then the plan starts afresh. */
+/** Records the outcome, unless the configuration was rewritten: then the plan starts again. */
 function conclude({ storage, nowMs }: BackgroundCall, claimed: Plan, after: (current: Plan, dueAtMs: number) => Plan) {
   return storage.transaction(rootTurn, async (tx) => {
     const [config, current] = [await root.find(tx), await plan.find(tx)];

@@ -20,13 +20,13 @@ import { replan } from './rotation-plan';
 type KeyPair = NonNullable<Root['pending']>;
 
 const tryEveryMs = 500;
-/** Longest time between the start of a rotation and the making of its key, both by the clock of the provider. */
+/** The longest time between the start of a rotation and the creation of its key, by the provider's clock. */
 const rotationMs = 120_000;
 
 /**
- * Replaces the root key by a new one: made, stored as pending, tried until the provider knows it, switched to, and only
- * then is the old one deleted. An intent covers the whole, so that a rotation that stopped anywhere is taken up again or
- * back. Spec: Cloud-provider engine (Rotate root).
+ * Rotates the root key: creates a new one, stores it as pending, tries it until the provider knows it, switches to it,
+ * and only then deletes the old one. An intent covers everything, so that a rotation that stopped anywhere is finished
+ * or undone. Spec: Cloud-provider engine (Rotate root).
  */
 export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
   path('config/rotate-root', {
@@ -45,7 +45,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
     },
   });
 
-/** The rotation itself; answers the id of the new key. `warn` gets an old key that could not be deleted yet. */
+/** The rotation itself; returns the id of the new key. `warn` gets an old key that could not be deleted yet. */
 export async function rotateRoot(
   cloud: CloudTwo,
   { storage, nowMs }: Pick<BackgroundCall, 'storage' | 'nowMs'>,
@@ -86,7 +86,7 @@ export async function rotateRoot(
   return after.access_key;
 }
 
-/** Finishes or takes back a rotation that stopped: the undo of its intent. */
+/** Finishes or undoes a rotation that stopped: the undo of its intent. */
 export async function resumeRotation(
   cloud: CloudTwo,
   undo: Readonly<Record<string, unknown>>,
@@ -105,14 +105,14 @@ export async function resumeRotation(
     cloud.forget();
   }
   if (inUse.access_key !== before) {
-    // Reconfigured meanwhile: that configuration and the key it replaced belong to the operator who wrote it.
+    // Reconfigured in between: the new configuration and the replaced key belong to the operator who wrote it.
     if (inUse === config && config.retiring !== before) return;
     const leftover = await retire(cloud, inUse, user, before);
     if (leftover) throw new Refusal('upstream', `error deleting old access key: ${leftover}`);
     await storage.transaction(rootTurn, (tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));
     return;
   }
-  // The old key is still the one: a key that the user got while that rotation ran, and only then, was made by it.
+  // The old key is still in use: only a key that the user got during that rotation was created by it.
   const { iam } = cloud.of(connection(config));
   const { AccessKeyMetadata = [] } = await attempt('error calling ListAccessKeys', () =>
     iam.send(new ListAccessKeysCommand({ UserName: user })),
@@ -156,7 +156,7 @@ async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise
   return { access_key: AccessKey.AccessKeyId, secret_key: AccessKey.SecretAccessKey };
 }
 
-/** Lays `change` over the configuration, provided that the root key is still the one `seen` had. */
+/** Applies `change` to the configuration if the root key is still the expected one. */
 async function store(tx: Storage, expected: Root, change: Partial<Root>): Promise<void> {
   const current = await root.find(tx);
   if (current?.access_key !== expected.access_key) {
@@ -175,14 +175,14 @@ async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number)
       return true;
     } catch (error) {
       if (performance.now() >= until) return false;
-      // A provider that refuses for another reason than an unknown key still knows the key.
+      // If the provider refuses for another reason than an unknown key, it knows the key.
       if (codeOf(error) === 'AccessDenied') return true;
       await new Promise((resolve) => setTimeout(resolve, tryEveryMs));
     }
   }
 }
 
-/** Deletes a key with the one in force; answers why it could not be done, or nothing. */
+/** Deletes a key, using the current one; returns why it failed, or undefined. */
 async function retire(
   cloud: CloudTwo,
   config: Root,

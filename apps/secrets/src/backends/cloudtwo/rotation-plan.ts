@@ -22,9 +22,9 @@ export const rotationFields = recordFields({
 type Terms = z.output<typeof rotationFields.input>;
 
 const Plan = z.object({
-  /** When it is due, by the terms. */
+  /** When it is due, by its settings. */
   dueAtMs: z.number(),
-  /** When it is tried next: then, or some time after a failure; while it is tried, when others may. */
+  /** When it is tried next: when due, or some time after a failure; during an attempt, when others may try. */
   tryAtMs: z.number(),
   failures: z.number(),
   lastError: z.string(),
@@ -36,7 +36,7 @@ export const plan = single('config/root-rotation', Plan);
 const shortestPeriodSeconds = 10;
 const shortestWindowSeconds = 3600;
 
-/** Refuses terms that contradict each other, or whose time never comes. */
+/** Refuses settings that contradict each other, or never become due. */
 export function checkTerms(terms: Terms, hasKey: boolean): void {
   const { rotation_period: period, rotation_schedule: schedule, rotation_window: window } = terms;
   if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
@@ -51,14 +51,14 @@ export function checkTerms(terms: Terms, hasKey: boolean): void {
   if ((period > 0 || schedule) && !hasKey) refuse('only a root key that is stored here can be rotated');
 }
 
-/** When the root key is due after `nowMs`; undefined if it is not to be replaced by itself. */
+/** When the root key is due after `nowMs`; undefined if it is not rotated automatically. */
 export function nextDue(terms: Terms, nowMs: number): number | undefined {
   if (terms.disable_automated_rotation) return undefined;
   if (terms.rotation_period > 0) return nowMs + terms.rotation_period * 1000;
   return terms.rotation_schedule ? parseCron(terms.rotation_schedule)?.next(nowMs) : undefined;
 }
 
-/** Writes down when the next rotation is due, or forgets it: after the terms or the key changed. */
+/** Stores or removes the time of the next rotation, after a change of settings or key. */
 export function replan(storage: Storage, terms: Terms, nowMs: number, rotatedAtMs?: number): void {
   const dueAtMs = nextDue(terms, nowMs);
   if (dueAtMs === undefined) plan.delete(storage);
@@ -72,12 +72,12 @@ export const rotationOutput = rotationFields.output.extend({
   last_rotation_error: z.string(),
 });
 
-/** Whether anything is said of when the root key is replaced. */
+/** Whether automatic rotation is configured. */
 export function hasTerms(terms: Terms): boolean {
   return Boolean(terms.rotation_period || terms.rotation_schedule);
 }
 
-/** The terms, and what has become of them. */
+/** The settings and the state of rotation. */
 export function shownRotation(terms: Terms, planned: Plan | undefined): z.output<typeof rotationOutput> {
   const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   return {

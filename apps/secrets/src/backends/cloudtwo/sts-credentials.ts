@@ -25,13 +25,13 @@ export interface StsCredentials {
   readonly arn?: string | undefined;
 }
 
-/** What narrows the rights of short credentials. */
+/** What narrows the rights of short-lived credentials. */
 export interface Filter {
   readonly document: string | undefined;
   readonly arns: readonly string[];
 }
 
-/** The role's own document and ARNs together with those of its groups. */
+/** The role's own document and ARNs, and those of its groups. */
 export async function filterOf(iam: IAMClient, role: CloudTwoRole): Promise<Filter> {
   const documents = [role.policy_document];
   const arns = [...role.policy_arns];
@@ -64,7 +64,7 @@ export interface Trust {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** The same on the wire; nothing is sent that a role does not say. */
+/** The same as request parameters, only those that the role sets. */
 export function trusted({ externalId, tags }: Trust) {
   const list = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
   return { ...(externalId ? { ExternalId: externalId } : {}), ...(list.length > 0 ? { Tags: list } : {}) };
@@ -94,7 +94,7 @@ export async function assumeRole(
   return { ...credentialsOf(answer.Credentials), arn: answer.AssumedRoleUser?.Arn ?? what.arn };
 }
 
-/** Credentials of a federated user; without any filter they would hold all rights of the root, so that is refused. */
+/** Credentials of a federated user; without any filter they would have all rights of the root, so that is refused. */
 export async function federationToken(
   sts: STSClient,
   what: { name: string; seconds: number; filter: Filter },
@@ -112,7 +112,7 @@ export async function federationToken(
   return { ...credentialsOf(answer.Credentials), arn: answer.FederatedUser?.Arn };
 }
 
-/** Short credentials of the root user itself, proven by a code of its MFA device where the role names one. */
+/** Short-lived credentials of the root user itself, with a code of its MFA device if the role has one. */
 export async function sessionToken(
   sts: STSClient,
   what: { readonly seconds: number; readonly device: string; readonly code: string },
@@ -132,7 +132,7 @@ interface AnsweredCredentials {
   readonly Expiration?: Date | undefined;
 }
 
-/** Credentials as the token service answers them. Throws `upstream` if it answered none. */
+/** Credentials from the token service's answer. Throws `upstream` if there are none. */
 export function credentialsOf(answer: AnsweredCredentials | undefined): StsCredentials {
   if (!answer?.AccessKeyId || !answer.SecretAccessKey || !answer.SessionToken || !answer.Expiration) {
     throw new Refusal('upstream', 'the cloud provider answered without credentials');

@@ -5,10 +5,10 @@ import { listed } from '../../sdk/reply';
 /** Where a generated name is used: a user, or a session or federated user of the token service. */
 export type NameType = 'IAM' | 'STS';
 
-/** Longest names the provider takes. Spec: Limits (IAM username length, STS username length). */
+/** The longest names that the provider accepts. Spec: Limits (IAM username length, STS username length). */
 export const nameLimits: Readonly<Record<NameType, number>> = { IAM: 64, STS: 32 };
 
-/** The template in force if none is configured. Spec: Cloud-provider engine (Root configuration). */
+/** The default template. Spec: Cloud-provider engine (Root configuration). */
 export const defaultTemplate =
   '{{ if (eq .Type "STS") }}{{ printf "service-%s-%s" (unix_time) (random 20) | truncate 32 }}' +
   '{{ else }}{{ printf "service-%s-%s-%s" (printf "%s-%s" .DisplayName .PolicyName | truncate 42) (unix_time) (random 20) | truncate 64 }}{{ end }}';
@@ -19,14 +19,14 @@ function compile(template: string): Template {
   return parseTemplate(template || defaultTemplate, fieldNames);
 }
 
-/** Characters that names of users and sessions may not have become `_`. */
+/** Characters that are not allowed in names of users and sessions become `_`. */
 export function normalise(text: string): string {
   return text.replace(/[^A-Za-z0-9+=,.@_-]/g, '_');
 }
 
 /**
  * A name by the configured template. The token service gets neither display name nor role. Throws `cap-exceeded` (500)
- * where it is longer than the provider takes. Spec: Errors (Generated cloud-provider username exceeds its cap).
+ * if it is longer than the provider accepts. Spec: Errors (Generated cloud-provider username exceeds its cap).
  */
 export function userName(
   template: string,
@@ -43,7 +43,7 @@ export function userName(
   return name;
 }
 
-// A template that was accepted can still become too long with the names of a caller.
+// An accepted template can still become too long with a caller's names.
 function filled(...[template, type, who, world]: Parameters<typeof userName>): string | undefined {
   try {
     return fill(compile(template), type, who, world);
@@ -53,7 +53,7 @@ function filled(...[template, type, who, world]: Parameters<typeof userName>): s
   }
 }
 
-/** Display names may be as long as an issuer likes; no more than this of one is put into a name. */
+/** Issuers choose the length of display names; at most this much is used in a name. */
 const longestField = 1024;
 
 function fill(
@@ -75,7 +75,7 @@ function worstLengths(template: string, world: TemplateWorld): Readonly<Record<N
   return { IAM: fill(compiled, 'IAM', long, world).length, STS: fill(compiled, 'STS', long, world).length };
 }
 
-/** Refuses a template that cannot be understood or fails when filled in; answers its longest names. */
+/** Refuses a template that is invalid or fails when filled in; returns its longest names. */
 export function checkTemplate(template: string, world: TemplateWorld): Readonly<Record<NameType, number>> {
   try {
     return worstLengths(template, world);

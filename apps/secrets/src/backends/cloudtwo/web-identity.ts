@@ -4,7 +4,7 @@ import { attempt } from '../../sdk/cloud-error';
 import type { IdentityTokens } from '../../sdk/identity-tokens';
 import { credentialsOf } from './sts-credentials';
 
-/** A role of the provider that a mount assumes by a token of ours instead of a key. */
+/** A role of the provider that a mount assumes by an identity token of this service instead of a key. */
 export interface WebIdentity {
   readonly mountUuid: string;
   readonly roleArn: string;
@@ -12,7 +12,7 @@ export interface WebIdentity {
   readonly tokenTtlSeconds: number;
 }
 
-/** How long the assumed role is asked for, and how long before its end it is asked for again. */
+/** The duration of the assumed role, and how long before its end it is renewed. */
 const sessionSeconds = 3600;
 const spareMs = 5 * 60_000;
 
@@ -24,8 +24,8 @@ interface SessionCredentials {
 }
 
 /**
- * Credentials for the clients of a mount: an identity token is signed and exchanged for those of a role, and once more
- * before they end. Nothing that would have to be kept secret is stored anywhere.
+ * Credentials for the clients of a mount: an identity token is signed and exchanged for those of a role, and again
+ * before they end. No secret is stored anywhere.
  */
 export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
   const exchange = exchanger(identity, tokens, config);

@@ -69,8 +69,8 @@ const scan = operation<{ path: string }, typeof PageInput>({
 });
 
 /**
- * Private storage of every token: no other token sees it, not even root, and it ends with the token.
- * Spec: Cubbyhole.
+ * Private storage of every token: no other token can read it, not even root, and it ends with the token. Spec:
+ * Cubbyhole.
  */
 export const cubbyhole = backend({
   type: 'cubbyhole',

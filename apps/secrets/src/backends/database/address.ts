@@ -3,7 +3,7 @@ import { usualReach } from '@keystead/outside';
 import { refuse } from '../../sdk/refuse';
 import type { DatabaseConfig } from './config-fields';
 
-/** Where a database is, and as whom it is asked. */
+/** The address of a database, and the user for it. */
 export interface ConnectionAddress {
   readonly host: string;
   readonly port: number;
@@ -17,7 +17,7 @@ const namedWord = /\{\{\s*(username|password)\s*\}\}/g;
 
 /**
  * Reads `connection_url`: a URL of one of these schemes, the form of `keyword=value`, or that of
- * `user:password@tcp(host:port)/database`. Throws `invalid`; no text of it has the password.
+ * `user:password@tcp(host:port)/database`. Throws `invalid`, never with the password in the text.
  */
 export function filledAddress(
   config: DatabaseConfig,
@@ -108,7 +108,7 @@ function fromText(text: string, words: { username: string; password: string }): 
   };
 }
 
-/** Throws `invalid` for an address where clouds hand out credentials. Names are judged when a connection is made. */
+/** Throws `invalid` for a metadata service of a cloud. Names are checked when a connection is opened. */
 export function requireOpen(host: string): void {
   if (isIP(host) !== 0 && !usualReach.allows(host)) refuse(`the address ${host} may not be called`);
 }
@@ -116,7 +116,7 @@ export function requireOpen(host: string): void {
 /** The name that a certificate of a host has; addresses have none. */
 export const serverName = (host: string): string | undefined => (isIP(host) === 0 ? host : undefined);
 
-/** A socket that a client connects; it goes to no closed address that a name resolves to. */
+/** A socket for a client to connect; it does not connect to closed addresses. */
 export function openSocket(): Socket {
   const socket = new Socket();
   const connect = socket.connect.bind(socket);

@@ -7,13 +7,15 @@ import { roleListPath, rolePath } from './role';
 import { rotateWhenDue } from './rotation';
 import { rotateRolePath, staticCredsPath, staticRoleListPath, staticRolePath } from './static-role';
 
-/** What the engine is lent. */
+/** What the engine gets. */
 export interface DatabaseParts {
   readonly databases: Databases;
   readonly policies: PasswordPolicies;
 }
 
-/** Users of databases: made from roles and ended with their leases, or there already, with passwords that are changed. */
+/**
+ * Users of databases: created from roles and dropped with their leases, or existing ones whose passwords are rotated.
+ */
 export const database = (parts: DatabaseParts): Backend => {
   const { databases, policies } = parts;
   return backend({

@@ -13,7 +13,7 @@ import {
 } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
 
-/** What decides where the secrets of a connection go. */
+/** The fields that decide where the secrets of a connection are sent. */
 const places = [
   'connection_url',
   'host',
@@ -26,7 +26,7 @@ const places = [
   'insecure_tls',
 ] as const;
 
-/** How a database is reached: what goes to its driver. */
+/** The settings for a database's driver. */
 export const connectionFields = recordFields({
   connection_url: [string().describe('Address; {{username}} and {{password}} in it are filled in.'), ''],
   host: [string().describe('Host, of Redis and Valkey.'), ''],
@@ -59,7 +59,7 @@ export const connectionFields = recordFields({
   tls_skip_verify: [bool().describe('Does not verify the certificate of MySQL or MongoDB.'), false],
 });
 
-/** A connection as it is written and stored. */
+/** A connection as written and stored. */
 export const configFields = recordFields({
   plugin_name: [string().describe('Kind of database, such as postgresql-database-plugin.'), ''],
   plugin_version: [string().describe('Must be empty: there is one version of each kind.'), ''],
@@ -71,5 +71,5 @@ export const configFields = recordFields({
   password_policy: [string().describe('Password policy of the namespace; empty for 20 characters.'), ''],
 });
 
-/** How a database is reached. */
+/** How to reach a database. */
 export type DatabaseConfig = z.output<typeof connectionFields.input>;

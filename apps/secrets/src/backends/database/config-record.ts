@@ -14,11 +14,11 @@ export type ConnectionRecord = z.output<typeof Stored>;
 /** The connections of a mount, by name. */
 export const configs = collection('config/', Stored);
 
-/** The connection with a name. Throws `invalid` for none. */
+/** The connection of a name. Throws `invalid` if there is none. */
 export const connectionOf = (storage: Storage, name: string): Promise<ConnectionRecord> =>
   configs.require(storage, name, `failed to find entry for connection with name: "${name}"`);
 
-/** Lays a change over a connection as it is when it is stored; undefined from `change` leaves it. */
+/** Changes the current state of a connection; `change` returns undefined to leave it. */
 export function changeConfig(
   storage: Storage,
   name: string,

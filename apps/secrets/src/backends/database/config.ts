@@ -60,7 +60,7 @@ export const configPath = (databases: Databases) =>
       defaults,
       input: ConfigInput,
       async run({ params, input, fields, stored, storage, mount }) {
-        // What is stored may be the old password already. Who sends one says which.
+        // The stored password may be outdated, so a sent one counts.
         if ((stored as ConnectionRecord | undefined)?.pending !== undefined && fields.password === undefined)
           throw underWay();
         const { verify_connection = true, ...settings } = input;
@@ -138,7 +138,7 @@ export const resetPath = (databases: Databases) =>
     },
   });
 
-/** Changes the password of the configured user, so that only this service knows it. */
+/** Rotates the password of the configured user, so that only this service knows it. */
 export const rotateRootPath = (databases: Databases, policies: PasswordPolicies) =>
   path('rotate-root/:name', {
     summary: 'The password of the configured user.',
@@ -183,7 +183,7 @@ export async function resumeRootRotation(
       .then(
         () => true,
         (error) => {
-          // No answer says nothing about the password.
+          // Without an answer, the state of the password is unknown.
           if (error instanceof Unreachable) throw error;
           return false;
         },

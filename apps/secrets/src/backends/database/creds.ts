@@ -12,10 +12,10 @@ import { type PasswordPolicies, usualPassword } from './passwords';
 import { type Role, roles } from './role';
 import { userName } from './user-name';
 
-/** Users live a little longer in the database than their leases, which end them. */
+/** Users expire in the database a little later than their leases, which drop them. */
 const graceMs = 5_000;
 
-/** What ending a user needs: also after its role is gone. */
+/** What dropping a user needs, even after its role is gone. */
 interface UserRecord {
   readonly name: string;
   readonly connection: string;
@@ -23,7 +23,7 @@ interface UserRecord {
   readonly revocation: readonly string[];
 }
 
-/** A user made on demand. */
+/** A user created on demand. */
 export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
   path('creds/:name', {
     summary: 'Users of a database, created from a role.',
@@ -48,7 +48,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
           maxTtlSeconds: role.max_ttl,
           mount,
         });
-        // Nothing is promised that could not be kept.
+        // Check first, so that no intent is recorded for nothing.
         opened.check();
         const user: UserRecord = {
           name,
@@ -61,7 +61,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
         try {
           await opened.call('create', role.creation_statements, words);
         } catch (error) {
-          // Where this fails too, the intent goes on with it.
+          // If this fails, too, the intent continues.
           const undo = role.rollback_statements.length > 0 ? role.rollback_statements : user.revocation;
           await opened.call('remove', undo, wordsOf(name, nowMs)).then(
             () => intent.drop(),
@@ -84,7 +84,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
 const revocationOf = ({ creation_statements: creation, revocation_statements: given }: Role, { driver }: Opened) =>
   given.length > 0 ? given : (driver.revocationOf?.(creation) ?? []);
 
-/** What a role would do: its statements as they would run, tried where the database can take them back. */
+/** A dry run of a role: its statements, executed and rolled back if the database can do that. */
 export const rehearsalPath = (databases: Databases) =>
   path('roles/:name/dry-run', {
     summary: 'A dry run of a role.',
@@ -105,7 +105,7 @@ export const rehearsalPath = (databases: Databases) =>
     },
   });
 
-/** How users end and live on. */
+/** How users are dropped and extended. */
 export const userSecret = (databases: Databases): SecretKind => ({
   revoke: (internal, call) => endUser(databases, internal, call),
   async renew(internal, { storage }) {
@@ -121,7 +121,7 @@ export const userSecret = (databases: Databases): SecretKind => ({
   },
 });
 
-/** Ends a user that was made, or may have been. */
+/** Drops a user that was, or may have been, created. */
 export async function endUser(
   databases: Databases,
   user: Readonly<Record<string, unknown>>,
@@ -151,7 +151,7 @@ export function requireAllowed({ allowed_roles: globs }: ConnectionRecord, role:
   if (!globs.some((glob) => matcher.fits(glob, role))) refuse(`"${role}" is not an allowed role`);
 }
 
-/** A password by the policy of a role, else of its connection. */
+/** A password by the policy of a role, or of its connection. */
 export async function newPassword(
   policies: PasswordPolicies,
   mount: MountView,
@@ -163,7 +163,7 @@ export async function newPassword(
 }
 
 function wordsOf(name: string, endMs: number) {
-  // As PostgreSQL and its users write it.
+  // The date format of PostgreSQL.
   const time = new Date(endMs + graceMs).toISOString().replace('T', ' ').slice(0, 19);
   return { name, username: name, expiration: `${time}+0000` };
 }

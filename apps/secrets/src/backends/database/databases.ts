@@ -13,10 +13,10 @@ import { redis } from './drivers/redis';
 import type { Words } from './statements';
 
 const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, mongodb, redis];
-/** Configurations whose connections are kept; of more, those that were used last. */
+/** How many configurations keep their connections; the least recently used are closed. */
 const mostKept = 500;
 
-/** The driver of a configuration. Throws `invalid` for a kind of database that there is none for. */
+/** The driver of a configuration. Throws `invalid` for an unsupported kind of database. */
 export function driverOf(plugin: string): Driver {
   const driver = drivers.find(({ plugins }) => plugins.includes(plugin));
   if (driver) return driver;
@@ -25,14 +25,14 @@ export function driverOf(plugin: string): Driver {
   return refuse(`error creating database object: plugin not found in the catalog: ${plugin}; there are ${names}`);
 }
 
-/** A connection in force, with how to call it. */
+/** A configured connection, and how to call it. */
 export interface Opened {
   readonly config: ConnectionRecord;
   readonly driver: Driver;
-  /** Whether statements can be tried and taken back. */
+  /** Whether statements can be executed and rolled back. */
   readonly rehearses: boolean;
   /**
-   * Calls the database. Throws `upstream` with its own text, without passwords; `Unreachable` if there was no answer.
+   * Calls the database. Throws `upstream` with its message, without passwords; `Unreachable` if there was no answer.
    */
   call(step: Step, statements: Statements, words: Words): Promise<void>;
   /** Throws `NotNow` if the database must not be called. */
@@ -47,7 +47,7 @@ interface KeptClient {
   readonly circuit: Circuit;
 }
 
-/** Connections to the databases that mounts are configured with, kept until their configuration changes. */
+/** Connections to the databases of mounts, cached until their configuration changes. */
 export class Databases {
   private readonly clients = new LRUCache<string, KeptClient>({
     max: mostKept,
@@ -56,7 +56,7 @@ export class Databases {
 
   constructor(private readonly parts: OutsideParts = plainParts) {}
 
-  /** The named connection of a mount. Throws `invalid` for none. */
+  /** The named connection of a mount. Throws `invalid` if there is none. */
   async open(storage: Storage, mount: Pick<MountView, 'uuid'>, name: string): Promise<Opened> {
     const config = await connectionOf(storage, name);
     const driver = driverOf(config.plugin_name);
@@ -83,7 +83,7 @@ export class Databases {
     };
   }
 
-  /** Calls a database with a configuration that is not in force, on a connection that is closed then. */
+  /** Calls a database with another configuration, on a connection that is closed afterwards. */
   async once<T>(config: ConnectionRecord, run: (database: DatabaseClient) => Promise<T>): Promise<T> {
     const database = driverOf(config.plugin_name).open({ ...config, max_open_connections: 1 });
     const circuit = new Circuit('the database', this.parts.clock);

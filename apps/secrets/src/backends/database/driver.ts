@@ -1,42 +1,42 @@
 import type { DatabaseConfig } from './config-fields';
 import type { Words } from './statements';
 
-/** Statements that run together; what is empty does as the database usually does. */
+/** Statements that run together; empty means the driver's default. */
 export type Statements = readonly string[];
 
-/** The statements that are configured, else the usual one. */
+/** The configured statements, or the default. */
 export const orElse = (statements: Statements, usual: string): Statements =>
   statements.length > 0 ? statements : [usual];
 
-/** How long a connection may take, how long a call, and after how long without one a connection is closed. */
+/** Timeouts for connecting, for a call, and for idle connections. */
 export const limits = { connectMs: 5_000, callMs: 30_000, idleMs: 30_000 } as const;
 
-/** One kind of database: how its users are made and ended. It knows nothing of roles, leases and storage. */
+/** One kind of database: how its users are created and dropped. It does not know roles, leases or storage. */
 export interface Driver {
   /** The names that configurations know it by. */
   readonly plugins: readonly string[];
-  /** It knows no usual way to make a user: a role must say how. */
+  /** There is no default way to create a user: a role must define it. */
   readonly needsCreation: boolean;
-  /** The template of user names if none is configured, and the longest name there is. */
+  /** The default template of user names, and the longest name. */
   readonly names: { readonly template: string; readonly longest: number };
-  /** Judges what is configured, without any call. Throws `invalid`. */
+  /** Checks a configuration without any call. Throws `invalid`. */
   check(config: DatabaseConfig): void;
   /** The statements that drop a user, if a role has none and this depends on how it was created. Throws `invalid`. */
   revocationOf?(creation: Statements): Statements;
-  /** A connection, or several that are kept; nothing is called yet. */
+  /** A connection or a pool; nothing is called yet. */
   open(config: DatabaseConfig): DatabaseClient;
 }
 
-/** A database as its configured user sees it. Its calls throw what its client throws; `close` waits for those under way. */
+/** A database for its configured user. Calls throw the client's errors; `close` waits for those under way. */
 export interface DatabaseClient {
   verify(): Promise<void>;
-  /** Makes a user; where the database can do that, wholly or not at all. */
+  /** Creates a user; atomically if the database can do that. */
   create(statements: Statements, words: Words): Promise<void>;
-  /** Runs what `create` would, and takes it back. Absent where the database cannot. */
+  /** Runs what `create` would, and rolls it back. Absent if the database cannot. */
   rehearse?(statements: Statements, words: Words): Promise<void>;
-  /** The user lives on until `words.expiration`. */
+  /** Extends the user until `words.expiration`. */
   renew(statements: Statements, words: Words): Promise<void>;
-  /** Ends a user and its sessions. One that is not there is no error. */
+  /** Drops a user and ends its sessions. A missing user is not an error. */
   remove(statements: Statements, words: Words): Promise<void>;
   setPassword(statements: Statements, words: Words): Promise<void>;
   close(): Promise<void>;

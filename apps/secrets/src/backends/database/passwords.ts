@@ -11,7 +11,7 @@ const length = 20;
 const classes = ['abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '0123456789', '-'] as const;
 const all = classes.join('');
 
-/** A password where no policy says what it is like: 20 characters, some of each class, no dash first. */
+/** The default password: 20 characters, some of each class, no leading dash. */
 export function usualPassword(): string {
   for (;;) {
     const password = Array.from({ length }, () => all[randomInt(all.length)]).join('');

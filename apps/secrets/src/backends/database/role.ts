@@ -9,7 +9,7 @@ import { empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import { staticRoles } from './static-record';
 
-/** What roles of both kinds say of credentials. */
+/** The credential settings of both kinds of roles. */
 const credentialRows = {
   db_name: [string().describe('The connection that it uses.'), ''],
   credential_type: [string().describe('Kind of credential: password.'), 'password'],
@@ -32,7 +32,7 @@ const roleFields = recordFields({
   credential_type: credentialRows.credential_type,
   credential_config: credentialRows.credential_config,
 });
-/** The roles that users are made from. */
+/** The roles for creating users. */
 export const roles = collection('role/', roleFields.input);
 export type Role = z.output<typeof roleFields.input>;
 
@@ -45,7 +45,7 @@ export function checkCredentials(type: string, config: Readonly<Record<string, s
   if (unknown !== undefined) refuse(`credential_config: ${unknown} is not known; there is password_policy`);
 }
 
-/** A name is that of one kind of role. */
+/** A name belongs to only one kind of role. */
 export const namesClash = 'Role and Static Role names must be unique';
 
 /** The names of the roles. */

@@ -4,22 +4,22 @@ import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
 import { changeStatic, dueAfter, listDue, nextUser, type StaticRole, staticRoles } from './static-record';
 
-/** No other node tries meanwhile. */
+/** No other node tries during this time. */
 const claimMs = 60_000;
 const firstPauseMs = 10_000;
 const longestPauseMs = 600_000;
 const atOnce = 8;
 
-/** What rotations are lent. */
+/** What rotations get. */
 export interface RotationParts {
   readonly databases: Databases;
   readonly policies: PasswordPolicies;
 }
 
 /**
- * Changes a password. The new one is stored before the database learns of it, and is the one that the next try sets: after
- * a crash the old or the new one is valid, and both are known. Throws what the database says; answers undefined for a role
- * that is gone.
+ * Rotates a password. The new one is stored before the database gets it, and the next attempt sets the same one: after
+ * a crash the old or the new one is valid, and both are known. Throws the database's error; returns undefined if the
+ * role is gone.
  */
 export async function rotateStatic(
   { databases, policies }: RotationParts,
@@ -41,13 +41,13 @@ export async function rotateStatic(
     if (!claimed || pending === undefined) return undefined;
     const set = (user: string, password: string) =>
       opened.call('setPassword', claimed.rotation_statements, { name: user, username: user, password });
-    // That it can be set is seen when the role is made. No one learns this one.
+    // A first rotation when the role is created shows that it works. No one gets this password.
     if (claimed.fresh && claimed.second_username !== '') {
       await set(claimed.second_username, await newPassword(policies, mount, found, opened));
     }
     await set(nextUser(claimed), pending);
   } catch (error) {
-    // Also where the connection is gone: what stays due would hold up all others.
+    // Even if the connection is gone: roles that stay due would block all others.
     await changeStatic(storage, name, (role) => {
       if (!role || role.pending !== pending) return undefined;
       const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(role.failures, 20), longestPauseMs);
@@ -72,7 +72,7 @@ export async function rotateStatic(
   });
 }
 
-/** Changes the passwords that are due. Every node looks; the one that moves the time in the database does it. */
+/** Rotates due passwords. Every node checks; the one that moves the time in the database does it. */
 export async function rotateWhenDue(parts: RotationParts, call: BackgroundCall): Promise<void> {
   const failures: unknown[] = [];
   for (;;) {
@@ -85,7 +85,7 @@ export async function rotateWhenDue(parts: RotationParts, call: BackgroundCall):
     };
     const before = failures.length + names.length;
     await Promise.all(Array.from({ length: atOnce }, next));
-    // A database that is away is left to a later tick.
+    // An unavailable database is left to a later tick.
     if (failures.length >= before) break;
   }
   if (failures.length > 0) throw failures[0];

@@ -1,10 +1,10 @@
 import { refuse } from '../../sdk/refuse';
 
-/** What differs between the languages of databases, as far as texts and comments go. */
+/** How SQL dialects differ in strings and comments. */
 export interface Dialect {
-  /** In all quoted texts a backslash escapes; otherwise only in those that begin with E. */
+  /** A backslash escapes in all strings; otherwise only in those that begin with E. */
   readonly backslashes: boolean;
-  /** Texts between `$tag$`, and comments inside of comments. */
+  /** Dollar-quoted strings (`$tag$`), and nested comments. */
   readonly dollars: boolean;
   /** Names between backticks, and comments after `#`. */
   readonly backticks: boolean;
@@ -18,9 +18,9 @@ const dollarTag = /\$(?:[A-Za-z_]\w*)?\$/y;
 const unquoted = /^[A-Za-z0-9_.@+: -]*$/;
 
 /**
- * The statements of one element, with their words filled in. It is split at every `;` that is not a part of a text, name or
- * comment; one with a whole word END outside of those (functions, procedures) is one statement. A word within quotes is
- * escaped as they need it, so that no name or password ends them; elsewhere only plain characters may be filled in. Throws
+ * The statements of one element, with their words filled in. It is split at every `;` outside strings, names and
+ * comments; an element with the word END outside of those (functions, procedures) is one statement. A word within
+ * quotes is escaped, so that no name or password can end them; elsewhere only plain characters are allowed. Throws
  * `invalid`.
  */
 export function statementsOf(element: string, words: Words, dialect: Dialect): string[] {
@@ -95,7 +95,7 @@ class Scanner {
   private quoted(quote: string): void {
     const { backslashes, backticks } = this.dialect;
     const escapes = quote !== '`' && (backslashes || (quote === "'" && /(?:^|[^\w])E$/i.test(this.plain)));
-    // Where backticks are for names, double quotes are for texts.
+    // If backticks are for names, double quotes are for strings.
     const value = (text: string) =>
       (escapes && (quote === "'" || backticks) ? text.replaceAll('\\', '\\\\') : text).replaceAll(quote, quote + quote);
     this.plain += ' ';

@@ -6,7 +6,7 @@ import { duration, keyValues, string, stringList } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
 import type { Storage } from '../../sdk/storage';
 
-/** What is said of a user whose password this service keeps. */
+/** The settings of a static role, whose password this service manages. */
 export const staticFields = recordFields({
   db_name: [string().describe('The connection that it uses.'), ''],
   username: [string().describe('The existing user; cannot be changed later.'), ''],
@@ -24,14 +24,14 @@ export const staticFields = recordFields({
 });
 
 const Stored = staticFields.input.extend({
-  /** The user that `password` is of; absent for `username`. */
+  /** The user of `password`, if it is not `username`. */
   active: z.string().optional(),
   password: z.string(),
   /** The password that is being set; it may be the valid one already. */
   pending: z.string().optional(),
   rotatedAtMs: z.number(),
   dueAtMs: z.number(),
-  /** When it is tried: then, or some time after a failure, or when the node that tries now has had long enough. */
+  /** When it is tried next: when due, some time after a failure, or when the current attempt has timed out. */
   tryAtMs: z.number(),
   failures: z.number(),
   /** Its creation is not finished: no password of it is valid. */
@@ -47,7 +47,7 @@ const due = dueIndex('due/');
 export const listDue = due.list;
 const secondOf = (role: StaticRole | undefined) => role && Math.ceil(role.tryAtMs / 1000);
 
-/** Decides about one; undefined from `change` leaves it, null removes it. Answers what is there then. */
+/** Changes one; `change` returns undefined to leave it, null to remove it. Returns the result. */
 export function changeStatic(
   storage: Storage,
   name: string,
@@ -64,10 +64,10 @@ export function changeStatic(
   });
 }
 
-/** The user whose password is told. */
+/** The user whose password is returned. */
 export const activeUser = ({ active, username }: StaticRole): string => active ?? username;
 
-/** The user whose password is changed next. */
+/** The user whose password is rotated next. */
 export const nextUser = (role: StaticRole): string =>
   role.fresh || role.second_username === '' || activeUser(role) !== role.username
     ? role.username

@@ -19,7 +19,7 @@ export const staticRoleListPath = namesPath('static-roles', staticRoles, {
   list: 'List the names of the static roles.',
 });
 
-/** One user whose password this service keeps. */
+/** One user whose password this service manages. */
 export const staticRolePath = (parts: RotationParts) =>
   path('static-roles/:name', {
     summary: 'A static role: a user whose password this service manages, with its rotation.',
@@ -71,7 +71,7 @@ export const staticRolePath = (parts: RotationParts) =>
         try {
           await rotateStatic(parts, params.name, call);
         } catch (error) {
-          // With no answer the password may be set: then it is kept, and tried again.
+          // Without an answer the password may be set: then it is kept, and tried again.
           if (!(error instanceof Unreachable)) {
             await changeStatic(storage, params.name, (role) => (role?.fresh ? null : undefined));
           }
@@ -120,7 +120,7 @@ export const staticCredsPath = path('static-creds/:name', {
   },
 });
 
-/** Changes a password before its time. */
+/** Rotates a password before it is due. */
 export const rotateRolePath = (parts: RotationParts) =>
   path('rotate-role/:name', {
     summary: 'The password of a static role.',

@@ -4,7 +4,7 @@ import { loginPath, renewLogin } from './login';
 import { teamPaths, userPaths } from './map';
 import type { Organizations } from './organizations';
 
-/** Logins of members of a GitHub organization, by a token of theirs. Decision 0115. */
+/** Logins of members of a GitHub organization, with their GitHub tokens. Decision 0115. */
 export const github = (organizations: Organizations): Backend =>
   backend({
     type: 'github',

@@ -22,7 +22,7 @@ const config = single('config', fields.input);
 export const requireConfig = (storage: Storage): Promise<GithubConfig> =>
   config.require(storage, 'configuration has not been set');
 
-/** Whose members may log in. */
+/** The organization whose members may log in. */
 export const configPath = (organizations: Organizations) =>
   path('config', {
     summary: 'The organization whose members may log in, and the settings of their tokens.',
@@ -40,7 +40,7 @@ export const configPath = (organizations: Organizations) =>
     write: {
       summary: 'Configure the method, or change the fields sent. Without an id, GitHub is asked for it.',
       update: 'merge',
-      // It may ask GitHub.
+      // Calls GitHub.
       once: true,
       defaults: fields.defaults,
       input: fields.input,
@@ -52,7 +52,7 @@ export const configPath = (organizations: Organizations) =>
         if (leavesInTheClear(base_url)) warn('base_url is not https: tokens are sent in the clear');
         const before = stored as GithubConfig | undefined;
         const moved = before && (before.organization !== settings.organization || before.base_url !== base_url);
-        // An id belongs to its organization: that of another would admit its members.
+        // An id belongs to its organization: another's id would admit another's members.
         const organizationId = moved && sent.organization_id == null ? 0 : settings.organization_id;
         const organization_id =
           organizationId || (await organizations.idOf({ base_url, organization: settings.organization }));

@@ -46,8 +46,8 @@ export const loginPath = (organizations: Organizations) =>
   });
 
 /**
- * The login as it would be now: GitHub is asked again with the same token. Throws where it is over, its person has left the
- * organization or is called otherwise, or has other policies by now; and `upstream` while GitHub is away.
+ * The login as it would be now: GitHub is asked again with the same token. Throws if the token has ended, or its user
+ * has left the organization, was renamed or has other policies; and `upstream` if GitHub is unavailable.
  */
 export const renewLogin =
   (organizations: Organizations) =>

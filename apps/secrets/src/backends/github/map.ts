@@ -24,9 +24,9 @@ export async function policiesOf(storage: Storage, { username, teams: names }: M
   return [...new Set(found.flatMap((text) => (JSON.parse(text) as z.output<typeof Mapping>).value))].sort();
 }
 
-/** Policies of teams, by name or by the name in addresses, which are compared without case. */
+/** Policies of teams, by name or slug, ignoring case. */
 export const teamPaths = pathsOf('teams', teams, 'team');
-/** Policies of users, by the name they log in to GitHub with, likewise. */
+/** Policies of users, by GitHub login, ignoring case. */
 export const userPaths = pathsOf('users', users, 'user');
 
 function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {

@@ -1,13 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import { OutsideCalls, type OutsideResponse } from '../../sdk/outside-call';
 
-/** Who a token is of, and the teams of the organization they are in: by name, and by the name in addresses where it is another. */
+/** The user of a token, and their teams in the organization: by name, and by slug if it differs. */
 export interface Member {
   readonly username: string;
   readonly teams: readonly string[];
 }
 
-/** Where an organization is asked about. */
+/** Where to look up an organization. */
 export interface Hub {
   /** Address of the API, ending in a slash; empty is GitHub’s own. */
   readonly base_url: string;
@@ -21,7 +21,7 @@ const pageSize = 100;
 /** 10,000 organizations or teams of one person; more are not read. */
 const mostPages = 100;
 
-/** Asks GitHub who is in an organization. */
+/** Asks GitHub about members of an organization. */
 export class Organizations {
   private readonly calls: OutsideCalls;
 
@@ -30,7 +30,8 @@ export class Organizations {
   }
 
   /**
-   * The id of an organization, from its public page of the API. Throws `invalid` if it does not say, `upstream` while away.
+   * The id of an organization, from its public page of the API. Throws `invalid` if it has none, `upstream` if
+   * unavailable.
    */
   async idOf({ base_url: base, organization }: Omit<Hub, 'organization_id'>): Promise<number> {
     const answer = await this.ask(base, `orgs/${encodeURIComponent(organization)}`);
@@ -42,8 +43,8 @@ export class Organizations {
   }
 
   /**
-   * The member of the organization that a token is of. Throws `denied` for a bad token or one that lacks the right to ask,
-   * `invalid` for one of a non-member, `upstream` while GitHub is away.
+   * The organization member who owns a token. Throws `denied` for a bad token or one without the needed scope,
+   * `invalid` for a non-member's, `upstream` if GitHub is unavailable.
    */
   async memberBy(hub: Hub, token: string): Promise<Member> {
     const answer = await this.ask(hub.base_url, 'user', token);
@@ -82,7 +83,7 @@ export class Organizations {
   private ask(base: string, path: string, token?: string): Promise<OutsideResponse> {
     const headers = {
       accept: 'application/vnd.github+json',
-      // It refuses requests without a user agent.
+      // GitHub refuses requests without a user agent.
       'user-agent': 'keystead',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
@@ -99,7 +100,7 @@ interface HubEntry {
 
 const isId = (id: unknown): id is number => typeof id === 'number' && Number.isSafeInteger(id) && id > 0;
 
-/** What an answer holds. Throws as `memberBy`. */
+/** The content of an answer. Throws like `memberBy`. */
 function admitted(answer: OutsideResponse): unknown {
   if (answer.status === 200) return answer.json;
   refuseAway(answer);

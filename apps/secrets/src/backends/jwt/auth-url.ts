@@ -21,7 +21,7 @@ const Input = z.object({
 const usualPollSeconds = 5;
 const longestNonce = 256;
 
-/** `oidc/auth_url`: a login by browser or device begins. Decision 0041. */
+/** `oidc/auth_url`: starts a login by browser or device. Decision 0041. */
 export const authUrlPath = (provider: OidcProvider) =>
   path('oidc/auth_url', {
     summary: 'Where to sign in at the provider.',
@@ -64,7 +64,7 @@ async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRo
     ? takeNamespace(input.redirect_uri)
     : { redirectUri: input.redirect_uri, namespace: '' };
   if (!isAllowedRedirect(redirectUri, role.allowed_redirect_uris)) {
-    // Existing clients go by the empty address.
+    // Existing clients check for the empty address.
     call.warn('redirect_uri is not among the allowed_redirect_uris of the role');
     return data({ auth_url: '' });
   }
@@ -73,7 +73,7 @@ async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRo
     clientNonce: input.client_nonce ?? '',
     address: caller.address,
   });
-  // Asked before anything is kept: while the provider is away nothing begins.
+  // Called before anything is stored: nothing starts while the provider is unavailable.
   const endpoint = await provider.endpoint(found, 'authorization_endpoint');
   if (!endpoint) call.warn('the provider has no authorization_endpoint, so auth_url is empty');
   const state = await keep(storage, pending, nowMs);

@@ -8,8 +8,8 @@ import type { OidcProvider } from './provider';
 import { roleListPath, rolePath } from './role';
 
 /**
- * Logins with tokens that some issuer signed: of machines that bring one, and of people who sign in at an OpenID provider
- * by browser or device (decision 0041). Mounted as `jwt` and as `oidc`, which are the same.
+ * Logins with tokens of an issuer: of machines that have one, and of people who sign in at an OpenID provider by
+ * browser or device (decision 0041). Mounted as `jwt` or `oidc`, which are the same.
  */
 export const jwt = (provider: OidcProvider): Backend =>
   backend({

@@ -24,7 +24,7 @@ export async function browserConfig(storage: Storage): Promise<Verifier> {
   return found;
 }
 
-/** Throws `invalid` for one that is absent, or for signed tokens. */
+/** Throws `invalid` if it is absent or for signed tokens. */
 export async function browserRole(storage: Storage, name: string): Promise<JwtRole> {
   const role = await findRole(storage, name);
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(name)} could not be found`);
@@ -34,7 +34,7 @@ export async function browserRole(storage: Storage, name: string): Promise<JwtRo
   return role;
 }
 
-/** What a new login by browser or device keeps. */
+/** The stored data of a new login by browser or device. */
 export function beginning(found: Verifier, role: JwtRole, name: string, call: Beginning): PendingLogin {
   return {
     role: name,
@@ -54,7 +54,7 @@ interface Beginning {
   readonly address: string;
 }
 
-/** Where the browser goes to sign in; only its query where the provider names no such endpoint. */
+/** Where the browser goes to sign in; only the query if the provider has no such endpoint. */
 export function authorizationUrl(
   endpoint: URL | undefined,
   found: Verifier,
@@ -80,13 +80,13 @@ export function authorizationUrl(
   return url.href;
 }
 
-/** What of a PKCE verifier is shown. */
+/** The challenge of a PKCE verifier. */
 export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
-/** `openid`, and what the role asks for besides. */
+/** `openid`, and the role's other scopes. */
 export const scopeOf = (role: JwtRole): string => [...new Set(['openid', ...role.oidc_scopes])].join(' ');
 
-/** Redeems a code, verifies who it is of, and says what their token is to be. */
+/** Redeems a code, verifies the user, and returns the login. */
 export async function finish(
   provider: OidcProvider,
   pending: PendingLogin,
@@ -95,7 +95,7 @@ export async function finish(
 ): Promise<Login> {
   const found = await browserConfig(storage);
   const role = await browserRole(storage, pending.role);
-  // What another provider answers must not be taken for this one's.
+  // Another provider's answer must not be taken for this one's.
   if (pending.provider !== JSON.stringify(placesOf(found))) {
     throw new Refusal('invalid', `${failed} The configuration changed meanwhile: begin again`);
   }
@@ -111,7 +111,7 @@ export async function finish(
   return { ...login, internal: internalOf(pending.role, role, found, claims, tokens.refreshToken) };
 }
 
-/** Only who asks to act while the person is away keeps what it needs for that. */
+/** Only a role that asks for offline access stores a refresh token. */
 function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims, refreshToken: string | undefined) {
   const keepsRefreshToken = refreshToken !== undefined && role.oidc_scopes.includes('offline_access');
   return {
@@ -121,8 +121,8 @@ function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims
 }
 
 /**
- * A login by browser as it would be now. Where the role asks for `offline_access` the provider is asked again: who was shut
- * out there is refused, and groups are as they are now. Throws `upstream` while it is away.
+ * A login by browser as it would be now. If the role requests `offline_access`, the provider is asked again: disabled
+ * users are refused, and groups are updated. Throws `upstream` if it is unavailable.
  */
 export async function renewBrowserLogin(
   provider: OidcProvider,
@@ -143,16 +143,16 @@ export async function renewBrowserLogin(
     subject,
     refresh_token: keepSecret(tokens.refreshToken ?? refreshToken, placesOf(found)),
   };
-  // A provider need not say again who it is: then only that the person may still sign in is known.
+  // A provider need not send an ID token again: then only the permission to sign in is renewed.
   if (!tokens.idToken) return { ...loginParams(role, found), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
   if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for another user: log in again');
-  // Who is in no group any more has no such claim at some providers: that must not leave them in the groups of before.
+  // At some providers, users without groups have no such claim: then they must not keep their old groups.
   const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name), found);
   return { ...loginParams(role, found), groupAliases, internal: next };
 }
 
-/** Where codes and refresh tokens are sent, what is trusted there, and who we are there. */
+/** Where codes and refresh tokens are sent, the trusted certificates, and our client id there. */
 const placesOf = (found: Verifier): readonly string[] => [
   found.oidc_discovery_url,
   found.oidc_discovery_ca_pem,

@@ -13,9 +13,9 @@ import { type OidcProvider, ProviderRefusal } from './provider';
 
 const failed = 'Keystead login failed.';
 const noState = `${failed} Expired or missing OAuth state.`;
-/** Says that the code came by form, and is kept here. */
+/** Marks a code that came by form and is stored here. */
 const codeByForm = 'no_code';
-/** Codes of providers are shorter; more is not kept for people without a token. */
+/** Real codes are shorter; callers without a token must not store more. */
 const longestCode = 4096;
 
 /** For the person whose browser was sent here. */
@@ -48,7 +48,7 @@ const parameters = new Set([
   'consent_required',
 ]);
 
-/** `oidc/callback`: the browser comes back from the provider. Decision 0041. */
+/** `oidc/callback`: the browser returns from the provider. Decision 0041. */
 export const callbackPath = (provider: OidcProvider) =>
   path('oidc/callback', {
     summary: 'Where a login by browser ends.',
@@ -115,11 +115,12 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
   }
 }
 
-/** The first callback takes the login: a state cannot be used again. */
+/** The first callback claims the login: a state cannot be used twice. */
 function take(pending: PendingLogin, { code, confirmation = '', error }: CallbackInput) {
   const { mode, taken } = pending;
   if (taken || mode === 'device') return { next: pending, result: undefined };
-  // A caller that merely knows the state may have sent another person to the provider: that person's browser has the rest.
+  // A caller that only knows the state may have sent another person to the provider: that person's browser has the
+  // other secrets.
   if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, result: undefined };
   if (mode === 'client') return { next: undefined, result: { pending, confirm: false } };
   // Opening a link could confirm another person's code: the person is asked first.
@@ -142,7 +143,7 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
     provider,
     pending,
     async (found) => {
-      // A code of another provider would be shown to this one.
+      // Otherwise this provider would get the code of another one.
       if (iss && iss !== (await provider.keys.issuer(found))) {
         throw new Refusal('invalid', `${failed} The answer comes from another issuer (iss).`);
       }

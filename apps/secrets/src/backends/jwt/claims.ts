@@ -4,19 +4,19 @@ import { refuse } from '../../sdk/refuse';
 import { comparable } from './exact-numbers';
 import type { JwtRole } from './role';
 
-/** What a role says of a leeway: 0 takes the usual one, a negative one is none. */
+/** A role's leeway: 0 means the default, a negative value none. */
 function leeway(leewaySeconds: number, usual: number): number {
   return leewaySeconds === 0 ? usual : Math.max(0, leewaySeconds);
 }
 
-/** How far the clocks of a role's issuer may be from ours, and what its tokens need not say. */
+/** The allowed clock skew of a role's issuer, and the leeways for missing times. */
 export const leewaysOf = (role: JwtRole): Leeways => ({
   skew: leeway(role.clock_skew_leeway, usualLeeways.skew),
   expiration: leeway(role.expiration_leeway, usualLeeways.expiration),
   notBefore: leeway(role.not_before_leeway, usualLeeways.notBefore),
 });
 
-/** Checks who made the token, for whom, and about whom. */
+/** Checks issuer, audience and subject of a token. */
 export function checkParties(claims: Claims, role: JwtRole, issuer: string | undefined): void {
   if (issuer !== undefined && claims.iss !== issuer) refuse('invalid issuer (iss) claim');
   const audiences = audiencesOf(claims);
@@ -32,7 +32,7 @@ export function checkParties(claims: Claims, role: JwtRole, issuer: string | und
   if (role.bound_subject && claims.sub !== role.bound_subject) refuse('invalid subject (sub) claim');
 }
 
-/** Checks that every claim a role binds has one of the values it names. */
+/** Checks that every bound claim has one of the role's values. */
 export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_claims_type: type }: JwtRole): void {
   const compare = new Globs();
   for (const [name, expected] of Object.entries(bound)) {
@@ -48,10 +48,10 @@ export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_cl
   }
 }
 
-/** Who logs in: the text of the role's user claim. */
+/** The user: the text of the role's user claim. */
 export function userOf(claims: Claims, role: JwtRole): string {
   const { user_claim: name } = role;
-  // Names that begin with a slash are usual where claims are named by addresses: only then is it asked for a pointer.
+  // Names that begin with a slash are common for claims named by URLs: only otherwise is it a JSON pointer.
   const value = role.user_claim_json_pointer ? claimAt(claims, name) : Object.hasOwn(claims, name) && claims[name];
   if (value === undefined || value === false || value === null)
     refuse(`claim ${JSON.stringify(name)} not found in token`);

@@ -35,7 +35,7 @@ export const configPath = (keys: IssuerKeys) =>
       async run({ input, fields, stored, storage, warn }) {
         const { skip_jwks_validation: unchecked, ...settings } = input;
         const nextConfig = { ...settings, default_role: settings.default_role.toLowerCase() };
-        // The only field that keeps its value, as existing clients expect.
+        // The only field that keeps its value when left out, as existing clients expect.
         if (fields.namespace_in_state == null) {
           nextConfig.namespace_in_state = (stored as JwtConfig | undefined)?.namespace_in_state ?? true;
         }
@@ -88,7 +88,7 @@ function checkConfig(nextConfig: JwtConfig): void {
   }
 }
 
-/** Refuses what sign-in by browser could not do. */
+/** Refuses settings that browser sign-in cannot use. */
 function checkBrowserLogin(nextConfig: JwtConfig): void {
   const {
     oidc_client_id: id,
@@ -105,7 +105,7 @@ function checkBrowserLogin(nextConfig: JwtConfig): void {
   }
   const other = types.find((type) => type !== 'code');
   if (other === 'id_token') {
-    // A token in the address or a form of the browser: the code flow with PKCE took its place.
+    // A token in a URL or form of the browser: replaced by the code flow with PKCE.
     refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not built");
   }
   if (other !== undefined) refuse(`invalid response_types ${JSON.stringify(types)}: 'code' is allowed`);

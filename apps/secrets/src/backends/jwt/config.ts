@@ -7,7 +7,7 @@ import type { Storage } from '../../sdk/storage';
 
 const modes = ['', 'query', 'form_post'] as const;
 
-/** What is configured of how tokens are verified. */
+/** The fields for verifying tokens. */
 export const configFields = recordFields({
   oidc_discovery_url: [string().describe('Issuer whose discovery document names its keys, without /.well-known.'), ''],
   oidc_discovery_ca_pem: [
@@ -48,10 +48,10 @@ export type JwtConfig = z.output<typeof configFields.input>;
 /** The configuration of the mount. */
 export const config = configuration('config', configFields.input);
 
-/** A configuration, and by which generation the issuer is remembered. */
+/** A configuration, and the generation for the issuer cache. */
 export type Verifier = JwtConfig & { readonly generation: string };
 
-/** The configuration in force; undefined before there is any. */
+/** The current configuration; undefined if there is none. */
 export async function findVerifier(storage: Storage): Promise<Verifier | undefined> {
   const { value, generation } = await config.inForce(storage);
   return value && { ...value, generation };

@@ -1,6 +1,6 @@
 import { decimalValue, ExactNumber, parseExact } from '@keystead/envelope';
 
-/** More digits are in no id. */
+/** No id has more digits. */
 const mostDigits = 64;
 
 /**

@@ -6,17 +6,17 @@ import { parseClaims } from './exact-numbers';
 import type { OidcProvider, ProviderTokens } from './provider';
 import type { JwtRole } from './role';
 
-/** What an ID token must be an answer to. */
+/** The request that an ID token must answer. */
 interface ExpectedIdToken {
-  /** Undefined if nothing was asked by browser: a device, a refresh. */
+  /** Undefined if no browser was involved: a device, a refresh. */
   readonly nonce: string | undefined;
   readonly maxAgeSeconds: number;
   readonly nowMs: number;
 }
 
 /**
- * What a provider says about the user who signed in: the claims of a verified ID token, and those of its userinfo address. Throws
- * `invalid` for a token that is not for us or answers something else, `upstream` while the provider is away.
+ * What a provider says about the user who signed in: the claims of a verified ID token, and the userinfo. Throws
+ * `invalid` for a token that is not for us or for this request, `upstream` if the provider is unavailable.
  */
 export async function claimsOf(
   provider: OidcProvider,

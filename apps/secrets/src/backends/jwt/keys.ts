@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache';
 import { outsideCall } from '../../sdk/outside-call';
 import type { Verifier } from './config';
 
-/** Where the keys of a configuration come from: fetched from their issuer, or standing in the configuration itself. */
+/** The keys of a configuration: fetched from their issuer, or part of the configuration itself. */
 export class IssuerKeys {
   private readonly sets: KeySets;
   private readonly imported = new LRUCache<string, KeyObject>({ max: 500 });
@@ -26,24 +26,24 @@ export class IssuerKeys {
     this.sets.forget();
   }
 
-  /** The public keys that may have signed. Throws `upstream` while they cannot be had. */
+  /** The public keys that may have signed. Throws `upstream` if they are unavailable. */
   async of(config: Verifier, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const source = sourceOf(config);
     return source ? this.sets.keys(source, header) : config.jwt_validation_pubkeys.map((pem) => this.import(pem));
   }
 
-  /** The issuer that tokens must name; undefined if neither configuration nor discovery says one. */
+  /** The issuer that tokens must name; undefined if neither configuration nor discovery names one. */
   async issuer(config: Verifier): Promise<string | undefined> {
     const source = sourceOf(config);
     if (config.bound_issuer || source?.kind !== 'discovery') return config.bound_issuer || undefined;
     const issuer = await this.sets.issuer(source);
-    // Checked at every login: what is served at that address may have changed since the configuration was written.
+    // Checked at every login, because the content at that address may have changed.
     const refusal = foreignIssuer(config.oidc_discovery_url, issuer);
     if (refusal) throw new Refusal('upstream', refusal);
     return issuer;
   }
 
-  /** What the provider's discovery document says; checked to be of the issuer that it was asked for. Throws `upstream`. */
+  /** The provider's discovery document, checked to name the expected issuer. Throws `upstream`. */
   async document(config: Verifier): Promise<Readonly<Record<string, unknown>>> {
     const source = sourceOf(config);
     if (source?.kind !== 'discovery') throw new Refusal('invalid', 'OIDC login is not configured for this mount');
@@ -52,7 +52,7 @@ export class IssuerKeys {
     return this.sets.document(source);
   }
 
-  /** Fetches what is there once. Throws `invalid` with the name of the field that leads nowhere. */
+  /** Fetches everything once. Throws `invalid` with the name of the failing field. */
   async check(config: Verifier): Promise<void> {
     const source = sourceOf(config);
     if (!source) return;
@@ -62,7 +62,7 @@ export class IssuerKeys {
     });
     const refusal = source.kind === 'discovery' && foreignIssuer(config.oidc_discovery_url, found.issuer);
     if (refusal) throw new Refusal('invalid', `error checking ${field}: ${refusal}`);
-    // A provider makes its first key when the first token is signed; a key-set address has nothing else to show.
+    // A provider may create its first key with its first token; a key-set address must have keys.
     if (found.usableKeys === 0 && source.kind === 'key-set') {
       throw new Refusal('invalid', `error checking ${field}: no key there can verify a signature`);
     }

@@ -50,7 +50,7 @@ export const loginPath = (keys: IssuerKeys) =>
     },
   });
 
-/** The login as it would be now. Throws where the role is gone, and where the provider has shut the person out. */
+/** The login as it would be now. Throws if the role is gone, or the provider has disabled the user. */
 export const renewLogin =
   (provider: OidcProvider) =>
   async (stored: StoredLogin, call: BackgroundCall): Promise<Partial<Login>> => {

@@ -7,12 +7,12 @@ const headers = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** A page of one sentence, for a person whose browser came here. */
+/** A page with one sentence, for a redirected browser. */
 export function page(title: string, text: string, status = 200): RawReply {
   return html(title, `<p>${escaped(text)}</p>`, status);
 }
 
-/** Asks whether it was you who began a login, and says who did: a link sent by an attacker looks the same. */
+/** Asks people whether they started this login, and shows who did: an attacker's link looks the same. */
 export function confirmPage(pending: PendingLogin, fields: Readonly<Record<string, string>>): RawReply {
   const hidden = Object.entries(fields)
     .filter(([, value]) => value !== '')

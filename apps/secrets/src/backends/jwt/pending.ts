@@ -3,31 +3,31 @@ import { equalSecrets, networkOf, randomBase62 } from '@keystead/auth';
 import type { Login } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
-/** A login by browser or device that was begun, as every node finds it. */
+/** A pending login by browser or device, shared by all nodes. */
 export interface PendingLogin {
   readonly role: string;
-  /** As the role said when it began. */
+  /** From the role, at the start. */
   readonly mode: 'client' | 'direct' | 'device';
   readonly redirectUri: string;
   readonly nonce: string;
   /** The PKCE verifier; the browser only sees its digest. */
   readonly verifier: string;
-  /** Chosen by who began it, and asked for at the end; empty if they chose none. */
+  /** Chosen by its initiator, and required at the end; empty if none was chosen. */
   readonly clientNonce: string;
-  /** Issuer and client it was begun with: after a change of the configuration it is no longer good. */
+  /** Issuer and client at the start: after a change of configuration it is no longer valid. */
   readonly provider: string;
   readonly deviceCode?: string;
-  /** Who began it, for the page that asks whether it was you. */
+  /** The address of its initiator, for the confirmation page. */
   readonly address: string;
-  /** What came by form; it is for the browser that brought it, the only one that has `proof`. */
+  /** The form of the provider; only the browser that brought it has `proof`. */
   readonly byForm?: { readonly code: string; readonly proof: string };
   /** The code is being redeemed, or was. */
   readonly taken?: boolean;
-  /** The outcome, where another call fetches it. */
+  /** The result, if another call fetches it. */
   readonly login?: Login;
 }
 
-/** A login in its place. The places of a mount are limited: otherwise strangers could fill the database. */
+/** A login in its slot. The slots of a mount are limited: otherwise strangers could fill the database. */
 interface StoredLogin {
   readonly digest: string;
   readonly endsAt: number;
@@ -37,13 +37,16 @@ interface StoredLogin {
 const prefix = 'oidc/';
 const lifetimeSeconds = 600;
 const places = 8192;
-/** How many places are looked at for one that is free. Else a login ends of the network that has most of these: who floods a mount ends their own. */
+/**
+ * How many slots are tried for a free one. Otherwise a login of the network with most of them is dropped: whoever
+ * floods a mount drops their own.
+ */
 const looks = 8;
 /** Logins of earlier versions, whose keys begin with their end, are removed with new ones. */
 const sweptPerNew = 16;
 const stateForm = /^[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 
-/** Keeps a login that begins; the state that leads to it is unguessable, and it is forgotten after ten minutes. */
+/** Stores a new login under an unguessable state, for ten minutes. */
 export async function keep(storage: Storage, pending: PendingLogin, nowMs: number): Promise<string> {
   const now = Math.floor(nowMs / 1000);
   for (const name of await storage.list(prefix, { limit: sweptPerNew })) {
@@ -75,8 +78,8 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
 }
 
 /**
- * Decides about a login by its state, one caller at a time: `decide` answers what to store afterwards (undefined: nothing)
- * and the caller's result. Undefined if there is no such login, or none any more.
+ * Changes a login by its state, one caller at a time: `judge` returns what to store (undefined: nothing) and the
+ * caller's result. Undefined if there is no such login.
  */
 export async function decide<T>(
   storage: Storage,
@@ -84,7 +87,7 @@ export async function decide<T>(
   nowMs: number,
   judge: (pending: PendingLogin) => { next: PendingLogin | undefined; result: T },
 ): Promise<T | undefined> {
-  // A namespace in the state is for the page that led the person here.
+  // A namespace in the state is for the page that sent the person here.
   const state = sent.replace(/,ns=.*$/s, '');
   if (!stateForm.test(state)) return undefined;
   const key = placeOf(state);
@@ -99,18 +102,18 @@ export async function decide<T>(
   });
 }
 
-/** Whether who finishes with the code that came by form is the browser that brought it. */
+/** Whether the browser that finishes is the one that brought the code by form. */
 export const isBearer = ({ byForm }: PendingLogin, sent: string): boolean =>
   byForm !== undefined && equalSecrets(byForm.proof, sent);
 
-/** Whether who ends a login is who began it. */
+/** Whether the caller that ends a login is its initiator. */
 export function isBeginner({ clientNonce }: PendingLogin, sent: string): boolean {
   return clientNonce === '' || equalSecrets(clientNonce, sent);
 }
 
 const timeText = (seconds: number): string => seconds.toString(36).padStart(8, '0');
 
-// Read access to the database does not suffice to finish a login: the state itself is not stored.
+// Read access to the database is not enough to finish a login: the state itself is not stored.
 const digestOf = (state: string): string => createHash('sha256').update(state).digest('hex');
 
 const placeOf = (state: string): string =>

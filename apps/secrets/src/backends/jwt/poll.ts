@@ -10,7 +10,7 @@ import { type OidcProvider, ProviderRefusal } from './provider';
 
 const waiting = new Set(['authorization_pending', 'slow_down']);
 
-/** `oidc/poll`: returns the result of a login by device, or of one that the browser finishes here, to its beginner. */
+/** `oidc/poll`: returns the result of a login by device, or of one that the browser finishes here, to its initiator. */
 export const pollPath = (provider: OidcProvider) =>
   path('oidc/poll', {
     summary: 'The result of a login that is finished elsewhere.',
@@ -28,7 +28,7 @@ export const pollPath = (provider: OidcProvider) =>
         const { input, storage, nowMs } = call;
         const { state = '', client_nonce = '' } = input;
         const found = await decide(storage, state, nowMs, (pending) => {
-          // A caller without the nonce learns nothing, and does not end the login either.
+          // A caller without the nonce learns nothing, and does not end the login.
           if (!isBeginner(pending, client_nonce)) return { next: pending, result: { wrong: true, pending } };
           const next = pending.login ? undefined : pending;
           return { next, result: { wrong: false, pending } };
@@ -54,7 +54,7 @@ export const pollPath = (provider: OidcProvider) =>
                 await forget();
                 throw new Refusal('invalid', `authorization failed: ${error.code}`);
               });
-            // A device code is good for one answer; of two who ask at once the provider gave it to one.
+            // A device code yields one answer; the provider gave it to one of two simultaneous callers.
             if (!(await forget()))
               throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
             return tokens;

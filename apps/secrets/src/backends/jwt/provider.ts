@@ -31,7 +31,7 @@ export class OidcProvider extends OpenidProvider<Verifier> {
     this.keys = keys;
   }
 
-  /** Logs a provider's claims about a user, where a role asks for it and the level allows it; never a token. */
+  /** Logs a provider's claims about a user, if the role requests it and the log level allows it; never a token. */
   logClaims(role: string, claims: Readonly<Record<string, unknown>>): void {
     this.parts.log.debug({ role, claims }, 'claims of an OIDC login');
   }

@@ -93,7 +93,7 @@ const Output = fields.output.extend({
 /** Finds a role; names are compared without case. */
 export async function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
   const found = await roles.find(storage, name.toLowerCase());
-  // What was stored by an earlier version lacks what came later.
+  // Records of earlier versions lack later fields.
   return found && { ...fields.defaults, ...found };
 }
 
@@ -159,7 +159,7 @@ function checkBrowser({ allowed_redirect_uris: uris, callback_mode: mode, poll_i
 
 function requireBound(role: JwtRole): void {
   const bounds = [role.bound_audiences, role.token_bound_cidrs, Object.keys(role.bound_claims)];
-  // A role that binds nothing would admit every user of the issuer.
+  // A role without bounds would admit every user of the issuer.
   if (!role.bound_subject && bounds.every((bound) => bound.length === 0)) {
     refuse('must have at least one bound constraint when creating/updating a role');
   }

@@ -7,7 +7,7 @@ import { checkBoundClaims, groupsOf, metadataOf, userOf } from './claims';
 import type { Verifier } from './config';
 import type { JwtRole } from './role';
 
-/** Checks the constraints of a role on verified claims, and says who logs in. Throws `invalid`. */
+/** Checks the constraints of a role on verified claims, and returns the user. Throws `invalid`. */
 export async function identityOf(
   claims: Claims,
   role: JwtRole,
@@ -30,7 +30,7 @@ export async function identityOf(
   };
 }
 
-/** Says what was being done when the token was found wanting; an issuer that does not answer stays what it is. */
+/** Prefixes refusals of a token with the failed step; failures of the issuer are unchanged. */
 export async function withErrorPrefix<T>(doing: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

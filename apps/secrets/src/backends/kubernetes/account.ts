@@ -2,12 +2,12 @@ import { audiencesOf, type Claims, importPublicKey, jwtAlgorithms, verifySignatu
 import { Refusal } from '@keystead/refusal';
 import type { KubernetesConfig } from './config';
 
-/** What a service account's token says of itself; true once the cluster agrees. */
+/** The unverified claims of a service account token; true once the cluster agrees. */
 export interface ClaimedAccount {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Of tokens that are kept in a secret; otherwise empty. */
+  /** For tokens that are stored in a secret; otherwise empty. */
   readonly secretName: string;
   readonly audiences: readonly string[];
 }
@@ -18,8 +18,8 @@ const legacy = 'kubernetes.io/serviceaccount';
 const defaultIssuer = 'kubernetes/serviceaccount';
 
 /**
- * Reads a token, and checks what can be checked here: its signature where keys are configured, issuer, times. Throws
- * `denied`, telling nothing of it.
+ * Parses a token, and checks what can be checked here: its signature if keys are configured, issuer, times. Throws
+ * `denied` without quoting it.
  */
 export async function readToken(token: string, config: KubernetesConfig, nowMs: number): Promise<ClaimedAccount> {
   const claims = await claimsOf(token, config);
@@ -66,7 +66,7 @@ function named(namespace: unknown, name: unknown, uid: unknown) {
   return { namespace: text(namespace), name: text(name), uid: text(uid) };
 }
 
-/** The name of a namespace, as clusters have them. */
+/** A valid namespace name. */
 const isLabel = (name: string): boolean => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name);
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');

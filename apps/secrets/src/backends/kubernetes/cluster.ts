@@ -4,7 +4,7 @@ import { clusterMeans, type OwnPod, usualPod } from '../../sdk/own-pod';
 import { withoutEndSlashes } from '../../sdk/path-text';
 import type { KubernetesConfig } from './config';
 
-/** A service account as a cluster knows it. */
+/** A service account, verified by a cluster. */
 export interface ServiceAccount {
   readonly namespace: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface ServiceAccount {
 
 const who = 'the cluster';
 
-/** Asks clusters who a token is of. */
+/** Asks clusters to verify tokens. */
 export class Cluster {
   private readonly calls: OutsideCalls;
 
@@ -25,8 +25,8 @@ export class Cluster {
   }
 
   /**
-   * The account that the cluster says a token is of, for one of `audiences` where any are named. Throws `denied` for a token
-   * that is not the cluster's, `upstream` while it cannot be asked.
+   * The account of a token according to the cluster, for one of `audiences` if there are any. Throws `denied` if the
+   * token is not the cluster's, `upstream` if the cluster is unavailable.
    */
   async review(config: KubernetesConfig, token: string, audiences: readonly string[]): Promise<ServiceAccount> {
     const spec = { token, ...(audiences.length > 0 ? { audiences } : {}) };
@@ -38,7 +38,7 @@ export class Cluster {
       headers: { authorization: `Bearer ${reviewer ?? token}` },
       ca,
     });
-    // Asked with its own token, a token of another cluster is unknown there; asked with ours, we are.
+    // With its own token as credentials, another cluster's token is unknown there; with ours, ours would be.
     if (status === 401 && reviewer === undefined) throw denied();
     if (status === 401 || status === 403) {
       throw new Refusal('upstream', `${who} answered ${status}: token_reviewer_jwt may not ask for token reviews`);

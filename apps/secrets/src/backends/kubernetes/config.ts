@@ -29,12 +29,12 @@ const fields = recordFields({
   disable_iss_validation: [bool().describe('Do not check iss: the cluster vouches for its tokens.'), true],
   disable_local_ca_jwt: [bool().describe('Do not use the certificates and token of the service’s own pod.'), false],
 });
-/** How the cluster is asked, as stored. */
+/** The stored settings for calls to the cluster. */
 export type KubernetesConfig = z.output<typeof fields.input>;
 /** The configuration of the mount. */
 export const config = single('config', fields.input);
 
-/** Which cluster vouches for the tokens. */
+/** The cluster that verifies the tokens. */
 export const configPath = path('config', {
   summary: 'The cluster that reviews the tokens, and how to call it.',
   stored: ({ storage }) => config.find(storage),

@@ -38,7 +38,7 @@ export const loginPath = (cluster: Cluster) =>
         const account = await readToken(jwt, found, nowMs);
         const bySelector = checkBounds(role, account);
         const vouched = await cluster.review(found, jwt, role.audience ? [role.audience] : account.audiences);
-        // What the token says of itself was not verified: the cluster must say the same.
+        // The token's own claims were not verified: the cluster must agree.
         const same = (['namespace', 'name', 'uid'] as const).every((part) => vouched[part] === account[part]);
         if (!same) throw denied();
         if (bySelector) await checkSelector(cluster, found, role, account.namespace);
@@ -63,7 +63,7 @@ export const loginPath = (cluster: Cluster) =>
     },
   });
 
-/** The login as it would be now. Throws where the role is gone. */
+/** The login as it would be now. Throws if the role is gone. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const name = String(internal.role);
   const role = await findRole(storage, name);
@@ -72,8 +72,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
 }
 
 /**
- * Whether the labels of the namespace decide. Throws `denied` with what is not authorized, in the words that clients of this
- * method expect.
+ * Whether the namespace's labels decide. Throws `denied` with what is not authorized, in the words that clients expect.
  */
 function checkBounds(role: KubernetesRole, { name, namespace, audiences }: ClaimedAccount): boolean {
   const compare = new Globs();
@@ -87,7 +86,7 @@ function checkBounds(role: KubernetesRole, { name, namespace, audiences }: Claim
   throw new Refusal('denied', 'namespace not authorized');
 }
 
-/** Asked only about accounts that the cluster has vouched for. */
+/** Only for accounts that the cluster has verified. */
 async function checkSelector(
   cluster: Cluster,
   found: KubernetesConfig,

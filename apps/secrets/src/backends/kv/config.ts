@@ -16,7 +16,7 @@ const fields = recordFields({
 });
 const config = single('config', fields.input);
 
-/** What the mount says for all its secrets. */
+/** The mount's settings for all its secrets. */
 export const configOf = async (storage: Storage): Promise<KvConfig> => (await config.find(storage)) ?? fields.defaults;
 
 export const configPath = path('config', {

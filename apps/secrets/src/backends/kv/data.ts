@@ -26,7 +26,7 @@ interface SecretParams {
 }
 
 const notNumber = 'error parsing check-and-set parameter: it must be a version number';
-/** A negative one is a number that no version has. */
+/** No version has a negative number. */
 const version = field({ type: 'integer' }, (sent): number | Failure => {
   const isNumber = typeof sent === 'string' ? /^-?\d+$/.test(sent) : ['number', 'object'].includes(typeof sent);
   const number = isNumber ? Number(sent) : Number.NaN;
@@ -48,7 +48,7 @@ const versionOutput = z.looseObject({
   version: z.int(),
 });
 
-/** The values of secrets: read, written as a new version, patched, and deleted so that they can come back. */
+/** The values of secrets: read, write a new version, patch, and soft-delete. */
 export const dataPath = path('data/:path*', {
   summary: 'The value of a secret, version by version.',
   paramDocs: { path: 'Where the secret lies.' },
@@ -135,7 +135,7 @@ export const versionPaths = [
   }),
 ];
 
-/** The version a request means, and what may be read of it. */
+/** The requested version, and its readable parts. */
 export async function findVersion({ storage, params, nowMs }: Call<SecretParams>, version: number) {
   const key = await findKey(storage, params.path);
   const number = version > 0 ? version : (key?.currentVersion ?? 0);
@@ -192,7 +192,7 @@ async function writeVersion(
     for (const number of nextVersion.dropped) tx.delete(valueKey(params.path, number));
     return data(showMetadata(nextVersion.key, nextVersion.version));
   };
-  // A patch makes the new value of the old one.
+  // A patch derives the new value from the old one.
   return changeKey(storage, params.path, change, verb === 'patch');
 }
 

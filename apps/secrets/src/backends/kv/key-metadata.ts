@@ -14,15 +14,15 @@ export interface KeyMetadata {
   readonly oldestVersion: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** 0: as the mount says. */
+  /** 0: the mount's setting. */
   readonly maxVersions: number;
   readonly casRequired: boolean;
-  /** Seconds; 0: as the mount says, negative: never. */
+  /** Seconds; 0: the mount's setting, negative: never. */
   readonly deleteAfterSeconds: number;
   readonly customMetadata: Readonly<Record<string, string>> | null;
 }
 
-/** What a mount says for secrets that say nothing themselves. */
+/** The mount's defaults for its secrets. */
 export interface KvConfig {
   readonly max_versions: number;
   readonly cas_required: boolean;
@@ -31,14 +31,14 @@ export interface KvConfig {
 
 const prefix = 'meta/';
 
-/** Versions kept where neither secret nor mount says a number. */
+/** The default number of versions. */
 const defaultMaxVersions = 10;
 
 /** The metadata of a secret, if there is one. */
 export const findKey = (storage: Storage, path: string): Promise<KeyMetadata | undefined> =>
   storage.read(prefix + path, JSON.parse as (text: string) => KeyMetadata);
 
-/** The metadata of several secrets right in or below a folder; of those that are gone meanwhile nothing. */
+/** The metadata of several secrets right in or below a folder; without those deleted in between. */
 export async function findKeys(storage: Storage, folder: string, names: readonly string[]) {
   const texts = await storage.getMany(names.map((name) => prefix + folder + name));
   const found = new Map<string, KeyMetadata>();
@@ -49,7 +49,7 @@ export async function findKeys(storage: Storage, folder: string, names: readonly
   return found;
 }
 
-/** Changes a secret when it is its turn. */
+/** Changes a secret in its turn. */
 export const changeKey = <T>(
   storage: Storage,
   path: string,
@@ -73,10 +73,10 @@ export const listKeys = (storage: Storage, folder: string, page: Page): Promise<
 export const scanKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
   storage.scan(prefix + folder, page);
 
-/** Where the metadata of a secret lies. */
+/** The key of a secret's metadata. */
 export const versionedKey = (path: string): string => prefix + path;
 
-/** Where the value of a version lies. */
+/** The key of a version's value. */
 export const valueKey = (path: string, version: number): string => `data/${version}/${path}`;
 
 /** A secret that was never written. */
@@ -107,7 +107,7 @@ export function withNextVersion(
     ...key.versions,
     [version]: { createdAtMs: nowMs, deletedAtMs, destroyed: false },
   };
-  // A version that is written is kept, even if an old setting says 0.
+  // The written version is kept, even if an old setting says 0.
   const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
   const numbers = Object.keys(versions)
     .map(Number)
@@ -123,7 +123,7 @@ export function readable(version: VersionFacts, nowMs: number): boolean {
   return !version.destroyed && (version.deletedAtMs === 0 || version.deletedAtMs > nowMs);
 }
 
-/** A version as answers show it. */
+/** A version in answers. */
 export function showVersion(version: VersionFacts): Record<string, unknown> {
   return {
     created_time: new Date(version.createdAtMs).toISOString(),

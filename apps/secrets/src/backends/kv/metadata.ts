@@ -111,7 +111,7 @@ const DetailedKeys = z.object({
   key_info: z.record(z.string(), z.looseObject({})),
 });
 
-/** Lists of secrets with what is known of each. */
+/** Lists of secrets with details. */
 export const detailedMetadataPath = path('detailed-metadata/:path*', {
   summary: 'The secrets below a folder, with their metadata.',
   paramDocs: { path: 'The folder.' },

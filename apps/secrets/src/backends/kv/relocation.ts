@@ -23,7 +23,7 @@ import {
   withNextVersion,
 } from './key-metadata';
 
-/** Of one request: what it holds in memory, and how long others wait for the entries it writes. */
+/** Limits of one request: its memory, and how long others wait for the entries it writes. */
 const most = { secrets: 200, versions: 2000, bytes: 32 * 1024 * 1024 };
 
 const MoveInput = z.object({
@@ -39,7 +39,7 @@ const CopyInput = MoveInput.extend({
 const output = z.object({ secrets: z.array(z.object({ from: z.string(), to: z.string() })) });
 const auditClear = ['from', 'to', 'overwrite', 'all_versions', 'secrets'];
 
-/** Moving and copying secrets and folders within an engine: all of a request, or nothing of it. */
+/** Moves and copies secrets and folders within an engine, atomically. */
 export const relocationPaths = [
   path('move', {
     summary: 'Moves secrets.',
@@ -72,7 +72,7 @@ function rightsText(rights: string): NonNullable<Operation['description']> {
 }
 
 interface Wish extends z.output<typeof MoveInput> {
-  /** All versions and the metadata go along. */
+  /** With all versions and the metadata. */
   readonly whole: boolean;
   readonly moves: boolean;
 }
@@ -101,7 +101,7 @@ async function relocate(call: Call, wish: Wish): Promise<Reply> {
   return data({ secrets });
 }
 
-/** The secrets that are meant, each with its new path. */
+/** The affected secrets, each with its new path. */
 async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readonly Relocation[]> {
   const from = placeOf(wish.from, 'from');
   const to = placeOf(wish.to, 'to');
@@ -142,14 +142,14 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   return place;
 }
 
-/** Asked even if there is nothing, so that the answer does not tell. */
+/** Checked even if there is nothing, so that the answer does not reveal that. */
 function requireSource({ requireRight }: Call, from: string, { whole, moves }: Wish): void {
   requireRight({ operation: 'read', path: `data/${from}` });
   if (whole) requireRight({ operation: 'read', path: `metadata/${from}` });
   if (moves) requireRight({ operation: 'delete', path: `metadata/${from}` });
 }
 
-/** Of one secret, in the transaction of all. False if a copy would have nothing to hold. */
+/** Relocates one secret in the transaction of all. False if a copy would be empty. */
 async function carry(
   call: Call,
   tx: Storage,

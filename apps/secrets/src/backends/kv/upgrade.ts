@@ -15,7 +15,7 @@ const wait = operation({
   },
 });
 
-/** Replaces a key/value storage while it gets versions: callers get an error that asks them to wait. */
+/** Replaces a key/value storage during its upgrade to versions: callers get an error that asks them to wait. */
 export const kvUpgrading = backend({
   type: 'kv',
   kind: 'secret',
@@ -25,7 +25,7 @@ export const kvUpgrading = backend({
   ],
 });
 
-/** What a secret without versions becomes: version 1 of one with versions. `text` is its pairs as JSON. */
+/** Converts a secret without versions to version 1 of one with versions. `text` is its pairs as JSON. */
 export function firstVersionOf(at: string, text: string, nowMs: number): readonly { path: string; value: string }[] {
   const settings = { max_versions: 0, cas_required: false, delete_version_after: 0 };
   const { key, version } = withNextVersion(newKey(nowMs), settings, nowMs);
@@ -35,12 +35,12 @@ export function firstVersionOf(at: string, text: string, nowMs: number): readonl
   ];
 }
 
-/** Where nothing of a mount without versions lies once it has them. */
+/** A folder that is empty once a mount has versions. */
 const versioned = /^(?:meta\/|data\/\d+\/|config$)/;
 
 /**
- * Takes up what was written without versions by a request that was slower than the upgrade: it is the newest version.
- * Answers how many there were.
+ * Adopts secrets that a slow request wrote without versions during the upgrade, as their newest versions. Returns how
+ * many there were.
  */
 export async function adoptLate(storage: Storage, nowMs: number): Promise<number> {
   const late = (await storage.scan('')).filter((at) => !versioned.test(at));

@@ -6,7 +6,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { dataText, empty, keys, missing } from '../../sdk/reply';
 
-/** Key/value storage without versions: a write replaces what was there. */
+/** Key/value storage without versions: a write replaces the value. */
 export const kvOne = backend({
   type: 'kv',
   kind: 'secret',
@@ -66,7 +66,7 @@ export const kvOne = backend({
   ],
 });
 
-/** A pair named `ttl` (or `lease`) is a hint to readers how long they may keep the secret. */
+/** A pair named `ttl` (or `lease`) tells readers how long they may keep the secret. */
 function ttlOf(text: string): number | undefined {
   if (!text.includes('"ttl"') && !text.includes('"lease"')) return undefined;
   const { ttl, lease } = JSON.parse(text) as { ttl?: unknown; lease?: unknown };

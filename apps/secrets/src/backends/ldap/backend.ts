@@ -4,7 +4,7 @@ import type { Directory } from './directory';
 import { loginPath, renewLogin } from './login';
 import { groupPaths, userPaths } from './names';
 
-/** Logins of people by a directory: their name and password there, and the groups they are in. Decision 0116. */
+/** Logins with the name, password and groups of an LDAP directory. Decision 0116. */
 export const ldap = (directory: Directory): Backend =>
   backend({
     type: 'ldap',

@@ -78,22 +78,22 @@ const secretFields = recordFields({
   client_tls_key: [notRedirectable(secretString()).describe('Key (PEM) of client_tls_cert; never shown.'), ''],
 });
 const Config = z.object({ ...shownFields.input.shape, ...secretFields.input.shape, ...tokenFields.input.shape });
-/** How the directory is asked, as stored. */
+/** The stored settings for the directory. */
 export type LdapConfig = z.output<typeof Config>;
 const config = configuration('config', Config);
 
 const defaults: LdapConfig = { ...tokenFields.defaults, ...shownFields.defaults, ...secretFields.defaults };
 
-/** The configuration; undefined before there is any. */
+/** The configuration; undefined if there is none. */
 export async function findConfig(storage: Storage): Promise<DirectoryConfig | undefined> {
   const { value, generation } = await config.inForce(storage);
   return value && { ...value, generation };
 }
 
-/** A configuration, and by which generation connections are kept. */
+/** A configuration, and the generation for the connection cache. */
 export type DirectoryConfig = LdapConfig & { readonly generation: string };
 
-/** How the directory is asked. */
+/** The settings for the directory. */
 export const configPath = path('config', {
   summary: 'The directory, how people are found in it, and the settings of their tokens.',
   stored: ({ storage }) => config.find(storage),
@@ -103,7 +103,7 @@ export const configPath = path('config', {
     output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
       const { bindpass: _password, client_tls_key: _key, ...publicFields } = (await config.find(storage)) ?? defaults;
-      // Existing clients expect 204 of the write, and take a body for a failure: the read carries the warnings.
+      // Existing clients expect 204 for the write, and take a body for a failure: so the read has the warnings.
       if (isInTheClear(publicFields)) warn('passwords are sent in the clear: use ldaps:// or starttls');
       return data({ ...publicFields, ...showTokenParams(publicFields) });
     },
@@ -123,7 +123,7 @@ export const configPath = path('config', {
   },
 });
 
-/** Does a password leave this machine for one of the directories without TLS? */
+/** Whether passwords leave this machine without TLS for one of the directories. */
 function isInTheClear({ url, starttls }: Pick<LdapConfig, 'url' | 'starttls'>): boolean {
   return !starttls && url.split(',').some((one) => leavesInTheClear(one.trim()));
 }

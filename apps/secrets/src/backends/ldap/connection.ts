@@ -6,16 +6,19 @@ import type { LdapConfig } from './config';
 
 /** How long a kept connection may be idle: firewalls drop idle ones sooner or later, silently. */
 const idleMs = 15_000;
-/** How old a kept one may get: a name may lead elsewhere by then, and certificates are looked at when connecting. */
+/**
+ * The maximum age of a kept connection: its name may resolve elsewhere, and certificates are only checked when
+ * connecting.
+ */
 const longestMs = 300_000;
-/** More is not an answer to one question. The client would keep it all until the message is complete. */
+/** The largest message: the client would buffer all of it until the message is complete. */
 const longestAnswerBytes = 8 * 1024 * 1024;
-/** `tls12` as the TLS library has it. */
+/** `tls12` in the form of the TLS library. */
 const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
 
 /**
- * One connection to a directory. A disconnected client reconnects by itself: anonymously, and after StartTLS in the
- * clear, where the next bind would send a password. So this one connects only once.
+ * One connection to a directory. The client library reconnects by itself: anonymously, and after StartTLS in clear
+ * text, where the next bind would send a password. So this one connects only once.
  */
 export class DirectoryConnection {
   readonly bornMs = performance.now();
@@ -47,7 +50,7 @@ export class DirectoryConnection {
       return this.watch(net.connect({ port, host: to, ...usualReach.toward(to) }), 'connect');
     };
     const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
-      // StartTLS goes on with the socket that is there.
+      // StartTLS uses the existing socket.
       if (args.length === 1) {
         this.socket?.removeAllListeners('data');
         return this.watch(tls.connect(args[0]), 'secureConnect');
@@ -72,12 +75,15 @@ export class DirectoryConnection {
     return this.closed;
   }
 
-  /** Connects where that is not done with the first question. */
+  /** Connects, unless the first operation does that. */
   async begin(): Promise<void> {
     if (this.startsTls) await this.run((client) => client.startTLS(this.tlsOptions));
   }
 
-  /** Asks something; fails as soon as the connection is lost, as the client would wait for an answer. One at a time. */
+  /**
+   * Runs an operation; fails as soon as the connection is lost, because the client would wait for an answer. One at a
+   * time.
+   */
   run<T>(ask: (client: Client) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.hangUp = reject;
@@ -87,14 +93,14 @@ export class DirectoryConnection {
     });
   }
 
-  /** Whether it keeps the process from ending. */
+  /** Sets whether it keeps the process alive. */
   keepsProcessAlive(process: boolean): void {
     if (process) this.socket?.ref();
     else this.socket?.unref();
   }
 
   async close(): Promise<void> {
-    // Of a connection that is over the client would wait for an answer.
+    // On a closed connection the client would wait for an answer.
     if (!this.closed) await this.client.unbind().catch(() => {});
   }
 
@@ -106,7 +112,7 @@ export class DirectoryConnection {
       this.hangUp(new Error('the answer is larger than 8 MiB'));
       socket.destroy();
     };
-    // The client listens from that moment, too.
+    // The client also listens from then on.
     socket.once(ready, () => socket.on('data', count));
     return socket.once('close', () => {
       this.closed = true;
@@ -122,11 +128,11 @@ interface Kept {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Idle connections, by everything that they were made with. */
+/** Idle connections, by all their parameters. */
 export class KeptConnections {
   private readonly connections = new Map<string, Kept[]>();
 
-  /** One that was made with just that; undefined if none is left. */
+  /** An idle connection with exactly these parameters; undefined if there is none. */
   take(key: string): DirectoryConnection | undefined {
     for (let one = this.connections.get(key)?.pop(); one; one = this.connections.get(key)?.pop()) {
       clearTimeout(one.timer);
@@ -138,7 +144,7 @@ export class KeptConnections {
     return undefined;
   }
 
-  /** Keeps one for the next, or closes it where it is old. */
+  /** Keeps one for reuse, or closes it if it is old. */
   async give(key: string, connection: DirectoryConnection): Promise<void> {
     if (connection.isOver) return;
     if (performance.now() - connection.bornMs > longestMs) return connection.close();

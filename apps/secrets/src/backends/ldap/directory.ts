@@ -11,18 +11,18 @@ import { tokenGroups } from './token-groups';
 /** A person in the directory. */
 export interface Person {
   readonly dn: string;
-  /** What the directory calls them. */
+  /** Their name in the directory. */
   readonly alias: string;
   readonly groups: readonly string[];
 }
 
 const who = 'the directory';
-/** Connections at once to one directory; further callers wait. */
+/** The most connections to one directory; more callers wait. */
 const mostConnections = 32;
 const mostGroups = 100_000;
 /**
- * Asks directories who a user is. Every question has its own connection, since a bind changes who asks; those on which the
- * configured name searches are kept for the next question, which begins as that name again.
+ * Looks up and authenticates users in directories. Every operation has its own connection, because a bind changes its
+ * identity; those bound as the configured name are kept and reused for it.
  */
 export class Directory {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
@@ -31,7 +31,7 @@ export class Directory {
 
   constructor(private readonly clock: { now(): number }) {}
 
-  /** The person, if the password is right; undefined for a wrong one or an unknown user. Throws `upstream`. */
+  /** The person, if the password is right; undefined if it is wrong or the user is unknown. Throws `upstream`. */
   logIn(config: DirectoryConfig, username: string, password: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
@@ -40,7 +40,7 @@ export class Directory {
     });
   }
 
-  /** A person as the directory knows them now, without their password; undefined if it does not any more. */
+  /** The current entry of a person, without their password; undefined if there is none. */
   lookUp(config: DirectoryConfig, username: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
@@ -54,7 +54,7 @@ export class Directory {
       try {
         return await this.at(url, config, ask);
       } catch (error) {
-        // An answer is an answer; only of one that does not answer another may know more.
+        // Any answer counts; another directory is only tried if one does not answer.
         if (!(error instanceof Unreachable)) throw error;
         failure = error;
       }
@@ -63,7 +63,7 @@ export class Directory {
   }
 
   private at<T>(url: string, config: DirectoryConfig, ask: (client: Client) => Promise<T>): Promise<T> {
-    // Who reaches it in another way, perhaps a wrong one, does not keep the others out.
+    // Callers with other settings, perhaps wrong ones, do not block the rest.
     const way = wayOf(url, config);
     const circuit = cachedIn(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
     const gate = cachedIn(this.gates, way, () => new Gate(mostConnections));
@@ -79,7 +79,8 @@ export class Directory {
     way: string,
     ask: (client: Client) => Promise<T>,
   ): Promise<T> {
-    // Another secret means another user. Anonymous searches keep no connection: it would ask as its last user.
+    // Another password means another identity. Anonymous searches keep no connection: it would still be bound as its
+    // last user.
     const key = canLookUp(config)
       ? digestOf([way, config.bindpass, config.client_tls_key, config.generation])
       : undefined;
@@ -88,7 +89,7 @@ export class Directory {
     try {
       connection = (key && (await this.keptOne(key, config))) || (await connected(url, config));
       const answer = await connection.run(ask);
-      // After a wrong password there is no telling who the directory takes us for.
+      // After a wrong password, the identity of the connection is unknown.
       keep = answer !== undefined;
       return answer;
     } catch (error) {
@@ -99,7 +100,7 @@ export class Directory {
     }
   }
 
-  /** A kept connection that is still one, on which the configured name asks. */
+  /** A live kept connection, bound as the configured name. */
   private async keptOne(key: string, config: DirectoryConfig): Promise<DirectoryConnection | undefined> {
     for (let one = this.connections.take(key); one; one = this.connections.take(key)) {
       try {
@@ -107,7 +108,7 @@ export class Directory {
         return one;
       } catch (error) {
         await one.close();
-        // That it was lost meanwhile says nothing of the directory; a no does.
+        // A lost connection says nothing about the directory; a refusal does.
         if (error instanceof ResultCodeError && !transient.has(error.code)) throw error;
       }
     }
@@ -125,7 +126,7 @@ function wayOf(url: string, config: LdapConfig): string {
 const digestOf = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 
-/** Lets a limited number in at once; the others wait in line. */
+/** Limits concurrency; the others wait in line. */
 class Gate {
   private inside = 0;
   private readonly waiting: (() => void)[] = [];
@@ -154,7 +155,7 @@ function cachedIn<T extends object>(map: LRUCache<string, T>, name: string, make
   return found;
 }
 
-/** A new connection, on which the configured name asks, if there is one. */
+/** A new connection, bound as the configured name if there is one. */
 async function connected(url: string, config: LdapConfig): Promise<DirectoryConnection> {
   const connection = new DirectoryConnection(url, config);
   try {
@@ -167,7 +168,10 @@ async function connected(url: string, config: LdapConfig): Promise<DirectoryConn
   }
 }
 
-/** The part of a failure that may be shown: its short name. Answers of the directory name entries that strangers need not know. */
+/**
+ * The part of a failure that may be shown: its short name. Messages of the directory contain entry names that strangers
+ * must not see.
+ */
 function unanswered(error: unknown): unknown {
   const failed = error as NodeJS.ErrnoException;
   if (error instanceof ResultCodeError) {
@@ -181,7 +185,7 @@ function unanswered(error: unknown): unknown {
 }
 
 interface FoundUser {
-  /** What they bind as. */
+  /** The DN that they bind as. */
   readonly bindName: string;
   /** Undefined if it is not known before the bind. */
   readonly dn: string | undefined;
@@ -191,7 +195,7 @@ interface FoundUser {
 const searches = ({ discoverdn, binddn, bindpass }: LdapConfig): boolean =>
   discoverdn || (binddn !== '' && bindpass !== '');
 
-/** Whether people can be looked up without their password. */
+/** Whether people can be searched without their password. */
 export const canLookUp = (config: LdapConfig): boolean => config.binddn !== '' && config.bindpass !== '';
 
 async function findPerson(client: Client, config: LdapConfig, username: string): Promise<FoundUser | undefined> {
@@ -205,7 +209,7 @@ async function findPerson(client: Client, config: LdapConfig, username: string):
     Username: upndomain ? filterText(`${username}@${upndomain}`) : filterText(username),
   });
   const entries = await search(client, config, userdn, { filter, attributes: [userattr], sizeLimit: 2 });
-  // Two people of one name: it cannot be decided which of them it is.
+  // Two people of one name: ambiguous.
   const [entry, ...more] = entries;
   if (!entry || more.length > 0) return undefined;
   return { bindName: entry.dn, dn: entry.dn, alias: textsOf(entry, userattr)[0] ?? entry.dn };
@@ -221,7 +225,8 @@ async function binds(client: Client, name: string, password: string): Promise<bo
     return true;
   } catch (error) {
     if (error instanceof InvalidCredentialsError) return false;
-    // Other noes to a bind: no such entry, not allowed to, locked there. Only "busy" and the like say nothing of them.
+    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and the like say nothing about the
+    // person.
     if (error instanceof ResultCodeError && !transient.has(error.code)) return false;
     throw error;
   }
@@ -247,8 +252,8 @@ async function personOf(
 }
 
 /**
- * The typed name, as an alias. A directory that ignores accents and width knows a person by many names: then
- * theirs is the one that it has on record, or each spelling would be another person.
+ * The typed name, as an alias. A directory that ignores accents and width accepts many spellings of a name: then the
+ * stored one counts, or each spelling would be another person.
  */
 function typedAlias(username: string, onRecord: string): string {
   const isOneSpelling = username.toLowerCase() === onRecord.toLowerCase();
@@ -289,7 +294,7 @@ async function search(client: Client, config: LdapConfig, base: string, options:
       ...options,
     })
     .catch((error) => {
-      // More than asked for: then there is no telling who of them it is.
+      // More than requested: then the result is ambiguous.
       if (error instanceof ResultCodeError && error.code === 4 && options.sizeLimit) return { searchEntries: [] };
       throw error;
     });
@@ -307,7 +312,7 @@ function textsOf(entry: Entry, attribute: string): string[] {
     .filter((text) => text !== '');
 }
 
-/** The first part of a name where the text is one (`cn=ops,ou=groups` is `ops`), else the text. */
+/** The first value of a DN (`cn=ops,ou=groups` is `ops`), otherwise the text. */
 function firstName(text: string): string {
   const found = /^[a-zA-Z][\w.-]*=((?:\\.|[^,\\+])*)(?:[,+]|$)/.exec(text);
   if (!found) return text;

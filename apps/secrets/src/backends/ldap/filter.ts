@@ -1,20 +1,20 @@
 import { Refusal } from '@keystead/refusal';
 
 /**
- * A text as part of a search filter (RFC 4515): nothing in it can end its comparison, or begin another. Signs of
- * ASCII are written as bytes. Letters beyond it stay: the client that sends the filter takes each escaped byte for a letter.
+ * A text as part of a search filter (RFC 4515): nothing in it can end its comparison or start another. Special ASCII
+ * characters are escaped as bytes. Other letters stay: the client library takes each escaped byte for a letter.
  */
 export function filterText(text: string): string {
   return text.replace(/[\0-,/:-?[-^`{-\x7f]/g, (sign) => `\\${sign.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 
 /**
- * A name as directories compare names: without case, accents and width. Two people may have the same, so it identifies
- * a person only where that does no harm: to count wrong passwords.
+ * A name as directories compare it: without case, accents and width. Two people may have the same, so it is only used
+ * to count wrong passwords.
  */
 export const foldedName = (name: string): string => name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 
-/** A text as the value of a name's part (RFC 4514): nothing in it can end that part. */
+/** A text as a value in a DN (RFC 4514): nothing in it can end that value. */
 export function nameText(text: string): string {
   return text
     .replace(/[",+;<>\\=#\u0000-\u001f\u007f]/g, (sign) => `\\${sign.charCodeAt(0).toString(16).padStart(2, '0')}`)
@@ -31,7 +31,7 @@ export function checkTemplate(field: string, template: string, names: readonly s
   if (/\{\{|\}\}/.test(template.replace(slot, ''))) refuse(field, 'only names are allowed in braces', names);
 }
 
-/** Fills a template; the values must be parts of filters already. */
+/** Fills a template; the values must be escaped already. */
 export function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(slot, (_all, name: string) => values[name] ?? '');
 }

@@ -30,7 +30,7 @@ export const loginPath = (directory: Directory) =>
         if (!withinCidrs(caller.address, config.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const username = (config.case_sensitive_names ? (spelling?.shown ?? params.username) : params.username).trim();
         const { password = '' } = input;
-        // A directory takes an empty password for an anonymous bind, and accepts it.
+        // A directory treats an empty password as an anonymous bind, and accepts it.
         if (password === '' && config.deny_null_bind) {
           throw new Refusal('invalid', 'password cannot be of zero length when passwordless binds are being denied');
         }
@@ -56,8 +56,9 @@ export const loginPath = (directory: Directory) =>
   });
 
 /**
- * Renews a login under the present configuration. If the directory can be searched, it is searched again: a person who is
- * gone is refused, and groups are updated. Throws if the policies have changed, and `upstream` while the directory is away.
+ * Renews a login under the current configuration. If the directory can be searched, it is searched again: a person who
+ * is gone is refused, and groups are updated. Throws if the policies have changed, and `upstream` if the directory is
+ * unavailable.
  */
 export const renewLogin =
   (directory: Directory) =>
@@ -68,7 +69,7 @@ export const renewLogin =
     const stored = internal as { policies?: string[]; groups?: string[] };
     const before = [...(stored.policies ?? [])].sort();
     const canSearch = canLookUp(config);
-    // Logins made by an earlier version have no groups.
+    // Logins of an earlier version have no groups.
     if (!canSearch && !stored.groups) return tokenOf(config, before);
     const person = canSearch ? await directory.lookUp(config, username) : { groups: stored.groups! };
     if (!person) throw new Refusal('invalid', 'the directory does not know this person any more');

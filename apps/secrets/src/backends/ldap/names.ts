@@ -9,12 +9,12 @@ const groups = commaList().describe('Groups in addition to those of the director
 
 const User = z.object({ groups, policies });
 const Group = z.object({ policies });
-/** What is known here of a person; `name` is as it was first written. */
+/** The local settings of a person; `name` is as first written. */
 export const users = collection('user/', User.extend({ name: z.string() }));
-/** What is known here of a group. */
+/** The local settings of a group. */
 const groupsHere = collection('group/', Group.extend({ name: z.string() }));
 
-/** People by name, which is compared without case in paths. */
+/** People by name, ignoring case. */
 export const userPaths = [
   namesPath('users', users, { summary: 'People with groups or policies here.', list: 'List the names.' }),
   recordPath('users/:name', users, {

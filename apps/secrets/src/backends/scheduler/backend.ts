@@ -5,7 +5,7 @@ import { credsPath } from './creds';
 import { roleListPath, rolePath } from './role';
 import type { Scheduler } from './scheduler';
 
-/** Tokens of a job scheduler, made from roles and ended with their leases. Spec: Job-scheduler engine. */
+/** Tokens of a job scheduler, created from roles and revoked with their leases. Spec: Job-scheduler engine. */
 export const scheduler = (outside: Scheduler): Backend =>
   backend({
     type: 'scheduler',
@@ -26,7 +26,7 @@ export const scheduler = (outside: Scheduler): Backend =>
       },
     },
     undo: {
-      // The call may have failed before its answer came, so the token is known by its unique name only.
+      // The call may have failed before its answer arrived, so the token is only known by its unique name.
       async token(undo, { storage }) {
         const client = outside.client(await accessInForce(storage, outside.defaults));
         for (const accessor of await client.accessorsNamed(String(undo.name))) await client.deleteToken(accessor);

@@ -30,7 +30,7 @@ const AccessInput = fields.input.extend({
 });
 const access = configuration('config/access', fields.input);
 
-/** The access in force: stored values win, the environment fills what is missing. Throws `invalid` without an address. */
+/** The effective access: stored values take precedence over the environment's. Throws `invalid` without an address. */
 export async function accessInForce(
   storage: Storage,
   defaults: SchedulerDefaults,
@@ -42,8 +42,8 @@ export async function accessInForce(
 }
 
 /**
- * What is stored, and the environment's values where that is silent. The environment's token is never sent to an address
- * that a mount configures.
+ * The stored values, and the environment's for missing ones. The environment's token is never sent to an address that a
+ * mount configures.
  */
 function resolve(config: typeof fields.defaults, defaults: SchedulerDefaults): SchedulerAccess {
   const address = config.address || defaults.address;
@@ -59,7 +59,7 @@ function resolve(config: typeof fields.defaults, defaults: SchedulerDefaults): S
 const isSame = (one: string, other: string): boolean =>
   URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href;
 
-/** How the scheduler is reached. Spec: Job-scheduler engine (Access configuration). */
+/** How to reach the scheduler. Spec: Job-scheduler engine (Access configuration). */
 export const accessPath = (scheduler: Scheduler) =>
   path('config/access', {
     summary: 'The connection to the scheduler and its management token.',
@@ -88,7 +88,7 @@ export const accessPath = (scheduler: Scheduler) =>
         if (config.max_token_name_length < 0) throw new Refusal('invalid', 'max_token_name_length cannot be negative');
         const reach = resolve(config, scheduler.defaults);
         if (bootstrap && !reach.token) {
-          // Nothing can take a bootstrap back, so its token is stored by this very call or shown as lost by its failure.
+          // A bootstrap cannot be undone, so this call stores its token, or its failure reports the token as lost.
           config.token = await scheduler.client(requireAddress(reach)).bootstrap().catch(rethrow);
         }
         access.put(storage, config);
@@ -108,7 +108,7 @@ export const accessPath = (scheduler: Scheduler) =>
     },
   });
 
-/** Asks the scheduler who we are there; throws a refusal that says what is wrong: address, TLS, or the token's kind. */
+/** Asks the scheduler for our token's type; throws a refusal with the problem: address, TLS, or the token's type. */
 async function verifyAccess(scheduler: Scheduler, reach: SchedulerAccess) {
   const client = scheduler.client(reach);
   const type = await client.ownTokenType().catch(rethrow);

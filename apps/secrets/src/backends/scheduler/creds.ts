@@ -10,7 +10,7 @@ import type { Scheduler } from './scheduler';
 import { schedulerRefusal } from './scheduler-client';
 import { tokenName } from './token-name';
 
-/** Tokens made on demand. Spec: Job-scheduler engine (Credentials result). */
+/** Tokens created on demand. Spec: Job-scheduler engine (Credentials result). */
 export const credsPath = (scheduler: Scheduler) =>
   path('creds/:name', {
     summary: 'Scheduler tokens from a role.',
@@ -36,7 +36,7 @@ export const credsPath = (scheduler: Scheduler) =>
         const name = tokenName(params.name, caller.displayName, nowMs, limit);
         const times = await leaseTimes(storage);
         const client = scheduler.client(access);
-        // Nothing is promised that could not be kept.
+        // Check first, so that no intent is recorded for nothing.
         client.checkCircuit();
         const token = await withIntent(storage, { kind: 'token', undo: { name } }, () =>
           client.createToken({ name, type: role.type, policies: role.policies, global: role.global }).catch((error) => {

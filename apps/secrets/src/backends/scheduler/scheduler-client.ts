@@ -4,24 +4,24 @@ import { usualReach } from '@keystead/outside';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { Circuit, NotNow, type OutsideParts, plainParts, Throttle, Unreachable } from '../../sdk/outside';
 
-/** What the environment of the service says where the configuration is silent. */
+/** Defaults from the environment of the service. */
 export interface SchedulerDefaults {
   readonly address: string;
   readonly token: string;
 }
 
-/** Where the scheduler is and who we are there. `token` is a management token; certificates are PEM texts. */
+/** The address of the scheduler, and our credentials. `token` is a management token; certificates are PEM texts. */
 export interface SchedulerAccess {
   readonly address: string;
   readonly token: string;
   readonly caCert: string;
   readonly clientCert: string;
   readonly clientKey: string;
-  /** Of the configuration: what was heard by another is not used. */
+  /** The generation of the configuration: facts cached under another are not used. */
   readonly generation?: string;
 }
 
-/** A token as the scheduler made it. */
+/** A token from the scheduler. */
 export interface SchedulerToken {
   readonly accessorId: string;
   readonly secretId: string;
@@ -42,15 +42,15 @@ export class SchedulerRefused extends Error {
 const answerLimitBytes = 32 * 1024 * 1024;
 const attempts = 3;
 const longestPauseMs = 5_000;
-/** How long we do not call a scheduler that throttles us and does not say for how long. */
+/** How long not to call a scheduler that throttles us without saying for how long. */
 const throttledRestMs = 10_000;
-/** Of an error text; some proxies answer with whole pages. */
+/** The most of an error text; some proxies answer with whole pages. */
 const longestText = 500;
 const retryableStatuses = new Set([408, 429, 500, 502, 503, 504]);
-/** What a proxy says whose scheduler is away. */
+/** The statuses of a proxy without its scheduler. */
 const proxyStatuses = new Set([502, 503, 504]);
 
-/** What a client of one scheduler is lent; its circuit is shared by all clients of that scheduler. */
+/** What a client of one scheduler gets; all clients of that scheduler share its circuit. */
 export interface SchedulerDeps {
   readonly timeoutMs: number;
   /** Before the second attempt; doubles. */
@@ -63,18 +63,18 @@ export interface SchedulerDeps {
 }
 
 interface SchedulerRequest {
-  /** What the places before and after the call are named. */
+  /** The names of the fault points before and after the call. */
   readonly name: string;
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
-  /** Made again, it would do something twice. */
+  /** Not repeatable: it would do something twice. */
   readonly once?: boolean;
 }
 
 /**
- * The calls of the scheduler's ACL API that the engine needs. What can be asked twice is asked up to three times where
- * the scheduler stumbles; a call with all its attempts gives up after the time limit it was given.
+ * The calls of the scheduler's ACL API that the engine needs. Repeatable calls are tried up to three times if the
+ * scheduler fails; a call with all its attempts ends at its time limit.
  */
 export class SchedulerClient {
   private readonly deps: SchedulerDeps;
@@ -88,7 +88,7 @@ export class SchedulerClient {
     this.deps = { timeoutMs: 30_000, pauseMs: 250, parts, circuit, throttle: new Throttle(), agent: false, ...deps };
   }
 
-  /** Makes a token. The name may be at most 256 bytes; a management token takes no policies. */
+  /** Creates a token. The name may have at most 256 bytes; a management token has no policies. */
   async createToken(what: {
     name: string;
     type: 'client' | 'management';
@@ -106,7 +106,7 @@ export class SchedulerClient {
     return { accessorId, secretId };
   }
 
-  /** Ends a token; one that is already gone counts as ended. */
+  /** Revokes a token; a missing one counts as revoked. */
   async deleteToken(accessorId: string): Promise<void> {
     try {
       const path = `/v1/acl/token/${encodeURIComponent(accessorId)}`;
@@ -117,7 +117,7 @@ export class SchedulerClient {
     }
   }
 
-  /** Accessors of the tokens that carry exactly this name. */
+  /** Accessors of the tokens with exactly this name. */
   async accessorsNamed(name: string): Promise<string[]> {
     const tokens = await this.list<{ AccessorID: string; Name: string }>('tokens', '/v1/acl/tokens');
     return tokens.filter((token) => token.Name === name).map((token) => token.AccessorID);
@@ -128,7 +128,7 @@ export class SchedulerClient {
     return (await this.list<{ Name: string }>('policies', '/v1/acl/policies')).map((policy) => policy.Name);
   }
 
-  /** Type of the token we use: `management`, `client`, or `anonymous` where it is none. */
+  /** Type of the token we use: `management`, `client`, or `anonymous`. */
   async ownTokenType(): Promise<string> {
     const request = { name: 'self', method: 'GET', path: '/v1/acl/token/self' };
     const ownToken = await this.json<{ AccessorID?: string; Type?: string }>(request);
@@ -143,7 +143,7 @@ export class SchedulerClient {
     return (typeof version === 'object' ? version?.Version : version) ?? '';
   }
 
-  /** Makes the first management token of a scheduler that has none; answers its secret. */
+  /** Creates the first management token of a scheduler that has none; returns its secret. */
   async bootstrap(): Promise<string> {
     const request = { name: 'bootstrap', method: 'POST', path: '/v1/acl/bootstrap', once: true };
     const created = await this.json<{ SecretID?: string }>(request);
@@ -151,7 +151,7 @@ export class SchedulerClient {
     return created.SecretID;
   }
 
-  /** Throws `NotNow` if this scheduler must not be called: before anything is promised that it would have to do. */
+  /** Throws `NotNow` if this scheduler must not be called, before an intent is recorded that needs it. */
   checkCircuit(): void {
     this.deps.circuit.check();
   }
@@ -254,11 +254,11 @@ export class SchedulerClient {
   }
 }
 
-/** Milliseconds until the next attempt of a call that failed; undefined if another one is no use or no good. */
+/** Milliseconds until the next attempt of a call that failed; undefined if another attempt is useless or unsafe. */
 function pauseBefore(error: unknown, { once }: SchedulerRequest, attempt: number, pauseMs: number): number | undefined {
   if (attempt >= attempts || isRefusal(error)) return undefined;
   const refused = error instanceof SchedulerRefused ? error : undefined;
-  // What was throttled was not done; any other failed call may have been.
+  // A throttled call was not done; any other failed call may have been.
   if (once ? refused?.status !== 429 : refused && !retryableStatuses.has(refused.status)) return undefined;
   const askedMs = (refused?.retryAfterSeconds ?? 0) * 1000;
   if (askedMs > longestPauseMs) return undefined;
@@ -279,7 +279,7 @@ function isGone(error: SchedulerRefused): boolean {
 const shortened = ({ message }: SchedulerRefused): string =>
   message.length > longestText ? `${message.slice(0, longestText)}…` : message;
 
-/** What the caller may read of a failed call: a rejected request is theirs to mend (400), everything else is not (502). */
+/** The refusal for the caller of a failed call: a rejected request is their fault (400), anything else is not (502). */
 export function schedulerRefusal(error: unknown): unknown {
   if (!(error instanceof SchedulerRefused)) return error;
   const text = shortened(error);

@@ -15,24 +15,24 @@ import { nameLimitOf } from './token-name';
 interface SchedulerFacts {
   policies?: ReadonlySet<string>;
   nameLimit?: number;
-  /** Under way: callers with the same question meanwhile share the answer. */
+  /** Under way: callers with the same question share the answer. */
   asksPolicies?: Promise<ReadonlySet<string> | undefined>;
   asksVersion?: Promise<number>;
 }
 
-/** How one scheduler is reached. */
+/** How to reach one scheduler. */
 interface Reached {
   readonly agent: http.Agent;
   readonly circuit: Circuit;
 }
 
 const rememberedMs = 60_000;
-/** A connection that was not used for so long is closed. */
+/** Connections idle for this long are closed. */
 const idleMs = 15_000;
 
 /**
- * Makes clients for the schedulers that mounts are configured with; remembers for a minute what they said, and for good
- * how they are reached: connections and whether they answer at all.
+ * Creates clients for the schedulers of mounts; caches their facts for a minute, and their connections and circuits for
+ * good.
  */
 export class Scheduler {
   private readonly throttle = new Throttle();
@@ -58,18 +58,18 @@ export class Scheduler {
     return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, throttle: this.throttle });
   }
 
-  /** Wait for it where many may go on at once, as after an answer that all of them waited for. */
+  /** Await it where many may continue at once, for example after an answer that all of them waited for. */
   turn(): Promise<void> | undefined {
     return this.throttle.take();
   }
 
-  /** Forgets what all schedulers said, and how they are reached. */
+  /** Clears the cached facts, connections and circuits of all schedulers. */
   forgetAll(): void {
     this.factsByServer.clear();
     this.reached.clear();
   }
 
-  /** Longest token name in bytes: as configured, else by the version, which is asked for once. */
+  /** The longest token name in bytes: as configured, or by the version, which is queried once. */
   async nameLimit(access: SchedulerAccess & { nameLimit: number }): Promise<number> {
     if (access.nameLimit > 0) return access.nameLimit;
     const facts = this.about(access);
@@ -86,8 +86,8 @@ export class Scheduler {
   }
 
   /**
-   * Those of `names` that do not exist in the scheduler; asked again before anything is called missing. Undefined
-   * where we may not read the list.
+   * The `names` that do not exist in the scheduler; queried again before anything counts as missing. Undefined if we
+   * may not read the list.
    */
   async missingPolicies(access: SchedulerAccess, names: readonly string[]): Promise<string[] | undefined> {
     if (names.length === 0) return [];
@@ -117,7 +117,7 @@ export class Scheduler {
   }
 }
 
-/** The answer, or undefined if the scheduler refuses it to us; a scheduler that does not answer is an error. */
+/** The answer, or undefined if the scheduler denies it; no answer is an error. */
 async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

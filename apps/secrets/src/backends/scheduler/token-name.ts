@@ -4,7 +4,7 @@ const longNames = 256;
 const shortNames = 64;
 
 /**
- * Longest token name a scheduler of this version takes, in bytes: 64 up to 0.8.3, 256 from 0.8.4 on and where the
+ * The longest token name for a scheduler of this version, in bytes: 64 up to 0.8.3, 256 from 0.8.4 on and if the
  * version is unknown. Spec: Limits (Scheduler token name length).
  */
 export function nameLimitOf(version: string): number {
@@ -16,8 +16,8 @@ export function nameLimitOf(version: string): number {
 }
 
 /**
- * A name that tells where a token came from and is unique: `service-<role>-<display name>-<time and chance>`, at most
- * `limitBytes` bytes of UTF-8. Too long a name is cut in its middle, so that the unique end stays.
+ * A unique name that shows where a token came from: `service-<role>-<display name>-<time and random>`, at most
+ * `limitBytes` bytes of UTF-8. A name that is too long is cut in the middle, so that the unique end stays.
  */
 export function tokenName(role: string, displayName: string, nowMs: number, limitBytes: number): string {
   const unique = `${nowMs}${String(randomInt(1_000_000)).padStart(6, '0')}`;
@@ -27,7 +27,7 @@ export function tokenName(role: string, displayName: string, nowMs: number, limi
   return `${cutBytes(head, room)}-${unique}`;
 }
 
-/** The longest beginning of `text` that fits in `limit` bytes without splitting a character. */
+/** The longest prefix of `text` that fits in `limit` bytes without splitting a character. */
 function cutBytes(text: string, limit: number): string {
   const bytes = Buffer.from(text, 'utf8');
   if (bytes.length <= limit) return text;

@@ -3,7 +3,7 @@ import { loginPath, renewLogin } from './login';
 import { Passwords } from './password';
 import { userPaths } from './user';
 
-/** Logins with a name and a password kept by the service itself. */
+/** Logins with a name and a password stored by the service itself. */
 export const userpass = (): Backend => {
   const passwords = new Passwords();
   return backend({

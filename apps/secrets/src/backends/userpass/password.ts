@@ -20,9 +20,7 @@ const hashBytes = 32;
 const atOnce = 2;
 const mostWaiting = 512;
 
-/**
- * Hashes and checks passwords. Only a few run at once: each takes a thread that audit and other files need as well.
- */
+/** Hashes and checks passwords. Only a few run at once: each takes a thread that audit and other files need, too. */
 export class Passwords {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
@@ -40,7 +38,7 @@ export class Passwords {
     };
   }
 
-  /** Whether a password matches the stored one. Without a stored one it takes as long and answers false. */
+  /** Whether a password matches the stored one. Without a stored one it takes as long and returns false. */
   async matches(password: string, stored: PasswordHash | undefined): Promise<boolean> {
     const against = stored ?? { cost, blockSize, parallelization, salt: '', hash: '' };
     const hash = await this.derive(password, Buffer.from(against.salt, 'base64'), against);

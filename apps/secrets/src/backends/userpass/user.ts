@@ -21,7 +21,7 @@ export type User = z.output<typeof fields.input> & { readonly passwordHash: Pass
 /** Users by lower-case name. */
 export const users = collection('user/', z.custom<User>());
 
-/** The name of a user in a path: what it may be, and that case says nothing. */
+/** The name of a user in a path: its rule, and that case is ignored. */
 export const usernameParam = { params: { username: /^\w(?:[\w.@+-]*\w)?$/ }, folds: { username: 'case' } } as const;
 
 /** Users: `users`, `users/:username`, its password and its policies. */

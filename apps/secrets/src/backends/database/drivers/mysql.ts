@@ -16,13 +16,13 @@ const driverFor = (plugins: readonly string[], longest: number, template: string
   open: (config) => new MysqlDatabase(config),
 });
 
-// Names are cut to what leaves the random part whole: that keeps them apart.
+// Names are truncated but keep the whole random part, which makes them unique.
 const short = 'printf "v-%s-%s-%s" (.DisplayName | truncate 4) (.RoleName | truncate 4) (random 20)';
 
 /** MySQL and MariaDB. */
 export const mysql = driverFor(['mysql-database-plugin'], 32, short);
 
-/** Those of an age, or a provider, that gives names 16 characters. */
+/** Older versions and some providers limit names to 16 characters. */
 export const mysqlLegacy = driverFor(
   ['mysql-legacy-database-plugin', 'mysql-rds-database-plugin', 'mysql-aurora-database-plugin'],
   16,
@@ -38,7 +38,7 @@ class MysqlDatabase implements DatabaseClient {
     this.pool = createPool(optionsOf(config));
     this.pool.on('connection', (connection) => {
       this.opened.set(connection, performance.now());
-      // One that is lost tells its call.
+      // A lost connection fails its call.
       connection.on('error', () => {});
     });
   }
@@ -66,7 +66,7 @@ class MysqlDatabase implements DatabaseClient {
         'SELECT ID AS id FROM information_schema.PROCESSLIST WHERE USER = ?',
         [words.name],
       );
-      // One that is over meanwhile, or that we may not end, is left.
+      // Sessions that have ended, or that we may not end, are ignored.
       for (const { id } of rows) await connection.query('KILL ?', [Number(id)]).catch(() => {});
     });
   }
@@ -75,7 +75,7 @@ class MysqlDatabase implements DatabaseClient {
     return this.pool.end().catch(() => {});
   }
 
-  /** One by one: each commits itself. */
+  /** One by one: each commits by itself. */
   private run(statements: Statements, words: Words): Promise<void> {
     const filled = statements.flatMap((statement) => statementsOf(statement, words, dialect));
     return this.with(async (connection) => {
@@ -116,7 +116,7 @@ function optionsOf(config: DatabaseConfig): PoolOptions {
     connectionLimit: config.max_open_connections,
     maxIdle: config.max_idle_connections || config.max_open_connections,
     idleTimeout: idleMs,
-    // No file of this machine is sent, even if the server asks for one; one statement at a time.
+    // Never send local files, even if the server asks for one; one statement at a time.
     infileStreamFactory: () => refuse('the database asked for a file'),
     multipleStatements: false,
     ...tlsOf(config, host, options.tls ?? ''),

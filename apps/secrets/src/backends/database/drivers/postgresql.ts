@@ -12,7 +12,7 @@ const { connectMs, callMs, idleMs } = limits;
 
 const mostTries = 50;
 
-/** Statements about the same role or table at the same moment, such as grants, end each other. */
+/** Simultaneous statements on the same role or table, such as grants, conflict. */
 function wasInTheWay(error: unknown): boolean {
   const { code, message } = error as { code?: string; message: string };
   return code === '40001' || code === '40P01' || (code === 'XX000' && message === 'tuple concurrently updated');
@@ -41,7 +41,7 @@ class PostgresqlDatabase implements DatabaseClient {
 
   constructor(private readonly config: DatabaseConfig) {
     this.pool = poolOf(config);
-    // The first call is told.
+    // The first call gets the error.
     this.pool.catch(() => {});
   }
 
@@ -71,7 +71,7 @@ class PostgresqlDatabase implements DatabaseClient {
       const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
       if (statements.length > 0) await this.inTransaction(client, this.filled(statements, words), 'COMMIT');
       else if (rowCount) await this.inTransaction(client, await this.ending(client, name), 'COMMIT');
-      // Not before the role can no longer log in; who may not end sessions of others leaves them to their end.
+      // Only after the role can no longer log in; without the right to end sessions, they end by themselves.
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND pid <> pg_backend_pid()`;
       await client.query(ended, [name]).catch(() => {});
     });
@@ -81,7 +81,7 @@ class PostgresqlDatabase implements DatabaseClient {
     await this.pool.then((pool) => pool.end()).catch(() => {});
   }
 
-  /** What it owns goes to us, what it may is taken back, here and in what all databases share; then it goes. */
+  /** Its objects are reassigned to us, its privileges revoked, here and in shared objects; then it is dropped. */
   private async ending(client: PoolClient, name: string): Promise<string[]> {
     const role = escapeIdentifier(name);
     const { rows } = await client.query<{ superuser: boolean; member: boolean }>(
@@ -113,7 +113,7 @@ class PostgresqlDatabase implements DatabaseClient {
     return this.with((client) => this.inTransaction(client, filled, end));
   }
 
-  /** Nothing of a transaction that was in the way of another one stays, so it is tried again. */
+  /** A transaction that conflicted with another is rolled back, so it is tried again. */
   private async inTransaction(client: PoolClient, statements: readonly string[], end: 'COMMIT' | 'ROLLBACK') {
     for (let tries = 1; ; tries++) {
       try {
@@ -145,7 +145,7 @@ class PostgresqlDatabase implements DatabaseClient {
       client.release(pool.idleCount >= (idle || open));
       return answer;
     } catch (error) {
-      // Nothing is known of the state of a connection that was lost.
+      // The state of a lost connection is unknown.
       client.release(true);
       throw error;
     }
@@ -161,7 +161,7 @@ function addressOf(config: DatabaseConfig): ConnectionAddress {
   return address;
 }
 
-/** Everything is named, so that nothing around the process (variables, files of passwords) is taken in its place. */
+/** Everything is set explicitly, so that environment variables and password files have no effect. */
 async function poolOf(config: DatabaseConfig): Promise<Pool> {
   const { host, port, user, password, database, options } = addressOf(config);
   const mode = options.sslmode ?? 'prefer';
@@ -178,7 +178,7 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     query_timeout: callMs,
     ssl: mode === 'disable' || mode === 'allow' ? false : tlsOf(config, mode, host),
   };
-  // The client asks for TLS or does not; servers without it say so at once.
+  // The client requests TLS or not; servers without it refuse at once.
   if (mode === 'prefer' && !(await speaksTls(reach))) reach.ssl = false;
   const pool = new Pool({
     ...reach,
@@ -187,7 +187,7 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     maxLifetimeSeconds: config.max_connection_lifetime,
     allowExitOnIdle: true,
   });
-  // A connection that is lost, idle or at work, is replaced by the next call; its call is told by its own error.
+  // A lost connection is replaced by the next call; a running call gets its own error.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
@@ -217,7 +217,7 @@ async function speaksTls(reach: PoolConfig): Promise<boolean> {
   }
 }
 
-/** What PostgreSQL keeps of a password (RFC 5803), made here so that it never sees the password. */
+/** The SCRAM verifier of a password (RFC 5803), computed here so that PostgreSQL never sees the password. */
 function scramVerifier(password: string): string {
   const iterations = 4096;
   const salt = randomBytes(16);

@@ -27,7 +27,7 @@ class RedisDatabase implements DatabaseClient {
 
   constructor(config: DatabaseConfig) {
     this.client = clientOf(config);
-    // What was under way is told by its call; the next one connects again.
+    // Running calls get the error; the next one reconnects.
     this.client.on('error', () => {});
   }
 
@@ -112,7 +112,7 @@ function rulesOf(statements: Statements, usual: readonly string[]): readonly str
     if (!Array.isArray(rules) || !rules.every((rule) => typeof rule === 'string')) {
       refuse('a statement for Redis must be a JSON list of rules, such as ["~app:*", "+get"]');
     }
-    // These would give the user other passwords than the one that is handed out, or end it.
+    // These rules would give the user other passwords than the issued one, or disable it.
     const ownRule = rules.find((rule) => /^(?:[<>#!]|nopass$|resetpass$|reset$|on$|off$)/i.test(rule.trim()));
     return ownRule === undefined ? rules : refuse(`a statement for Redis cannot have the rule ${ownRule.slice(0, 1)}…`);
   });
