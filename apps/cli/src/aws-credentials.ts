@@ -1,14 +1,14 @@
 import { exitCodes, Problem } from './problem';
 
-/** What a request to AWS, or to a store that speaks its language, is signed with. */
+/** Credentials for signing requests to AWS or an S3-compatible store. */
 interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of credentials that pass. */
+  /** For temporary credentials. */
   readonly sessionToken: string | undefined;
 }
 
-/** The credentials of the environment. Throws `Problem`, in these words, if there are none. */
+/** The credentials of the environment. Throws `Problem` with this text if there are none. */
 export function awsCredentials(env: NodeJS.ProcessEnv, otherwise: string): AwsCredentials {
   const {
     AWS_ACCESS_KEY_ID: accessKeyId,

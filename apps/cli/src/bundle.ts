@@ -1,4 +1,4 @@
-/** What the program carries along where it is a single file. */
+/** Files that are embedded if the program is a single file. */
 interface Bundle {
   readonly version: string;
   /** By service and name, the text of every migration. */
@@ -7,5 +7,5 @@ interface Bundle {
 
 declare const KEYSTEAD_BUNDLE: Bundle | undefined;
 
-/** What was put into the single file; nothing if the program runs from its folder. */
+/** The embedded files; undefined if the program runs from its folder. */
 export const bundle: Bundle | undefined = typeof KEYSTEAD_BUNDLE === 'undefined' ? undefined : KEYSTEAD_BUNDLE;

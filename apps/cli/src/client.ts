@@ -20,7 +20,7 @@ export interface ResponseBody {
   [key: string]: unknown;
 }
 
-/** What a login or a new token answers. */
+/** The answer to a login or a new token. */
 export interface TokenAuth {
   client_token: string;
   accessor: string;
@@ -40,22 +40,22 @@ export interface MfaRequirement {
 export interface CallOptions {
   body?: unknown;
   query?: Record<string, string>;
-  /** Statuses besides 2xx that are an answer and no failure. */
+  /** Statuses other than 2xx that are not a failure. */
   accept?: readonly number[];
-  /** Call without the kept token, as before a login. */
+  /** Call without the stored token, for example before a login. */
   anonymous?: boolean;
-  /** Answer as it is, although the answers of this command line are to be wrapped. */
+  /** Do not wrap the answer, even if this command line asks for wrapping. */
   unwrapped?: boolean;
-  /** A token for this call only, in place of the caller's. */
+  /** A token for this call only, instead of the caller's. */
   token?: string;
   contentType?: string;
-  /** The answer is text, which comes as `text`. */
+  /** The answer is text, returned as `text`. */
   text?: boolean;
 }
 
 const TIMEOUT_MS = 95_000;
 
-/** Calls the secrets service. Throws `Problem` when it cannot be reached or refuses. */
+/** Calls the secrets service. Throws `Problem` if it cannot be reached or refuses. */
 export class Client {
   constructor(private readonly settings: CliSettings) {}
 
@@ -63,7 +63,7 @@ export class Client {
     return this.call('GET', path, options);
   }
 
-  /** The names below a path; with `deep` those below its folders as well, each with its folder. */
+  /** The names below a path; with `deep` also those below its folders, each with its folder. */
   async list(
     path: string,
     options: CallOptions = {},
@@ -84,7 +84,7 @@ export class Client {
     return this.call('PUT', path, { ...options, body });
   }
 
-  /** Changes what is named and leaves the rest. */
+  /** Changes the given fields and leaves the rest. */
   patch(path: string, body: unknown, options: CallOptions = {}): Promise<ServiceResponse> {
     return this.call('PATCH', path, { ...options, body, contentType: 'application/merge-patch+json' });
   }
@@ -107,7 +107,7 @@ export class Client {
     return answer;
   }
 
-  /** Where the token of a call is from, for error messages; undefined if there is none. */
+  /** The source of the token, for error messages; undefined if there is none. */
   private tokenFrom({ token }: CallOptions): string | undefined {
     const { tokenVariable, tokenFile } = this.settings;
     if (token) return 'the command';
@@ -167,11 +167,11 @@ function parseBody(text: string): ResponseBody | undefined {
   return body as ResponseBody;
 }
 
-/** What to throw for an answer that cannot be the service's. */
+/** The error for an answer that cannot be the service's. */
 export const notOurs = (what: string): Problem =>
   new Problem(`${what}: is this address the secrets service?`, exitCodes.unreachable);
 
-/** A whole number of an answer. Throws `Problem` if there is none. */
+/** A whole number from an answer. Throws `Problem` if there is none. */
 export function numberIn(body: ResponseBody, name: string): number {
   const value = body[name];
   if (!Number.isSafeInteger(value)) throw notOurs(`the answer does not say ${name}`);
@@ -180,7 +180,7 @@ export function numberIn(body: ResponseBody, name: string): number {
 
 /** Why there was no answer, and what may help. */
 function unreachable(error: NodeJS.ErrnoException): string {
-  // What the TLS library says of it is for its developers.
+  // The TLS library's message is for developers.
   const noTls = /ERR_SSL|EPROTO/.test(`${error.code} ${error.message}`);
   const reason = noTls ? 'it does not answer in TLS' : error.message || String(error.code);
   const advice = adviceByCode.find(([code]) => code.test(`${error.code} ${reason}`))?.[1];

@@ -1,9 +1,11 @@
 import type { Context } from './context';
 
-/** A flag of a command. Its name says what it takes: `--once` nothing, `--ttl <duration>` one value, `<name...>` several. */
+/**
+ * A flag of a command. Its name shows its value: `--once` nothing, `--ttl <duration>` one value, `<name...>` several.
+ */
 export interface FlagSpec {
   readonly help: string;
-  /** Other names that people know it by. */
+  /** Aliases from other programs. */
   readonly also?: readonly string[];
   readonly default?: string;
   readonly required?: true;
@@ -21,21 +23,21 @@ export interface CommandSpec {
   /** Other words for the same. */
   readonly also?: readonly string[];
   readonly help: string;
-  /** By `<name>`, `[name]` or `[names...]`: what it is. */
+  /** The description of each `<name>`, `[name]` or `[names...]`. */
   readonly args?: Readonly<Record<string, string>>;
   readonly flags?: Readonly<Record<string, string | FlagSpec>>;
   /** Command lines without the program's name; a test parses every one. */
   readonly examples: readonly [string, ...string[]];
-  /** What the help says after the examples. */
+  /** Help text after the examples. */
   readonly more?: string;
   /**
-   * Does the work: with the flags by their names in camel case, and the arguments in order. What takes long to load, and no
-   * other command needs, it requires by itself: every command line loads all specs.
+   * Runs the command, with the flags by camel-case name, and the arguments in order. It requires slow modules that no
+   * other command needs itself, because every command line loads all specs.
    */
   run(made: Context, flags: object, ...args: string[]): Promise<void> | void;
 }
 
-/** A flag of a command in full, also where only its help was written down. */
+/** A flag's full declaration, even if only its help was given. */
 export function flagOf(flag: string | FlagSpec): FlagSpec {
   return typeof flag === 'string' ? { help: flag } : flag;
 }

@@ -5,16 +5,16 @@ import { Output, type Streams, writerOf } from './output';
 import { Progress } from './progress';
 import { type CliSettings, type GlobalOptions, readSettings } from './settings';
 
-/** What every command works with. */
+/** What every command gets. */
 export interface Context {
   settings: CliSettings;
   client: Client;
   output: Output;
   ask: Ask;
   env: NodeJS.ProcessEnv;
-  /** Tells a person how far something is. */
+  /** Shows progress to a person. */
   progress(what: string, unit: string, total?: number): Progress;
-  /** Long work that may be stopped in the middle: every step of its progress looks whether it is. */
+  /** Long work that can be interrupted: every step of its progress checks for that. */
   interruption: Interruption;
   /** Sets the exit code of a command that succeeded but whose result is a code, such as `status`. */
   exitWith(code: number): void;
@@ -26,7 +26,7 @@ export interface Surroundings extends Streams {
   ask: Ask;
 }
 
-/** Makes what a command works with, from its flags and the environment. */
+/** Builds a command's context from its flags and the environment. */
 export async function makeContext(
   surroundings: Surroundings,
   flags: GlobalOptions,

@@ -45,12 +45,12 @@ export function whyNoAnswer(error: Error): string {
   const { code, message } = (isTold(error.cause) ? error.cause : error) as ForeignError;
   const text = `${String(code ?? '')} ${message}`;
   const advice = ofConnections.find(([pattern]) => pattern.test(text))?.[1];
-  // What the TLS library says of it is for its developers.
+  // The TLS library's message is for developers.
   const reason = /ERR_SSL|EPROTO/.test(text) ? 'it does not answer in TLS' : oneLine(message || String(code));
   return advice ? `${reason} (${advice})` : reason;
 }
 
-/** Classes of the database's own codes that mean that it is away or full, not that it refuses. */
+/** SQLSTATE classes that mean that the database is unavailable or full, not that it refuses. */
 const away = /^(08|53|57P|58)/;
 
 /**

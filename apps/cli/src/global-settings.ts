@@ -9,8 +9,8 @@ export interface GlobalSetting {
 const named = (name: string): readonly string[] => [`SERVICE_${name}`, `BAO_${name}`, `VAULT_${name}`];
 
 /**
- * Where the service is, who calls and how answers are printed. Flags win over the environment, and our own names over those
- * of the programs that people come from.
+ * The service's address, the token and the output format. Flags take precedence over the environment, and our own names
+ * over those of other programs.
  */
 export const globalSettings = {
   address: {

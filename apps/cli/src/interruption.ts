@@ -4,7 +4,7 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * Ctrl-C in the middle of long work: the current step is finished or undone, nothing is left behind, and the user sees
- * how to go on. A second one ends the program at once.
+ * how to continue. A second one ends the program at once.
  */
 export class Interruption {
   private next: string | undefined;
@@ -15,7 +15,7 @@ export class Interruption {
     private readonly source: Pick<NodeJS.Process, 'on' | 'off' | 'exit'> = process,
   ) {}
 
-  /** Does work whose steps call `check`; `next` tells the user who stops it what is done by then, and how to go on. */
+  /** Does work whose steps call `check`; `next` tells a user who stops it what is done, and how to continue. */
   async during<T>(next: string, work: () => Promise<T>): Promise<T> {
     const stop = () => {
       if (this.requested) return this.source.exit(exitCodes.stopped);

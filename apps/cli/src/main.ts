@@ -8,7 +8,7 @@ const err = (text: string) => {
   process.stderr.write(text);
 };
 
-// The reader of a pipe may have seen enough: `keystead list … | head`.
+// The reader of a pipe may stop early: `keystead list … | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   err(`standard output cannot be written: ${asProblem(error).message}\n`);

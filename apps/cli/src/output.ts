@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { ExactNumber, exactJson } from '@keystead/envelope';
 import type { Format } from './settings';
 
-/** Where a command writes: results to `out`, everything meant for people only to `err`. */
+/** A command's streams: results go to `out`, everything only for people to `err`. */
 export interface Streams {
   out: (text: string) => void;
   err: (text: string) => void;
-  /** Whether a person sees what goes to each of them on a terminal. */
+  /** Whether each of them is a terminal. */
   terminal?: { out: boolean; err: boolean };
   /** How wide the terminal of `err` is at the moment. */
   columns?: () => number | undefined;
@@ -15,7 +15,7 @@ export interface Streams {
 
 const codes = { red: '\u001b[31m', yellow: '\u001b[33m', bold: '\u001b[1m', none: '\u001b[0m' } as const;
 
-/** Text in a colour, where the stream is a terminal and colours are not turned off. */
+/** Coloured text, if the stream is a terminal and colours are not turned off. */
 export function painter(streams: Streams, stream: 'out' | 'err') {
   const { env = {} } = streams;
   const off = env.NO_COLOR || env.BAO_CLI_NO_COLOR || env.VAULT_CLI_NO_COLOR || env.TERM === 'dumb';
@@ -24,10 +24,10 @@ export function painter(streams: Streams, stream: 'out' | 'err') {
     on ? `${codes[color]}${text}${codes.none}` : text;
 }
 
-/** Writes a value as text that programs read. */
+/** Formats a value for programs. */
 export type Writer = (value: unknown) => string;
 
-/** The writer of a format; that of YAML is loaded only where it is asked for. */
+/** The writer of a format; YAML is only loaded on demand. */
 export async function writerOf(format: Format): Promise<Writer> {
   if (format !== 'yaml') return (value) => exactJson(value, 2);
   const { stringify } = await import('yaml');
@@ -37,7 +37,7 @@ export async function writerOf(format: Format): Promise<Writer> {
   return (value) => stringify(value, marked).trimEnd().replace(digits, '$1');
 }
 
-/** Prints results as asked for: aligned for people, or JSON or YAML for programs. */
+/** Prints results in the chosen format: aligned for people, or JSON or YAML for programs. */
 export class Output {
   constructor(
     private readonly streams: Streams,
@@ -79,18 +79,18 @@ export class Output {
     this.streams.out(`${text}\n`);
   }
 
-  /** A value as it is, to be piped on; a terminal gets a line's end as well. */
+  /** A raw value, for pipes; a terminal also gets a line end. */
   raw(text: string): void {
     this.streams.out(this.streams.terminal?.out ? `${text}\n` : text);
   }
 
-  /** A part of something that goes on, as it comes. Its colours stay only where they are seen. */
+  /** A part of streamed output. Colours only stay on a terminal. */
   piece(text: string): void {
     const colored = this.streams.terminal?.out && !this.streams.env?.NO_COLOR;
     this.streams.out(colored ? text : text.replace(/\u001b\[[\d;]*m/g, ''));
   }
 
-  /** A remark for people; stays out of what programs read. Where they read JSON, it is a line of JSON as well. */
+  /** A remark for people, kept out of the output for programs. With JSON output, it is a line of JSON, too. */
   note(text: string, color?: 'yellow'): void {
     const visibleText = visible(text, true);
     const painted = color ? painter(this.streams, 'err')(color, visibleText) : visibleText;
@@ -101,7 +101,7 @@ export class Output {
     for (const warning of warnings ?? []) this.note(`warning: ${warning}`, 'yellow');
   }
 
-  /** Whether programs read this, not people. */
+  /** Whether the output is for programs. */
   get forPrograms(): boolean {
     return this.format !== 'table';
   }

@@ -5,7 +5,7 @@ import { Problem } from './problem';
 import { respell, spellingOf } from './spelling';
 import { suggest } from './suggest';
 
-/** A command line that was understood. */
+/** A parsed command line. */
 export interface Parsed {
   spec: CommandSpec;
   /** Those of the command and of the program, by their names in camel case. */
@@ -22,7 +22,7 @@ const globalFlags = Object.values(globalSettings).filter((setting: GlobalSetting
   flag: string;
 })[];
 
-/** Reads a command line. Throws `Problem` naming what is wrong with it, and `HelpWanted`. */
+/** Parses a command line. Throws `Problem` naming the mistake, and `HelpWanted`. */
 export function parse(specs: readonly CommandSpec[], groups: Groups, typed: readonly string[]): Parsed {
   const args = respell(typed, spellingOf(specs));
   let parsed: Parsed | undefined;
@@ -75,7 +75,7 @@ function adviceOn(error: CommanderError, args: readonly string[], specs: readonl
   return exact ? `keystead ${exact} --help says more` : 'keystead --help lists the commands';
 }
 
-/** All commands as the parsing library wants them. `found` is called with the parsed one. */
+/** All commands in the form of the parsing library. `found` is called with the parsed one. */
 function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed: Parsed) => void): Command {
   const program = new Command('keystead').description('The command line of both services.');
   program.exitOverride().showSuggestionAfterError(false);
@@ -117,7 +117,7 @@ function define(node: Command, spec: CommandSpec, name: string, found: (parsed: 
   });
 }
 
-/** Arguments in order; one that was left out ends them. */
+/** Arguments in order, up to the first missing one. */
 function flat(values: readonly (string | string[] | undefined)[]): string[] {
   return values.flatMap((value) => value ?? []);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Problem } from './problem';
 
-/** Public keys as the service takes them: base64 of the binary key, whether the file is binary, armoured or base64. */
+/** Public keys in the form for the service: base64 of the binary key, from a binary, armoured or base64 file. */
 export function readPgpKeys(files: readonly string[]): string[] {
   return files.map((file) => {
     let bytes: Buffer;

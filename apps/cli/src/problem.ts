@@ -1,4 +1,4 @@
-/** What the exit code of the program says: who has to act, the caller here or the service there. */
+/** The exit codes of the program, which show who must act: the caller or the service. */
 export const exitCodes = { usage: 1, file: 1, refused: 2, unreachable: 2, fault: 70, stopped: 130 } as const;
 
 /** The same for `--help`. */

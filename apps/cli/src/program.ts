@@ -52,7 +52,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
 /** Whether the help is that of the whole program. */
 const isWhole = (args: readonly string[]): boolean => args.every((arg) => arg.startsWith('-')) || args[0] === 'help';
 
-/** The format that was asked for, also where the rest of the command line makes no sense. */
+/** The requested format, even if the rest of the command line is invalid. */
 function formatAsked(args: readonly string[], env: NodeJS.ProcessEnv): Format {
   const at = args.findIndex((arg) => /^--?format(=|$)/.test(arg));
   const said = at === -1 ? findVariable(globalSettings.format, env)?.value : (args[at]?.split('=')[1] ?? args[at + 1]);

@@ -3,20 +3,20 @@ import type { Streams } from './output';
 const EVERY_MS = 200;
 const CLEAR = '\r\u001b[K';
 
-/** How long work is watched. */
+/** A progress display for long work. */
 export interface ProgressOptions {
-  /** How much there is, as far as known. */
+  /** The total amount, if known. */
   readonly total?: number;
   readonly now?: () => number;
-  /** Asked at every step; throws where the work is to end. */
+  /** Called at every step; throws if the work should stop. */
   readonly check?: () => void;
 }
 
-/** Shows a person on a terminal how far something is, on one line that is gone at its end. Without a terminal, nothing. */
+/** Shows progress on one line of a terminal, which is removed at the end. Without a terminal, nothing. */
 export class Progress {
   private readonly begunMs: number;
   private readonly now: () => number;
-  /** Whether a person looks. */
+  /** Whether there is a terminal. */
   readonly isSeen: boolean;
   private shownMs: number;
   private isShown = false;
@@ -30,32 +30,32 @@ export class Progress {
     this.now = options.now ?? Date.now;
     this.begunMs = this.now();
     this.shownMs = this.begunMs;
-    // A terminal that cannot take a line away would fill with them.
+    // A terminal that cannot erase lines would fill with them.
     this.isSeen = streams.terminal?.err === true && streams.env?.TERM !== 'dumb';
   }
 
-  /** Tells how much is done, and of what; from time to time it is shown. */
+  /** Reports the progress, which is shown from time to time. */
   at(done: number, what = this.what): void {
     this.options.check?.();
     const nowMs = this.now();
-    // What has just begun is named at once, before there is a rate.
+    // New work is named at once, before there is a rate.
     const isDue = nowMs - this.shownMs >= EVERY_MS || (done === 0 && !this.isShown);
     if (!this.isSeen || !isDue) return;
     this.shownMs = nowMs;
     this.isShown = true;
     const text = describeProgress(what, this.unit, done, this.options.total, nowMs - this.begunMs);
-    // What goes on in a second line could not be taken away.
+    // Text that wraps to a second line could not be erased.
     this.streams.err(`${CLEAR}${text.slice(0, (this.streams.columns?.() ?? 80) - 1)}`);
   }
 
-  /** Takes the line away, for its end or to make room; the next step shows it again. */
+  /** Removes the line, at the end or to make room; the next step shows it again. */
   end(): void {
     if (this.isShown) this.streams.err(CLEAR);
     this.isShown = false;
   }
 }
 
-/** How far something is, at what rate, and how long it will still take. */
+/** The progress, the rate and the remaining time. */
 function describeProgress(
   what: string,
   unit: string,
@@ -66,7 +66,7 @@ function describeProgress(
   if (done === 0) return total ? `${what}: 0 of ${amount(total, unit)}` : what;
   const perSecond = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
   const rate = `${amount(perSecond, unit === 'bytes' ? unit : '', perSecond < 10 ? 1 : 0)}/s`;
-  // What was only estimated may turn out to be more.
+  // An estimated total may turn out to be too low.
   if (!total || done > total) return `${what}: ${amount(done, unit)}, ${rate}`;
   const share = `${Math.floor((100 * done) / total)} %`;
   const left = perSecond > 0 ? `, ${duration((total - done) / perSecond)} left` : '';

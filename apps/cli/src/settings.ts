@@ -8,22 +8,22 @@ import { Problem } from './problem';
 export const formats = ['table', 'json', 'yaml'] as const;
 export type Format = (typeof formats)[number];
 
-/** How a command was asked to talk and to print; options win over the environment. */
+/** The settings of a command; flags take precedence over the environment. */
 export interface CliSettings {
   address: string;
-  /** Given as a flag: then also the address of the workspace service. */
+  /** Whether it was given as a flag: then it is also the address of the workspace service. */
   givenAddress?: string;
   namespace?: string;
   tls: TlsSettings;
   wrapTtl?: string;
   tokenFile: string;
-  /** Token of the environment, which wins over the file, and the variable it was in. */
+  /** The token from the environment, which takes precedence over the file, and its variable. */
   token?: string;
   tokenVariable?: string;
   format: Format;
 }
 
-/** How a TLS connection is made. */
+/** TLS settings. */
 export interface TlsSettings {
   caFile?: string;
   caFolder?: string;
@@ -36,7 +36,7 @@ export interface TlsSettings {
 /** The flags that every command has. */
 export type GlobalOptions = { [name in keyof typeof globalSettings]?: string | boolean };
 
-/** Joins options and environment. Throws `Problem` naming what is bad. */
+/** Combines flags and environment. Throws `Problem` naming a bad value. */
 export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): CliSettings {
   const settingOf = (name: keyof typeof globalSettings): string | undefined => {
     const flag = options[name];
@@ -49,7 +49,7 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   }
   const format = settingOf('format') ?? 'table';
   if (!isFormat(format)) throw new Problem(`${format} is not a format: use table, json or yaml`);
-  // Also when it is empty: that is an error, and must not select another user's token.
+  // Even if it is empty: that is an error, and must not select another user's token.
   const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {
     address: address.replace(/\/$/, ''),
@@ -71,7 +71,7 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   };
 }
 
-/** What the environment says of a setting: the first of its variables that is not empty. */
+/** The value of a setting from the environment: the first of its variables that is not empty. */
 export function findVariable(
   { variables }: GlobalSetting,
   env: NodeJS.ProcessEnv,
@@ -88,7 +88,7 @@ function isOn(text: string | undefined): boolean {
   throw new Problem(`${text} is neither true nor false (${globalSettings.tlsSkipVerify.variables.join(', ')})`);
 }
 
-/** The token to call with: the environment's, else the one that `login` kept. */
+/** The token for calls: the environment's, or the one that `login` stored. */
 export function findToken({ token, tokenFile, tokenVariable }: CliSettings): string | undefined {
   // An empty variable for a token must not turn the caller into another user.
   if (token?.trim() === '') throw new Problem(`${tokenVariable} is set but empty: unset it to use another token`);
@@ -99,7 +99,7 @@ export function findToken({ token, tokenFile, tokenVariable }: CliSettings): str
   return readFileSync(tokenFile, 'utf8').trim() || undefined;
 }
 
-/** Keeps a token for the next commands, readable only by its owner. */
+/** Stores a token for the next commands, readable only by its owner. */
 export function keepToken({ tokenFile }: CliSettings, token: string): void {
   mkdirSync(dirname(tokenFile), { recursive: true, mode: 0o700 });
   writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
@@ -107,7 +107,7 @@ export function keepToken({ tokenFile }: CliSettings, token: string): void {
   chmodSync(tokenFile, 0o600);
 }
 
-/** Forgets the kept token. */
+/** Deletes the stored token. */
 export function forgetToken({ tokenFile }: CliSettings): void {
   rmSync(tokenFile, { force: true });
 }

@@ -1,7 +1,7 @@
 import { type CommandSpec, flagOf, longOf } from './command';
 import { type GlobalSetting, globalSettings } from './global-settings';
 
-/** What is known of the spelling of all flags. */
+/** The spellings of all flags. */
 export interface Spelling {
   /** The name of a flag by each of its other names. */
   readonly names: ReadonlyMap<string, string>;
@@ -9,7 +9,7 @@ export interface Spelling {
   readonly switches: ReadonlySet<string>;
 }
 
-/** Reads the spelling of all flags from the commands. */
+/** Collects the spellings of all flags from the commands. */
 export function spellingOf(specs: readonly CommandSpec[]): Spelling {
   const names = new Map([['--h', '--help']]);
   const switches = new Set(['--help']);

@@ -6,7 +6,7 @@ export function suggest(typed: readonly string[], names: readonly string[]): str
   const scored = names.flatMap((name) => {
     const words = name.split(' ');
     const typedAs = typed.slice(0, words.length).join(' ');
-    // Plain `lookup` is `token lookup`; what is only misspelled is nearer than what ends alike by chance.
+    // `lookup` suggests `token lookup`; a misspelling is closer than a command that ends in the same word.
     const found = [
       { edits: distance(typedAs, name), of: typedAs, away: 0 },
       ...(words.length > typed.length ? [{ edits: distance(last, words.at(-1) ?? ''), of: last, away: 1 }] : []),
@@ -21,7 +21,7 @@ export function suggest(typed: readonly string[], names: readonly string[]): str
     .map(({ name }) => name);
 }
 
-/** How many letters have to be changed, added or left out. */
+/** The edit distance of two texts. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let at = 1; at <= one.length; at += 1) {

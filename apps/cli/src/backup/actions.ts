@@ -23,14 +23,14 @@ import {
 } from './service-database';
 import { estimateRows, listMigrations } from './tables';
 
-/** What the commands take besides the place of a backup. */
+/** The options of the commands, apart from the place of a backup. */
 export interface Installation extends Where {
   sealKeyFile?: string;
   allowUnauthenticated?: boolean;
   keep?: string;
 }
 
-/** Saves all rows of a service as of one moment. */
+/** Saves a consistent snapshot of all rows of a service. */
 export async function create(context: Context, options: Installation, name: string, place: string): Promise<void> {
   const { output, env, progress } = context;
   const service = serviceName(name);
@@ -53,7 +53,7 @@ export async function create(context: Context, options: Installation, name: stri
   if (keep !== undefined) await forget(output, folderShelf(place), service, keep);
 }
 
-/** Reads backups to their end, and opens some values where the seal key is known. */
+/** Reads backups to their end, and opens some values if the seal key is known. */
 export async function verify({ output, env, progress }: Context, options: Installation, place: string): Promise<void> {
   await withBackups(place, { env, progress }, async (file) => {
     const header = await readHeader(file);
@@ -107,14 +107,14 @@ export async function tryOut({ output, env, progress }: Context, options: Instal
       results.push({ ...done, file: basename(file) });
     });
   } catch (error) {
-    // What has come back before is worth knowing.
+    // Report what was restored before the failure.
     if (results.length > 0) tell();
     throw error;
   }
   tell();
 }
 
-/** Brings a backup back into an empty database, and up to this version. */
+/** Restores a backup into an empty database, and migrates it to this version. */
 export async function restoreFrom(
   { output, env, progress }: Context,
   options: Installation,
@@ -151,7 +151,7 @@ async function forget(output: Context['output'], shelf: Shelf, service: ServiceN
   for (const old of await forgetOld(shelf, service, keep)) output.note(`removed: ${old}`);
 }
 
-/** Saves all rows as of one moment; nothing is left of a file that is not whole. */
+/** Saves a consistent snapshot of all rows; an incomplete file is removed. */
 async function save(
   { output, env, progress }: Context,
   options: Installation,
@@ -179,7 +179,7 @@ async function save(
     let saved = 0;
     const writing = writeArchive(file, header, sealKey, snapshot(client, header), (rows) => {
       saved += rows;
-      // The database only remembers about how many there are.
+      // The database only has an estimate of their number.
       saving.at(saved);
     });
     return writing
@@ -234,7 +234,7 @@ async function inStages<T>(
   }
 }
 
-/** The seal key, which must be the one that the backup names. */
+/** The seal key, which must be the backup's. */
 function proofOf(header: Header, options: Installation, env: NodeJS.ProcessEnv): Proof {
   const sealKey = sealKeyOf(header.service, options, env);
   if (sealKey && header.sealKey !== undefined && fingerprintOf(sealKey) !== header.sealKey)
@@ -252,7 +252,7 @@ function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated
     output.note('a backup made without the seal key was accepted: nothing proves that it is unchanged');
 }
 
-/** The key that was named; else, of an `npm start`, the one it keeps next to its database. */
+/** The given key, or the one that `npm start` stores next to its database. */
 function sealKeyOf(service: ServiceName, options: Installation, env: NodeJS.ProcessEnv): Buffer | undefined {
   const storedKey = options.sealKeyFile ? undefined : keyInDataFolder(service, options, env);
   const named = options.data && storedKey ? undefined : findSealKey(service.toUpperCase(), options.sealKeyFile, env);

@@ -8,7 +8,7 @@ import { asProblem } from '../failure';
 import { exitCodes, Problem } from '../problem';
 import type { BackupTable, Sequence } from './tables';
 
-/** What a backup says of itself before its rows. */
+/** The header of a backup. */
 export interface Header {
   format: 1;
   service: 'secrets' | 'workspaces';
@@ -16,7 +16,7 @@ export interface Header {
   migrations: readonly string[];
   tables: readonly BackupTable[];
   sequences: readonly Sequence[];
-  /** Names the seal key that opens the content, without giving it away; absent when it was not at hand. */
+  /** Identifies the seal key of the content without revealing it; absent if it was not available. */
   sealKey?: string;
 }
 
@@ -28,20 +28,20 @@ export interface Batch {
 
 interface Footer {
   counts: Record<string, number>;
-  /** SHA-256 of every line before this one: shows damage, and nothing to someone who can write the file. */
+  /** SHA-256 of every line before this one: detects damage, but not deliberate changes. */
   digest: string;
-  /** HMAC-SHA-256 of the same lines under a key made from the seal key; absent when the key was not at hand. */
+  /** HMAC-SHA-256 of the same lines under a key made from the seal key; absent if the key was not available. */
   mac?: string;
 }
 
-/** How the content of a backup is proven. */
+/** How the content of a backup is authenticated. */
 export interface Proof {
   readonly sealKey?: Uint8Array;
   /** Accepts a backup that was made without the seal key; one with a wrong code is refused in any case. */
   readonly allowUnauthenticated?: boolean;
 }
 
-/** The digests of all lines of a backup but the last. */
+/** The digests of all lines of a backup except the last. */
 function digests(sealKey: Uint8Array | undefined) {
   const hash = createHash('sha256');
   const mac = sealKey && createHmac('sha256', Buffer.from(hkdfSync('sha256', sealKey, '', 'keystead backup', 32)));
@@ -71,7 +71,7 @@ export async function writeArchive(
   const gzip = createGzip();
   const target = file === '-' ? process.stdout : createWriteStream(file, { flags: 'wx', mode: 0o600 });
   const writing = pipeline(gzip, target);
-  // Handled where it is awaited below; an early failure must not end the process before that.
+  // Awaited below; an earlier failure must not end the process.
   writing.catch(() => {});
   const lines = digests(sealKey);
   const put = async (line: BackupLine) => {
@@ -91,7 +91,7 @@ export async function writeArchive(
   return counts;
 }
 
-/** Reads the header of a backup. Throws `Problem` when it is none. */
+/** Reads the header of a backup. Throws `Problem` if the file is not a backup. */
 export async function readHeader(file: string): Promise<Header> {
   for await (const line of linesOf(file)) {
     const { header } = parse(file, line) as { header?: Header };
@@ -102,9 +102,9 @@ export async function readHeader(file: string): Promise<Header> {
 }
 
 /**
- * Gives every batch of a backup, tells how many bytes of the file were read, and checks it on the way: the digests, the counts,
- * and that it does not end early. With the seal key, a backup is refused that was changed by someone without it.
- * Throws `Problem`; what was read until then must not be kept.
+ * Yields every batch of a backup, with the bytes read so far, and verifies digests, counts and completeness. With the
+ * seal key, it refuses a backup that was changed by someone without it. Throws `Problem`; then everything read before
+ * must be discarded.
  */
 export async function* readBatches(file: string, proof: Proof, read?: (bytes: number) => void): AsyncGenerator<Batch> {
   const counts: Record<string, number> = {};
@@ -157,7 +157,7 @@ function requireSame(
 
 const damaged = (message: string): Problem => new Problem(message, exitCodes.file);
 
-/** Reads a backup to its end and answers how many rows it has. Throws `Problem` when it is not whole. */
+/** Reads a backup to its end and returns its number of rows. Throws `Problem` if it is incomplete. */
 export async function checkArchive(file: string, proof: Proof, read?: (bytes: number) => void): Promise<number> {
   let count = 0;
   for await (const { rows } of readBatches(file, proof, read)) count += rows.length;
@@ -184,7 +184,7 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
       yield line;
     }
   } catch (error) {
-    // What ends the input may also end the loop over its lines. A failure of the consumer is rethrown as it is.
+    // A failure of the input may also end the loop over its lines. A failure of the consumer is rethrown as it is.
     if (error !== failure) throw error;
   } finally {
     source.destroy();

@@ -15,7 +15,7 @@ const mostParts = 10_000;
 export interface BackupBucket {
   /** Names of the objects in it, in their order. */
   names(): Promise<string[]>;
-  /** Stores a file under a name, whole or not at all. */
+  /** Stores a file under a name, atomically. */
   put(name: string, file: string, sent?: (bytes: number) => void): Promise<void>;
   /** Fetches an object into a file that does not exist yet. */
   get(name: string, file: string, received?: (bytes: number, total: number | undefined) => void): Promise<void>;
@@ -23,14 +23,14 @@ export interface BackupBucket {
 }
 
 interface BucketAddress {
-  /** Of the bucket, without a slash at its end. */
+  /** The URL of the bucket, without a trailing slash. */
   readonly url: string;
-  /** Before every name, with its slash; empty for none. */
+  /** The prefix of every name, with its slash; empty for none. */
   readonly prefix: string;
   readonly region: string;
 }
 
-/** Where a folder is, with the settings that AWS tools read from the environment. */
+/** The address of a folder, completed by the environment settings of AWS tools. */
 function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
   const { bucket, prefix, region, pathStyle, ...place } = addressOf(text, {
     region: env.AWS_REGION || env.AWS_DEFAULT_REGION,

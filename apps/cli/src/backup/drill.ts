@@ -21,8 +21,8 @@ interface Drilled {
 }
 
 /**
- * Restores a backup into a separate database on a server, reads all of it again, and drops it. Throws `Problem`
- * where anything of it is missing or cannot be opened; the database is gone then as well.
+ * Restores a backup into a separate database on a server, reads all of it again, and drops it. Throws `Problem` if
+ * anything is missing or cannot be opened; the database is dropped then, too.
  */
 export async function drill(
   file: string,
@@ -73,7 +73,7 @@ function lookAt(url: string, header: Header, sealKey: Proof['sealKey'], read: (r
   });
 }
 
-/** Migrations since then may add rows and take some away. */
+/** Migrations since then may add and remove rows. */
 async function compare(
   file: string,
   header: Header,

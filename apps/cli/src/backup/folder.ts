@@ -11,7 +11,7 @@ import type { ServiceName } from './service-database';
 
 const named = /^(secrets|workspaces)-\d{8}T\d{9}Z\.backup$/;
 
-/** Whether the path is a folder, where backups are named by the program. */
+/** Whether the path is a folder, in which the program names backups. */
 export function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
@@ -21,13 +21,13 @@ export function newName(service: ServiceName, now = new Date()): string {
   return `${service}-${now.toISOString().replace(/[-:.]/g, '')}.backup`;
 }
 
-/** Backups of a service among names of files, newest first; others are not seen. */
+/** The backups of a service among file names, newest first; other files are ignored. */
 function backupsAmong(names: readonly string[], service: ServiceName): string[] {
   const ownFiles = names.filter((name) => named.exec(name)?.[1] === service);
   return ownFiles.sort().reverse();
 }
 
-/** Where backups are named by the program: a folder here or in a bucket. */
+/** A place where the program names backups: a local folder or one in a bucket. */
 export interface Shelf {
   names(): Promise<string[]>;
   remove(name: string): Promise<void>;
@@ -39,14 +39,14 @@ export const folderShelf = (folder: string): Shelf => ({
   remove: async (name) => rmSync(join(folder, name)),
 });
 
-/** Removes all but the newest; answers which. */
+/** Removes all but the newest; returns the removed ones. */
 export async function forgetOld(shelf: Shelf, service: ServiceName, keep: number): Promise<string[]> {
   const old = backupsAmong(await shelf.names(), service).slice(keep);
   for (const name of old) await shelf.remove(name);
   return old;
 }
 
-/** Works with a new folder that only its owner sees and that is gone afterwards. */
+/** Works with a new private folder that is removed afterwards. */
 export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'keystead-backup-'));
   try {
@@ -57,8 +57,8 @@ export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): 
 }
 
 /**
- * Works with backups as files of this machine: with the file itself; of a folder, here or in a bucket, with the newest of
- * each service, one after the other. What is in a bucket is fetched for that long. Throws `Problem` if there is none.
+ * Works with backups as local files: the file itself, or the newest of each service in a folder or bucket, one after
+ * the other. Objects of a bucket are downloaded temporarily. Throws `Problem` if there is none.
  */
 export async function withBackups(
   place: string,
@@ -87,7 +87,7 @@ export async function withBackups(
   }
 }
 
-/** What is wrong with one of several backups says with which. */
+/** Problems with one of several backups name it. */
 async function about(name: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();

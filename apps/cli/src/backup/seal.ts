@@ -18,7 +18,7 @@ const samples: Record<Header['service'], Record<string, { column: string; row: (
 
 type Field = (column: string) => string;
 
-/** Names a seal key without giving it away. */
+/** Identifies a seal key without revealing it. */
 export function fingerprintOf(sealKey: Uint8Array): string {
   return createHash('sha256').update('keystead seal key\0').update(sealKey).digest('hex').slice(0, FINGERPRINT_DIGITS);
 }
@@ -34,7 +34,7 @@ export function findSealKey(prefix: string, file: string | undefined, env: NodeJ
   }
 }
 
-/** Opens a backup's keyring with a seal key and some of its values with the keyring, as they pass by. */
+/** Opens a backup's keyring with a seal key, and some of its values with the keyring while it is read. */
 export class SealCheck {
   private keyring: Keyring | undefined;
   private readonly waiting: { cell: Cell; sealed: Buffer }[] = [];
@@ -59,7 +59,7 @@ export class SealCheck {
     this.openWaiting();
   }
 
-  /** How many values were opened. Throws `Problem` when there is no keyring to open them with. */
+  /** How many values were opened. Throws `Problem` if there is no keyring. */
   finish(): number {
     if (!this.keyring) throw new Problem('the backup holds no keyring: was the service initialised?');
     this.openWaiting();

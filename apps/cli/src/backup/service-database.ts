@@ -24,13 +24,16 @@ export type ServiceName = Header['service'];
 
 const root = resolve(__dirname, '../../../..');
 
-/** Which installation is meant: by its database, or by the folder of an `npm start`. */
+/** The installation: its database, or the data folder of `npm start`. */
 export interface Where {
   databaseUrl?: string;
   data?: string;
 }
 
-/** Where a service's database is: the option, the service's own setting, or the embedded server of a data folder. */
+/**
+ * The address of a service's database: from the option, the service's own setting, or the embedded server of a data
+ * folder.
+ */
 export async function findDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): Promise<string> {
   const givenUrl = givenDatabase(service, where, env);
   if (givenUrl) return givenUrl;
@@ -45,8 +48,8 @@ export async function findDatabase(service: ServiceName, where: Where, env: Node
 }
 
 /**
- * Works with the database that a backup is restored into. That of a data folder is made as `npm start` makes it, on a
- * server that runs for that long.
+ * Works with the database to restore into. For a data folder it is created like `npm start` does, on a server that runs
+ * meanwhile.
  */
 export async function withNewDatabase<T>(
   service: ServiceName,
@@ -77,7 +80,7 @@ async function startIn(folder: string): Promise<EmbeddedServer> {
   }
 }
 
-/** The database that was given by its address; a folder that was given wins over the environment. */
+/** The database with the given address; a given folder takes precedence over the environment. */
 function givenDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): string | undefined {
   refuseBoth(where);
   if (where.databaseUrl) return checked(where.databaseUrl);
@@ -88,7 +91,7 @@ function givenDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEn
   return url ? checked(url) : undefined;
 }
 
-/** The seal key that `npm start` keeps next to the database it embeds; undefined if another database is meant. */
+/** The seal key that `npm start` stores next to its embedded database; undefined for another database. */
 export function keyInDataFolder(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): string | undefined {
   if (givenDatabase(service, where, env)) return undefined;
   const file = join(dataFolder(where, env), `${service}.key`);
@@ -116,7 +119,7 @@ export async function connected<T>(url: string, use: (client: pg.Client) => Prom
   });
 }
 
-/** Every row of every table as of one moment. */
+/** A consistent snapshot of all tables. */
 export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGenerator<Batch> {
   for (const table of header.tables) {
     for await (const rows of readRows(client, table)) yield { table: table.name, rows };
@@ -124,8 +127,8 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
 }
 
 /**
- * Puts a backup whose file has been checked to its end into an unused database, and brings it up to this version.
- * Everything is one transaction: what fails leaves nothing.
+ * Restores a verified backup into an unused database, and migrates it to this version. Everything is one transaction: a
+ * failure leaves nothing.
  */
 export async function restore(
   file: string,
@@ -170,7 +173,7 @@ async function restoreWith(
   }
 }
 
-/** Makes the tables hold what a backup says, which are as they were when it was made. */
+/** Fills the tables from a backup; they have the schema of its time. */
 async function load(
   client: pg.ClientBase,
   file: string,
@@ -190,7 +193,7 @@ async function load(
   });
 }
 
-/** Takes a database away again that was made for what then failed, or for a drill. */
+/** Drops a database that was created for a failed restore, or for a drill. */
 export async function dropDatabase(url: string): Promise<void> {
   const name = pg.escapeIdentifier(databaseName(url));
   // The first failure is the one to report.
@@ -199,7 +202,7 @@ export async function dropDatabase(url: string): Promise<void> {
   );
 }
 
-/** What a backup of this database would say of itself. */
+/** The header for a backup of this database. */
 export async function describe(client: pg.ClientBase) {
   return { tables: await listTables(client), sequences: await listSequences(client) };
 }
@@ -217,21 +220,21 @@ async function refuseUsed(client: pg.ClientBase): Promise<void> {
   }
 }
 
-/** What came since the backup was made is applied over its data; what it knows and this version does not cannot be. */
+/** Newer migrations are applied to its data; migrations unknown to this version are refused. */
 function refuseNewer(header: Header, migrations: string): void {
   const ownNames = new Set(readdirSync(migrations));
   const unknown = header.migrations.filter((name) => !ownNames.has(name));
   if (unknown.length > 0) throw new Problem(`the backup is of a newer version: ${unknown.join(', ')} is unknown here`);
 }
 
-/** The names of the migrations that this version of a service has. */
+/** The names of this version's migrations of a service. */
 export function migrationNames(service: ServiceName): string[] {
   if (bundle) return Object.keys(bundle.migrations[service]);
   const entries = readdirSync(join(root, 'prisma', service, 'migrations'), { withFileTypes: true });
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** A folder with the migrations of a service: where the program is a single file, a passing one that it writes. */
+/** A folder with the migrations of a service: if the program is a single file, it writes a temporary one. */
 function migrationsOf(service: ServiceName): { folder: string; forget: () => void } {
   if (!bundle) return { folder: join(root, 'prisma', service, 'migrations'), forget: () => {} };
   const folder = mkdtempSync(join(tmpdir(), 'keystead-migrations-'));

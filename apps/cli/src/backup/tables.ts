@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** One table as a backup holds it: the columns that are stored, not computed. */
+/** A table in a backup: its stored columns, without computed ones. */
 export interface BackupTable {
   name: string;
   columns: readonly string[];
@@ -25,7 +25,7 @@ const SEQUENCES = `SELECT sequencename AS name, last_value::text AS last FROM pg
 const FOREIGN_KEYS = `SELECT conrelid::regclass::text AS "table", conname AS name, pg_get_constraintdef(oid) AS definition
   FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace AND conparentid = 0`;
 
-/** Settings under which a value's text means the same on every server. */
+/** Settings that make the text of values the same on every server. */
 export const NEUTRAL = `SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET timezone = 'UTC';
   SET bytea_output = 'hex'; SET extra_float_digits = 1; SET client_encoding = 'UTF8'`;
 
@@ -49,7 +49,7 @@ export async function listSequences(client: pg.ClientBase): Promise<Sequence[]> 
   return rows.flatMap(({ name, last }) => (last === null ? [] : [{ name, last, called: true }]));
 }
 
-/** Names of the migrations that made the tables, in order. */
+/** The names of the applied migrations, in order. */
 export async function listMigrations(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT migration_name AS name FROM ${APPLIED} WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL ORDER BY 1`,
@@ -57,7 +57,7 @@ export async function listMigrations(client: pg.ClientBase): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Rows of a table as text, in batches, from the transaction the client is in. */
+/** Rows of a table as text, in batches, from the client's current transaction. */
 export async function* readRows(client: pg.ClientBase, table: BackupTable): AsyncGenerator<string[]> {
   await client.query(`DECLARE backup NO SCROLL CURSOR FOR SELECT t::text AS row FROM ${quote(table.name)} t`);
   for (;;) {
@@ -68,7 +68,7 @@ export async function* readRows(client: pg.ClientBase, table: BackupTable): Asyn
   await client.query('CLOSE backup');
 }
 
-/** Writes rows that `readRows` gave; computed columns are computed again. */
+/** Writes rows from `readRows`; computed columns are computed again. */
 export async function writeRows(client: pg.ClientBase, table: BackupTable, rows: readonly string[]): Promise<void> {
   const columns = table.columns.map(quote);
   await client.query(

@@ -99,7 +99,7 @@ interface VerifiedPart {
   readonly next: Head | null;
 }
 
-/** Goes through the whole table, and adds up what its parts are answered with. */
+/** Verifies the whole table, and combines the answers of its parts. */
 async function verifyInParts(client: Client, storedHeads: unknown, tell: (rows: number) => void) {
   const ends = new Map<string, Head>();
   const problems = new Set<string>();

@@ -6,7 +6,7 @@ const ofRunning = 'folder of a running npm start: its embedded database, and the
 const unproven = { '--allow-unauthenticated': 'accept a backup that was made without the seal key' };
 const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE; that of --data)';
 
-/** `backup …`: one file per service, its values sealed as they are in the database; keys are kept apart. */
+/** `backup …`: one file per service, with sealed values as in the database; keys are stored separately. */
 export const backupCommands: readonly CommandSpec[] = [
   {
     name: 'backup create',

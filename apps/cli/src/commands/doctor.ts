@@ -45,7 +45,7 @@ export const doctorCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** Where the settings of a service are in this environment: whether other machines can pass for its proxy. */
+/** If this environment has a service's settings: whether other machines can impersonate its proxy. */
 function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Findings): void {
   const prefix = service.toUpperCase();
   if (!env[`${prefix}_TRUSTED_PROXIES`]) return;

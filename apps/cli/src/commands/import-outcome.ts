@@ -4,7 +4,7 @@ import type { Report } from '../migration/report';
 import { exitCodes, Problem } from '../problem';
 import type { Progress } from '../progress';
 
-/** A secret from the environment, or from the file that it names. */
+/** A secret from an environment variable, or from the file named there. */
 export function secretOf(name: string, env: NodeJS.ProcessEnv): string {
   const file = env[`${name}_FILE`];
   const value = env[name] ?? (file ? readFileSync(file, 'utf8') : '');
@@ -78,7 +78,7 @@ export class ImportProgress {
     if (!this.line.isSeen) this.context.output.note(what);
   }
 
-  /** A sentence that stays. */
+  /** Prints a permanent line. */
   note(sentence: string): void {
     this.line.end();
     this.context.output.note(sentence);

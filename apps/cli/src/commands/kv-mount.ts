@@ -4,11 +4,11 @@ import { exitCodes, Problem } from '../problem';
 /** A parsed path of a key/value engine: the engine's version, and the path within it. */
 export interface KvPath {
   readonly versioned: boolean;
-  /** Of the engine, without a slash at its end. */
+  /** The path of the engine, without a trailing slash. */
   readonly mount: string;
-  /** Within the engine. */
+  /** The path within the engine. */
   readonly key: string;
-  /** The path of a request: below `data`, `metadata` and so on where versions are kept. */
+  /** The path of a request: below `data`, `metadata` and so on if the engine has versions. */
   at(part: string): string;
 }
 

@@ -27,7 +27,7 @@ interface KvFlags {
   allVersions?: boolean;
 }
 
-/** `kv …`: key/value secrets, of engines that keep versions and of those that do not. */
+/** `kv …`: key/value secrets, with and without versions. */
 export const kvCommands: readonly CommandSpec[] = [
   {
     name: 'kv get',
@@ -206,7 +206,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** `kv move` and `kv copy`: all of what is meant, or nothing. */
+/** `kv move` and `kv copy`: atomic. */
 function relocation(verb: 'move' | 'copy', help: string, flags: CommandSpec['flags']): CommandSpec {
   return {
     name: `kv ${verb}`,

@@ -14,15 +14,15 @@ interface LoginFlags {
   store?: boolean;
 }
 
-/** How a method logs in: the field its first argument is, where to, and what it asks for. */
+/** How a method logs in: the field of its first argument, the path, and what it prompts for. */
 interface LoginMethod {
   readonly first?: string;
   readonly path: (fields: Record<string, unknown>) => string;
-  /** What is asked for if it was not given; it is never an argument. */
+  /** Prompted for if not given; never an argument. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** What must be there. */
+  /** Required fields. */
   readonly needs: readonly string[];
-  /** What is sent, made of what was given. */
+  /** The request body, from the given values. */
   readonly signed?: (fields: Record<string, unknown>, env: NodeJS.ProcessEnv) => Promise<Record<string, unknown>>;
 }
 
@@ -54,7 +54,7 @@ const methods: Readonly<Record<string, LoginMethod>> = {
 };
 const methodNames = ['token', ...Object.keys(methods), 'oidc'];
 
-/** `login` and `logout`: who the next commands are. */
+/** `login` and `logout`: the identity of the next commands. */
 export const loginCommands: readonly CommandSpec[] = [
   {
     name: 'login',
@@ -153,7 +153,7 @@ async function logIn(context: Context, values: readonly string[], flags: LoginFl
   return tokenOf(context, await context.client.post(path, body, { anonymous: true }));
 }
 
-/** The token of a login, once what it still asks for is proven. */
+/** The token of a login, after its second factors. */
 async function tokenOf(context: Context, answer: ServiceResponse): Promise<string> {
   context.output.warnings(answer.body?.mfa_requirement ? [] : answer.body?.warnings);
   const auth = answer.body?.auth;

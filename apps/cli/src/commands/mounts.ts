@@ -55,7 +55,7 @@ const tuning = (kind: Kind) => ({
   ...(kind.group === 'auth' ? { '--token-type <type>': 'type of the tokens it issues' } : {}),
 });
 
-/** `secrets …` and `auth …`: what is mounted where. */
+/** `secrets …` and `auth …`: mounts. */
 export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): CommandSpec[] => {
   const { group, base, thing, example } = kind;
   return [

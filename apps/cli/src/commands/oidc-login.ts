@@ -26,8 +26,8 @@ const patienceMs = 5 * 60_000;
 const mostFormBytes = 64 * 1024;
 
 /**
- * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or polls until the
- * login is finished elsewhere, as the role demands. Answers the login.
+ * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or polls until
+ * the login is finished elsewhere, as the role demands. Returns the login.
  */
 export async function signInAtProvider(context: Context, mount: string, fields: Fields): Promise<ServiceResponse> {
   const unknown = Object.keys(fields).find((name) => !(oidcFields as readonly string[]).includes(name));
@@ -98,7 +98,7 @@ async function redeem(context: Context, mount: string, nonce: string, sent: Sent
   return context.client.get(at, { anonymous: true, query: { ...sent, client_nonce: nonce } });
 }
 
-/** What the browser brings back from the provider. */
+/** The parameters that the browser brings back from the provider. */
 type SentBack = Readonly<Record<string, string>>;
 
 const returnParameters = ['state', 'code', 'iss', 'error', 'error_description'] as const;
@@ -107,7 +107,7 @@ const returnParameters = ['state', 'code', 'iss', 'error', 'error_description'] 
 class Listener {
   private constructor(
     private readonly server: Server,
-    /** Where the provider is to send the browser. */
+    /** The redirect address for the provider. */
     readonly address: string,
   ) {}
 
@@ -124,14 +124,14 @@ class Listener {
     return new Listener(server, `${callbackmethod}://${callbackhost}:${callbackport}/oidc/callback`);
   }
 
-  /** Passes on what the browser brings, and shows the outcome to the person. */
+  /** Passes on the browser's parameters, and shows people the result. */
   finish(redeem: (sent: SentBack) => Promise<ServiceResponse>): Promise<ServiceResponse> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(tooLate()), patienceMs);
       let answered = false;
       this.server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
         const sent = await read(request).catch(() => undefined);
-        // A browser asks for icons as well, and any local program may connect.
+        // Browsers also request icons, and any local program may connect.
         if (!sent || answered) return show(response, 404, 'There is nothing here.');
         answered = true;
         clearTimeout(late);

@@ -18,7 +18,7 @@ const ATTEMPT = 'sys/generate-root/attempt';
 const anonymous = { anonymous: true } as const;
 const command = 'keystead operator generate-root';
 
-/** `operator generate-root`: what those who hold the shares do together. Shares are asked for, never arguments. */
+/** `operator generate-root`: for the holders of shares together. Shares are prompted for, never arguments. */
 export const operatorCommands: readonly CommandSpec[] = [
   {
     name: 'operator generate-root',
@@ -94,13 +94,13 @@ const progressOf = (facts: ResponseBody): string =>
   `${String(facts.progress ?? 0)} of ${String(facts.required ?? 0)} shares`;
 
 async function cancel(context: Context, nonce: string | undefined): Promise<void> {
-  // Which one is said where it is known: it may have become another meanwhile.
+  // Names the attempt if it is known, because another may have replaced it.
   const attemptNonce = nonce ?? ((await statusOf(context)).nonce as string | undefined);
   await context.client.delete(ATTEMPT, { ...anonymous, ...(attemptNonce ? { body: { nonce: attemptNonce } } : {}) });
   context.output.note('cancelled');
 }
 
-/** Asks for shares until there are enough, and shows what comes of them. */
+/** Asks for shares until there are enough, and shows the result. */
 async function giveShares(context: Context, attempt: { nonce: string; otp?: string }): Promise<void> {
   const { client, ask, output } = context;
   const { nonce, otp } = attempt;
@@ -147,7 +147,7 @@ async function decode({ ask, output }: Context, encoded: string): Promise<void> 
   output.show({ token }, { 'root token': token });
 }
 
-/** The token is encoded by a one-time pad: both are as long. Throws `Problem` if they are not. */
+/** The token is encoded by a one-time pad of the same length. Throws `Problem` if the lengths differ. */
 function decoded(encoded: string, otp: string): string {
   const bytes = Buffer.from(encoded.trim(), 'base64');
   const pad = Buffer.from(otp);

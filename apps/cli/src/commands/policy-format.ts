@@ -22,8 +22,8 @@ const pieces = new RegExp(
 const kinds = ['comment', 'word', 'line', 'open', 'close', 'comma', 'assign'] as const;
 
 /**
- * A policy in its usual form: two spaces for each level, one around what stands side by side, no two empty lines in a row.
- * Lines stay lines. Throws where the text is not a policy: a text that is not closed, brackets that do not fit.
+ * A policy in its usual form: two spaces per level, one between neighbours, no two empty lines in a row. Line breaks
+ * stay. Throws if the text is not a policy: an open string, or brackets that do not match.
  */
 export function formatPolicy(text: string): string {
   if (text.trimStart().startsWith('{')) return formatJson(text);

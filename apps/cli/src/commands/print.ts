@@ -5,7 +5,7 @@ import { Problem } from '../problem';
 
 /** Prints an answer: its data or auth for people, all of it for programs. */
 export function print({ output }: Context, { body }: ServiceResponse): void {
-  // Programs find them in the answer.
+  // For programs they are in the answer.
   if (!output.forPrograms) output.warnings(body?.warnings);
   output.show(withoutEmptyParts(body ?? {}), fieldsOf(body ?? {}));
 }
@@ -16,7 +16,7 @@ export function withoutEmptyParts(body: ResponseBody): ResponseBody {
   return { ...rest, ...(auth ? { auth } : {}), ...(wrap_info ? { wrap_info } : {}) };
 }
 
-/** Prints what an answer holds, without the envelope around it, or one field of it. */
+/** Prints the content of an answer without its envelope, or one field of it. */
 export function printData(context: Context, answer: ServiceResponse, field?: string): void {
   const { body } = answer;
   if (field !== undefined || body?.wrap_info) {
@@ -38,7 +38,7 @@ export function printOrField(context: Context, answer: ServiceResponse, field: s
   }
 }
 
-/** Prints a value as it is, so that it can be piped on; without a line's end if there is no terminal. */
+/** Prints a raw value for pipes; without a line end if there is no terminal. */
 export function printField({ output }: Context, fields: Record<string, unknown>, field: string): void {
   const value = fields[field];
   if (value === undefined) throw new Problem(`the answer has no field ${field}`);

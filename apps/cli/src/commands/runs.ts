@@ -25,7 +25,7 @@ interface RunFlags extends ServiceFlags {
 const one = { '<run>': 'its id, run-…' } as const;
 const comment = { '--comment <text>': 'a comment' } as const;
 const columns = ['status', 'status-reason', 'message', 'created-at', 'source', 'plan-only', 'is-destroy', 'auto-apply'];
-/** A run that nothing more comes of by itself. */
+/** Statuses in which a run no longer changes by itself. */
 const ended =
   /^(planned_and_finished|planned_and_saved|applied|errored|discarded|canceled|force_canceled|policy_soft_failed)$/;
 const waiting = /^(planned|cost_estimated|policy_checked|policy_override|post_plan_completed)$/;
@@ -194,7 +194,7 @@ async function follow(context: Context, service: Remote, id: string): Promise<vo
   }
 }
 
-/** The logs of a run as far as they are printed. */
+/** The logs of a run, and how much of them is printed. */
 class Log {
   private readonly parts: { readonly path: string; readonly text: LogText; offset: number; isWhole: boolean }[];
 
@@ -219,7 +219,7 @@ class Log {
     });
   }
 
-  /** Prints what is new; says whether there was something. */
+  /** Prints new lines; returns whether there were any. */
   async print(): Promise<boolean> {
     let printed = false;
     for (const part of this.parts) {

@@ -145,7 +145,7 @@ async function versionOf(
   return service.get(path);
 }
 
-/** Does something under the lock: one that is the caller's already stays. */
+/** Works under the lock; a lock that the caller already has stays. */
 async function underLock<T>(service: Remote, { id, attributes }: RemoteResource, work: () => Promise<T>): Promise<T> {
   if (attributes?.locked) return work();
   await service.act(`workspaces/${id}/actions/lock`, { reason: 'keystead state' });

@@ -35,7 +35,7 @@ const which = { '[token]': 'only -, which asks for it: a token is not an argumen
 const accessor = { '--accessor <accessor>': 'the token with this accessor' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 
-/** `token …`: make, look at, renew and end tokens. */
+/** `token …`: create, look up, renew and revoke tokens. */
 export const tokenCommands: readonly CommandSpec[] = [
   {
     name: 'token create',
@@ -185,10 +185,10 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** How tokens of this and of like services look. */
+/** What tokens of this and similar services look like. */
 const tokenForm = /^(hv[sbr]|[sbr])\.[\w-]{20,}(\.\w+)?$/;
 
-/** What people call `token` is `client_token` in the answer. */
+/** `token` is `client_token` in the answer. */
 function fieldOf({ field: name }: CreateFlags): string | undefined {
   return name === 'token' ? 'client_token' : name === 'token_accessor' ? 'accessor' : name;
 }

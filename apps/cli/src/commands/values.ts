@@ -55,7 +55,7 @@ export function count(text: string, flag: string): number {
   return Number(text);
 }
 
-/** The names of a list given as one or several values, each of which may hold some with commas between. */
+/** The names of a list from one or several values, each of which may be comma-separated. */
 export function listed(values: readonly string[] | undefined): string[] | undefined {
   return values?.flatMap((text) => text.split(',')).map((text) => text.trim());
 }

@@ -154,7 +154,7 @@ function find(there: readonly RemoteResource[], key: string, env = false): Remot
   );
 }
 
-/** The name of a sensitive value that is to be asked for. A value on the command line would be seen by others. */
+/** The name of a sensitive value to prompt for. Others could see a value on the command line. */
 function askedFor(text: string): string | undefined {
   const at = text.indexOf('=');
   if (at === -1) return text;

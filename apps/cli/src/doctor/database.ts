@@ -11,7 +11,7 @@ const OLDEST = 150_000;
  */
 const APART = { warning: 5, critical: 60 };
 
-/** Looks at the database of a service. Only reads. */
+/** Checks the database of a service, read-only. */
 export async function checkDatabase(url: string, service: ServiceName, findings: Findings): Promise<void> {
   try {
     await withClient(url, async (client) => {

@@ -12,7 +12,7 @@ export interface Finding {
   readonly next: string;
 }
 
-/** Findings of one subject as they are made. */
+/** Collects the findings of one subject. */
 export class Findings {
   readonly all: Finding[] = [];
   /** The checks that passed. */
@@ -31,7 +31,7 @@ export class Findings {
   }
 }
 
-/** The worst first, and in the order in which they were found. */
+/** The worst first, otherwise in the order in which they were found. */
 export function inOrder(findings: readonly Finding[]): Finding[] {
   return severities.flatMap((severity) => findings.filter((one) => one.severity === severity));
 }

@@ -105,5 +105,5 @@ const workspaces: readonly Question[] = [
   },
 ];
 
-/** What the tables of a service are asked. */
+/** The checks of a service's tables. */
 export const ofService = (service: ServiceName): readonly Question[] => (service === 'secrets' ? secrets : workspaces);

@@ -120,7 +120,7 @@ async function checkRunRoles(client: Client, findings: Findings): Promise<void> 
   );
 }
 
-/** Of one mount that are looked at. */
+/** The most roles of one mount to check. */
 const mostRoles = 200;
 
 /** The metrics of the node. */

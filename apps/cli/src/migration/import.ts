@@ -15,17 +15,17 @@ export interface Import {
   progress: ImportSteps;
 }
 
-/** Told what an import works on; each call throws where it is to stop. */
+/** Gets the progress of an import; each call throws if it should stop. */
 export interface ImportSteps {
-  /** Another place, and how many things it holds. */
+  /** Starts another place, with its number of items. */
   begin(what: string, total?: number): void;
-  /** What the next thing of it is called. */
+  /** Names the next item. */
   about(what: string): void;
-  /** That thing is done. */
+  /** The item is done. */
   step(): void;
 }
 
-/** Ids here by the ids there; empty for what a plan would make. */
+/** Target ids by source ids; empty for what a plan would create. */
 export type Ids = Map<string, string>;
 
 /** A resource to be made. */
@@ -35,10 +35,10 @@ export interface Draft {
   relationships?: Record<string, unknown>;
 }
 
-/** What makes no sense without them is not made without them. */
+/** Required attributes: without them the resource is not created. */
 const essential = ['name', 'key', 'value', 'category', 'access'];
 
-/** Makes what is not there yet, unless this is a plan; counts either way. */
+/** Creates what is missing, unless this is a plan; counts in both cases. */
 export async function once(
   job: Import,
   kind: string,
@@ -55,8 +55,8 @@ export async function once(
 }
 
 /**
- * Makes a resource here, without the settings that this service will not have: they are left to people. A setting that has
- * another value in `instead` gets that one first.
+ * Creates a resource here, without the settings that this service refuses; they are reported for manual work. A refused
+ * setting is first tried with its value in `instead`.
  */
 export async function make(
   job: Import,
@@ -81,7 +81,7 @@ export async function make(
   }
 }
 
-/** Does one piece of work; when a server refuses it, the report says so and the rest goes on. */
+/** Does one piece of work; if a server refuses it, the report says so and the rest continues. */
 export async function attempt<T>(job: Import, label: string, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -92,7 +92,7 @@ export async function attempt<T>(job: Import, label: string, work: () => Promise
   }
 }
 
-/** A list of the other server. What it has not, or holds back, is reported: an import must not be silently poorer. */
+/** A list of the other server. Missing or hidden lists are reported: an import must not silently lose anything. */
 export async function listOrReport(job: Import, kind: string, label: string, path: string): Promise<RemoteResource[]> {
   if (job.report.isUnknown(kind)) return [];
   try {

@@ -19,7 +19,7 @@ const defaultNames = {
   teams: ['name', 'visibility', 'sso-team-id', 'organization-access', 'allow-member-token-management'],
 } as const;
 
-/** What every organization here has from the beginning. */
+/** What every new organization here has. */
 const inborn = { projects: 'Default Project', teams: 'owners' };
 
 /** Copies an organization with its projects, teams, workspaces and their variables, tags, grants and states. */

@@ -3,20 +3,20 @@ const LONGEST_WAIT_MS = 60_000;
 const LONGEST_SPAN_S = 1_000_000;
 const ATTEMPTS = { limited: 30, fault: 6 };
 
-/** Whether to send a request again that was answered so, after `attempt` attempts. */
+/** Whether to repeat a request after this answer, after `attempt` attempts. */
 export function isWorthRepeating(method: string, status: number, attempt: number): boolean {
   if (status === 429) return attempt < ATTEMPTS.limited;
-  // Nothing was done where the server says "not now"; a create that failed otherwise is never sent twice.
+  // A throttled request was not done; a create that failed otherwise is never sent twice.
   const transientStatuses = method === 'GET' ? [500, 502, 503, 504] : [503];
   return transientStatuses.includes(status) && attempt < ATTEMPTS.fault;
 }
 
-/** Whether to send a request again that had no answer. */
+/** Whether to repeat a request without an answer. */
 export function isWorthAskingAgain(method: string, attempt: number): boolean {
   return method === 'GET' && attempt < ATTEMPTS.fault;
 }
 
-/** Milliseconds to wait: as long as the answer asks for, longer from time to time where it asks for nothing. */
+/** Milliseconds to wait: as long as the answer asks for, otherwise increasing. */
 export function waitOf(headers: Headers | undefined, attempt: number, now = Date.now()): number {
   const requestedSeconds =
     secondsOf(headers?.get('retry-after'), now) ?? secondsOf(headers?.get('x-ratelimit-reset'), now);

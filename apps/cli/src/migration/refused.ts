@@ -21,7 +21,7 @@ export class Refused extends Problem {
     return reasonOf(this.objections);
   }
 
-  /** Whether every further call would be refused as well, so that going on is of no use. */
+  /** Whether every further call would be refused, too, so that continuing is useless. */
   get isFinal(): boolean {
     return this.status === 401;
   }

@@ -6,14 +6,14 @@ import { isWorthAskingAgain, isWorthRepeating, waitOf } from './patience';
 import { type Objection, Refused } from './refused';
 import type { RemoteResource } from './resource';
 
-/** A list as far as the server shows it. */
+/** The visible part of a list. */
 export interface Listing {
   items: RemoteResource[];
   /** There is no such list, or none for this token: it makes no difference on the wire. */
   absent: boolean;
-  /** The server does not know such lists at all, for any owner. */
+  /** The server has no such lists at all, for any owner. */
   unknown: boolean;
-  /** How many there are that it did not return on any page. */
+  /** How many items it did not return on any page. */
   withheld: number;
 }
 
@@ -23,7 +23,7 @@ interface JsonApiDocument {
   meta?: { pagination?: { 'next-page'?: number | null; 'total-pages'?: number; 'total-count'?: number } };
 }
 
-/** An OpenAPI document as far as bodies of creates go. */
+/** The part of an OpenAPI document for bodies of creates. */
 interface Description {
   paths?: Record<string, { post?: { requestBody?: { content?: Record<string, { schema?: Schema }> } } }>;
 }
@@ -39,7 +39,7 @@ const BYTES_TIMEOUT_MS = 900_000;
 /** How servers say that they have no such endpoint. */
 const ABSENT = [404, 405, 410, 501];
 
-/** A server of the workspace API, spoken to with patience: a rate limit or a passing fault is waited out. */
+/** A client of the workspace API with retries: it waits out rate limits and transient failures. */
 export class Remote {
   private description: Promise<Description | undefined> | undefined;
 
@@ -47,7 +47,7 @@ export class Remote {
     readonly name: string,
     private readonly address: string,
     private readonly token: string,
-    /** Without patience no call is retried: a user waits for the answer. */
+    /** Without retries, because a user waits for the answer. */
     private readonly options: { readonly patient: boolean; readonly tokenFrom?: string } = { patient: true },
   ) {
     if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is not an address: use https://host`);
@@ -82,7 +82,7 @@ export class Remote {
       const paging = answer?.meta?.pagination;
       total = paging?.['total-count'] ?? items.size;
       const goesOn = paging?.['next-page'] != null || page < (paging?.['total-pages'] ?? 1);
-      // A server that takes no notice of the page we ask for would answer the same one for ever.
+      // A server that ignores the requested page would return the same one forever.
       if (goesOn && items.size > before) continue;
       return { items: [...items.values()], absent: false, unknown, withheld: Math.max(0, total - items.size) };
     }
@@ -96,7 +96,7 @@ export class Remote {
     await this.ask('PATCH', path, { data });
   }
 
-  /** Changes a resource, or makes one out of another, and gives the outcome. */
+  /** Changes a resource, or runs an action, and returns the result. */
   async patch(path: string, data: unknown): Promise<RemoteResource> {
     return this.resourceIn((await this.ask('PATCH', path, { data })).document, `PATCH ${path}`);
   }
@@ -119,12 +119,12 @@ export class Remote {
     return Object.keys(attributes);
   }
 
-  /** Bytes behind a URL that the server gave; undefined if there is nothing any more. */
+  /** The bytes at a URL from the server; undefined if they are gone. */
   async download(url: string): Promise<Buffer | undefined> {
     const target = this.absolute(url);
     const options = { method: 'GET', accept: '*/*', timeout: BYTES_TIMEOUT_MS };
     let answer = await this.send(target, { ...options, signed: this.isOurs(target) });
-    // Some servers keep bytes on a related host that wants the token; no other host ever gets it.
+    // Some servers store bytes on a related host that needs the token; no other host ever gets it.
     if (answer.status === 401 && !this.isOurs(target) && this.isRelated(target)) {
       answer = await this.send(target, { ...options, signed: true });
     }
@@ -141,7 +141,7 @@ export class Remote {
     if (answer.failed) throw this.refusal('PUT', target.pathname, answer);
   }
 
-  /** What was answered; no document where the status is among `absent`, or where people were answered. */
+  /** The answer; without a document if the status is among `absent`, or if it is a page for people. */
   private async ask(
     method: string,
     path: string,

@@ -1,7 +1,7 @@
-/** Sentences kept of each kind; the rest is only counted, since it was printed already. */
+/** How many sentences of each kind are kept; the rest is only counted, because it was already printed. */
 const KEPT = 1_000;
 
-/** What an import did or would do, what it cannot do, and what went wrong. */
+/** The report of an import: what it did or would do, what it cannot do, and failures. */
 export class Report {
   readonly created: Record<string, number> = {};
   readonly present: Record<string, number> = {};
@@ -18,31 +18,31 @@ export class Report {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
   }
 
-  /** It was there already: an earlier run made it, or another user. */
+  /** It already existed: from an earlier run, or another user. */
   skip(kind: string, count = 1): void {
     if (count > 0) this.present[kind] = (this.present[kind] ?? 0) + count;
   }
 
-  /** Something that a person must do by hand, in one sentence. */
+  /** A manual task, in one sentence. */
   leave(sentence: string): void {
     this.leftCount += 1;
     if (this.left.length < KEPT) this.left.push(sentence);
     this.print(`by hand: ${sentence}`);
   }
 
-  /** Something that should have been copied and was not; another run may do it. */
+  /** Something that was not copied; another run may do it. */
   fail(sentence: string): void {
     this.failedCount += 1;
     if (this.failed.length < KEPT) this.failed.push(sentence);
     this.print(`failed: ${sentence}`);
   }
 
-  /** A kind of thing that the other server does not show here; `unknown`: it does not know such things at all. */
+  /** A kind of resource that the other server hides; `unknown`: it does not have it at all. */
   miss(kind: string, unknown: boolean): void {
     this.missed.set(kind, unknown || (this.missed.get(kind) ?? false));
   }
 
-  /** Whether asking the other server for such things is of no use. */
+  /** Whether the other server does not have such resources. */
   isUnknown(kind: string): boolean {
     return this.missed.get(kind) ?? false;
   }

@@ -1,4 +1,4 @@
-/** A JSON:API resource as far as copying it needs. */
+/** The parts of a JSON:API resource that copying needs. */
 export interface RemoteResource {
   id: string;
   type: string;
@@ -12,7 +12,7 @@ export interface Reference {
   type: string;
 }
 
-/** The named attributes that say something: what is absent, null or an empty text takes the default of its new home. */
+/** The given attributes with a value: those that are absent, null or empty get the target's default. */
 export function pick(resource: RemoteResource, names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
     names.flatMap((name) => {

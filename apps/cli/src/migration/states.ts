@@ -5,7 +5,7 @@ import { attempt, type Import, listOrReport } from './import';
 import { Refused } from './refused';
 import type { RemoteResource } from './resource';
 
-/** The reason of our locks: by it a later run knows the lock that an interrupted one left. */
+/** The reason of our locks, by which a later run recognises the lock of an interrupted one. */
 const REASON = 'keystead import';
 /** What goes along with its announcement: in one step, and without the service's public address. */
 const INLINE_BYTES = 4 * 1024 * 1024;
@@ -19,7 +19,7 @@ interface Pair {
 
 interface StateCopy {
   version: RemoteResource;
-  /** Its serial does not follow that of the one before: the state was rolled back to it. */
+  /** Its serial does not follow the previous one: the state was rolled back to it. */
   force: boolean;
 }
 
@@ -56,7 +56,7 @@ async function statesThere(job: Import, label: string, { organization, source }:
   return [...older.sort(bySerial), current];
 }
 
-/** What is still to be copied, and how many states come too late because newer ones are here. */
+/** The states left to copy, and how many are too late because newer ones are here. */
 function stepsOf(
   statesToCopy: readonly RemoteResource[],
   present: readonly bigint[],
@@ -122,7 +122,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   const created = await job.to.create(`workspaces/${to}/state-versions`, {
     type: 'state-versions',
     attributes: {
-      // The file's own, where the two differ: a state says itself where it belongs.
+      // The file's own, if the two differ: a state names its lineage itself.
       serial: state.serial ?? serial,
       md5: createHash('md5').update(bytes).digest('hex'),
       ...(typeof state.lineage === 'string' && state.lineage !== '' ? { lineage: state.lineage } : {}),

@@ -5,7 +5,7 @@ import { type RemoteResource, text } from './resource';
 const namesOf = (workspace: RemoteResource | undefined) =>
   (workspace?.attributes['tag-names'] as string[] | null) ?? [];
 
-/** Copies the flat tags of a workspace; one that this service will not have is left to people. */
+/** Copies the flat tags of a workspace; refused ones are reported for manual work. */
 export async function copyTags(
   job: Import,
   label: string,
@@ -15,7 +15,7 @@ export async function copyTags(
   const path = (id: string) => `workspaces/${id}/relationships/tags`;
   const { items, absent, unknown } = await job.from.survey(path(source.id));
   if (absent) job.report.miss('tags', unknown);
-  // Either may be short: the list where pages are not served, the attribute where it is cut off.
+  // Either may be incomplete: the list without pages, or the truncated attribute.
   const all = new Set([...items.map((tag) => text(tag, 'name')), ...namesOf(source)]);
   const here = namesOf(target);
   const missing = [...all].filter((name) => !here.includes(name));
@@ -25,7 +25,7 @@ export async function copyTags(
   job.report.add('tag', count);
 }
 
-/** Answers how many were attached. */
+/** Returns how many were attached. */
 async function attach(job: Import, label: string, path: string, names: readonly string[]): Promise<number> {
   try {
     await job.to.act(path, { data: names.map((name) => ({ type: 'tags', attributes: { name } })) });

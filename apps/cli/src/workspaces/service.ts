@@ -27,7 +27,7 @@ export const workspaceFlags = {
   },
 } as const;
 
-/** The workspace service that this command line is about. Throws `Problem` if its address or token is not known. */
+/** A client of the workspace service of this command line. Throws `Problem` if its address or token is not known. */
 export function findService({ settings, env }: Context): Remote {
   const said = settings.givenAddress ?? findVariable(workspaceSettings.address, env)?.value;
   if (!said) {
@@ -39,7 +39,7 @@ export function findService({ settings, env }: Context): Remote {
   return new Remote(name, address, token, { patient: false, tokenFrom });
 }
 
-/** The token to call with, and where it is from. */
+/** The token for calls, and its source. */
 function findToken(address: string, env: NodeJS.ProcessEnv): { token: string; tokenFrom: string } {
   const { variables } = workspaceSettings.token;
   const set = variables.find((name) => env[name] !== undefined);
@@ -57,7 +57,7 @@ function findToken(address: string, env: NodeJS.ProcessEnv): { token: string; to
 
 const OF_HOST = 'TF_TOKEN_';
 
-/** The token that the infrastructure tool would show to a host, in whichever of its spellings the host is named. */
+/** The token that the infrastructure tool would use for a host, in any spelling of the host. */
 function tokenOfHost(hostname: string, env: NodeJS.ProcessEnv): { token: string; tokenFrom: string } | undefined {
   const spelled = Object.keys(env).filter((name) => name.startsWith(OF_HOST));
   const tokenFrom = spelled.find((name) => {
@@ -76,7 +76,7 @@ function tokenIn(file: string): string {
   return token;
 }
 
-/** The organization that was named. */
+/** The given organization. */
 export function organizationOf({ env }: Context, flags: ServiceFlags): string {
   const name = flags.organization ?? findVariable(workspaceSettings.organization, env)?.value;
   if (!name)
@@ -86,7 +86,7 @@ export function organizationOf({ env }: Context, flags: ServiceFlags): string {
   return encodeURIComponent(name);
 }
 
-/** The workspace that was named, by its name or its id. */
+/** The given workspace, by name or id. */
 export async function workspaceOf(
   context: Context,
   service: Remote,
@@ -102,7 +102,7 @@ export async function workspaceOf(
   return service.get(path);
 }
 
-/** Attributes of a resource by the names that people read. */
+/** Attributes of a resource by readable names. */
 export function attributesOf(found: RemoteResource, names: readonly string[]): Record<string, unknown> {
   const { attributes = {} } = found;
   return Object.fromEntries(names.map((name) => [name.replaceAll('-', ' '), attributes[name]]));

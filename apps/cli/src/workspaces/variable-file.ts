@@ -2,7 +2,7 @@ import { parseEnv } from 'node:util';
 import { exactJson, parseExact } from '@keystead/envelope';
 import { exitCodes, Problem } from '../problem';
 
-/** A variable as a file names it: a text, or an expression of the language. */
+/** A variable from a file: a text, or an HCL expression. */
 export interface Assignment {
   readonly key: string;
   readonly value: string;
@@ -18,7 +18,7 @@ export function readDotEnv(text: string, file: string): Assignment[] {
   return found;
 }
 
-/** Reads `name = expression` assignments, or an object of JSON. Throws `Problem` with the line that makes no sense. */
+/** Reads `name = expression` assignments, or an object of JSON. Throws `Problem` with the invalid line. */
 export function readVariableFile(text: string, file: string): Assignment[] {
   const found = text.trimStart().startsWith('{') ? readJson(text, file) : readAssignments(text, file);
   if (found.length === 0) throw new Problem(`${file} sets no variable`, exitCodes.file);
@@ -37,7 +37,7 @@ function readJson(text: string, file: string): Assignment[] {
   );
 }
 
-/** Takes a file apart line by line; an expression goes on while a bracket or a heredoc is open. */
+/** Splits a file line by line; an expression continues while a bracket or a heredoc is open. */
 function readAssignments(text: string, file: string): Assignment[] {
   const lines = text.split(/\r?\n/);
   const found: Assignment[] = [];
@@ -61,7 +61,7 @@ function readAssignments(text: string, file: string): Assignment[] {
   return found;
 }
 
-/** Whether an expression is complete: no bracket open, no heredoc, no text. */
+/** Whether an expression is complete: no open bracket, heredoc or string. */
 function depthOf(expression: string): 'open' | 'closed' {
   const heredoc = /^<<-?([A-Za-z_]\w*)[^\n]*\n?/.exec(expression);
   if (heredoc) {
@@ -76,7 +76,7 @@ function depthOf(expression: string): 'open' | 'closed' {
   return depth > 0 ? 'open' : 'closed';
 }
 
-/** The expression without a comment behind it. */
+/** The expression without a trailing comment. */
 function withoutComment(expression: string): string {
   let length = 0;
   for (const token of tokensOf(expression)) {
@@ -89,7 +89,7 @@ function withoutComment(expression: string): string {
   return expression.trim();
 }
 
-/** Texts and comments as one piece each, everything else sign by sign. */
+/** Strings and comments as one piece each, everything else character by character. */
 function tokensOf(expression: string): string[] {
   return expression.match(/"(?:[^"\\\n]|\\[^\n])*"|#[^\n]*|\/\/[^\n]*|[\s\S]/g) ?? [];
 }

@@ -4,22 +4,22 @@ import type { Data } from './server';
 
 /** Settings to take over. */
 export interface Carried {
-  /** What the report counts it as. */
+  /** Its kind in the report. */
   readonly kind: string;
   readonly path: string;
-  /** What the other server says of it. */
+  /** Its settings on the other server. */
   readonly there: Data;
   /** Fields of `there` that are not settings. */
   readonly ignored?: readonly string[];
-  /** What is written besides. */
+  /** Additional fields to write. */
   readonly besides?: Data;
-  /** What is here already counts as nothing, as the defaults of something not yet set. */
+  /** Settings here count as unset, like defaults. */
   readonly isUnset?: (here: Data) => boolean;
 }
 
 /**
- * Takes settings over if there are none here, and compares the outcome: what this service does not know or will not have is
- * named. True if they were written, or would be.
+ * Copies settings if there are none here, and compares the result: unknown and refused ones are reported. True if they
+ * were written, or would be.
  */
 export async function carry(
   place: NamespacePair,
@@ -29,7 +29,7 @@ export async function carry(
   const label = labelOf(place, path);
   const settings = Object.entries(there).filter(([name]) => !ignored.includes(name) && !isOlderName(name, there));
   const nonEmpty = Object.fromEntries(settings.filter(([, value]) => normal(value) !== ''));
-  // What says nothing is not sent, except where nothing may not be the default here.
+  // Empty values are not sent, unless empty may not be the default here.
   const quiet = Object.fromEntries(settings.filter(([, value]) => value === false || value === 0));
   const done = await attempt(job, async () => {
     const before = await findHere(place, path);
@@ -56,7 +56,7 @@ function tellDifferences({ job }: NamespacePair, label: string, there: Data, her
   if (names.length > 0) job.report.leave(`${label}: not as it is there: ${names.join(', ')}`);
 }
 
-/** Whether two settings say the same, in any spelling. */
+/** Whether two settings are equal, in any spelling. */
 export function same(one: unknown, other: unknown): boolean {
   return normal(one) === normal(other);
 }

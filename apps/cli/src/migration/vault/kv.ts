@@ -78,7 +78,7 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   if (job.dryRun) return report.add('version', missing);
   const settingsThere = Object.fromEntries(settings.map((name) => [name, there[name]]));
   const keptVersions = Number(there.max_versions) || keptByMount;
-  // While versions are written no more and no fewer are kept than there are there.
+  // While versions are written, the limits are those of the source.
   const meanwhile = missing > 0 && (first > 1 || keptVersions < numbers.length) ? { max_versions: numbers.length } : {};
   await bring(place, meta, here ?? {}, { ...settingsThere, ...meanwhile }, here === undefined);
   for (let number = done + 1; number <= sourceFacts.current_version; number += 1) {
@@ -125,11 +125,11 @@ async function copyVersion(
     version && !version.destroyed
       ? (await place.from.find(`${mount}data/${path}`, { version: String(number) }))?.data
       : undefined;
-  // A concurrent write here is not overwritten: the number must be the next.
+  // Check-and-set: a concurrent write here is not overwritten.
   await place.to.write(`${mount}data/${path}`, { data: value ?? {}, options: { cas: number - 1 } });
 }
 
-/** Marks versions as they are marked there. A deleted value is not shown there, so that here it is gone for good. */
+/** Marks versions like the source. A deleted value cannot be read there, so it is destroyed here. */
 async function mark(
   place: NamespacePair,
   mount: string,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Requests a second at most: each waits for its turn. */
+/** A limit on requests per second: each waits for its turn. */
 export class RequestPace {
   private next = 0;
 
-  /** `perSecond` 0: as fast as it goes. */
+  /** `perSecond` 0: no limit. */
   constructor(private readonly perSecond: number) {}
 
   async turn(): Promise<void> {

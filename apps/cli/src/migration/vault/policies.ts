@@ -3,7 +3,7 @@ import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './jo
 /** Policies that cannot be written on any server. */
 const builtIn = ['root', 'response-wrapping', 'control-group'];
 
-/** Copies policies. Accessors and ids of groups in them become those of here. */
+/** Copies policies. Accessors and group ids in them are replaced by the target's. */
 export async function carryPolicies(place: NamespacePair): Promise<void> {
   for await (const name of namesThere(place, 'sys/policies/acl')) {
     if (!builtIn.includes(name)) await attempt(place.job, () => carryPolicy(place, 'policy', 'acl', name));
@@ -35,7 +35,7 @@ async function carryPolicy(place: NamespacePair, kind: string, type: 'acl' | 'pa
   job.report.add(kind);
 }
 
-/** The text with what is called otherwise here. */
+/** The text with the target's accessors and ids. */
 function translated(text: string, renamed: ReadonlyMap<string, string>): string {
   return text.replace(/[A-Za-z0-9_-]{8,80}/g, (word) => renamed.get(word) ?? word);
 }

@@ -2,7 +2,7 @@ import { Refused } from '../refused';
 import { labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
-/** What a server may have that is not copied: where it is listed, and what it is. */
+/** What is not copied: where it is listed, and its name. */
 const lists: readonly (readonly [path: string, what: string])[] = [
   ['sys/quotas/rate-limit', 'rate limits'],
   ['sys/quotas/lease-count', 'lease counts'],
@@ -17,7 +17,7 @@ const lists: readonly (readonly [path: string, what: string])[] = [
   ['sys/config/auditing/request-headers', 'audited headers'],
 ];
 
-/** Made by every server for itself. */
+/** Created by every server itself. */
 const builtInNames = ['default'];
 
 /** Names what is not copied at all. */
@@ -40,7 +40,7 @@ export async function tellRest(place: NamespacePair): Promise<void> {
   }
 }
 
-/** What the server shows; what it has not, or not in this namespace, is nothing, and what it hides is reported. */
+/** The visible names; missing lists count as empty, hidden ones are reported. */
 async function findShown(
   { job, from }: NamespacePair,
   path: string,

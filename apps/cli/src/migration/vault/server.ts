@@ -11,14 +11,14 @@ import type { RequestPace } from './pace';
 
 /** The address of a server of the secrets API, and the token for it. */
 export interface ServerSettings {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly name: string;
   readonly address: string;
   readonly token: string;
   /** Path without slashes at its ends; empty for the root. */
   readonly namespace: string;
   readonly tls: TlsSettings;
-  /** How its own headers begin. */
+  /** The prefix of its headers. */
   readonly headers: 'X-Vault' | 'X-Service';
   readonly pace: RequestPace;
 }
@@ -42,7 +42,7 @@ const PAGE = 1_000;
 /** How servers say that there is nothing at a path, or no such path. */
 const ABSENT = [404, 405, 501];
 
-/** A server of the secrets API, spoken to with patience: a rate limit or a passing fault is waited out. */
+/** A client of the secrets API with retries: it waits out rate limits and transient failures. */
 export class SecretsServer {
   constructor(
     private readonly settings: ServerSettings,
@@ -63,18 +63,18 @@ export class SecretsServer {
     return new SecretsServer({ ...this.settings, namespace }, this.agent);
   }
 
-  /** What is at a path; undefined if there is nothing, or nothing of the kind. */
+  /** The content of a path; undefined if there is none. */
   async find(path: string, query: Record<string, string> = {}): Promise<Data | undefined> {
     return (await this.ask('GET', path, { query, absent: ABSENT }))?.data ?? undefined;
   }
 
-  /** The names below a path, page by page where the server knows pages. */
+  /** The names below a path, page by page if the server supports pages. */
   async *names(path: string): AsyncGenerator<string> {
     for (let after = '', first: string | undefined; ; ) {
       const query = { list: 'true', limit: `${PAGE}`, ...(after ? { after } : {}) };
       const keys = (await this.find(path, query))?.keys ?? [];
       if (!Array.isArray(keys)) throw new Problem(`${this.name}: the names at ${path} are not a list`);
-      // A server that takes no notice of pages answers the same names again.
+      // A server that ignores pages returns the same names again.
       if (keys.length === 0 || String(keys[0]) === first) return;
       first = String(keys[0]);
       for (const key of keys) yield String(key);
@@ -83,7 +83,7 @@ export class SecretsServer {
     }
   }
 
-  /** Writes, and gives what was answered: its data, and its warnings. */
+  /** Writes, and returns data and warnings of the answer. */
   async write(path: string, body: Data): Promise<{ data: Data; warnings: string[] }> {
     const answer = await this.ask('POST', path, { body });
     const warnings = Array.isArray(answer?.warnings) ? answer.warnings.map(String) : [];
@@ -216,5 +216,5 @@ function pick(message: IncomingMessage, names: readonly string[]): Record<string
 const originOf = (location: string | undefined): string =>
   location && URL.canParse(location) ? new URL(location).origin : 'somewhere else';
 
-/** What a server has against a request, without the signs that set it on several lines. */
+/** A server's reasons for a refusal, on one line. */
 const oneLine = (text: unknown): string => String(text).replace(/\s+/g, ' ').trim();

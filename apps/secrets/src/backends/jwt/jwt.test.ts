@@ -84,7 +84,7 @@ describe('login with signed tokens', () => {
 
     it('is refused where the document is of another issuer, or sends to an untrusted place for its keys', async () => {
       issuer.document = { issuer: 'https://elsewhere.example' };
-      await configure({ oidc_discovery_url: issuer.address }).expect(400, /of the issuer .*elsewhere/);
+      await configure({ oidc_discovery_url: issuer.address }).expect(400, /names the issuer .*elsewhere/);
       issuer.document = { jwks_uri: 'nowhere' };
       await configure({ oidc_discovery_url: issuer.address }).expect(400, /cannot be trusted/);
       issuer.document = {};
@@ -558,7 +558,7 @@ describe('login with signed tokens', () => {
     clock.advance(3_601_000);
     issuer.document = { issuer: 'https://evil.example' };
     const jwt = issuer.sign({ iss: 'https://evil.example' });
-    expect(await refused({ role: 'any', jwt }, 502)).toContain('is of the issuer "https://evil.example"');
+    expect(await refused({ role: 'any', jwt }, 502)).toContain('names the issuer "https://evil.example"');
     issuer.document = {};
   });
 

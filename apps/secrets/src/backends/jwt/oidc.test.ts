@@ -360,7 +360,7 @@ describe('sign-in at an OpenID provider', () => {
       provider.userInfo = { sub: 'ada', mail: 'ada@example.com', realm: { groups: ['a'] }, aud: 'other', iss: 'x' };
       expect((await signIn({ sub: 'ada' }, { role: 'bound' })).status).toBe(200);
       provider.userInfo = { sub: 'someone', mail: 'ada@example.com', realm: { groups: [] } };
-      expect(await refused({ sub: 'ada' }, { role: 'bound' })).toContain('of another subject');
+      expect(await refused({ sub: 'ada' }, { role: 'bound' })).toContain('about another subject');
     });
 
     it('are held against what the role binds', async () => {

@@ -38,8 +38,8 @@ const prefix = 'oidc/';
 const lifetimeSeconds = 600;
 const places = 8192;
 /**
- * How many slots are tried for a free one. Otherwise a login of the network with most of them is dropped: whoever
- * floods a mount drops their own.
+ * How many slots are tried for a free one. Otherwise a login of the network with most of them is dropped: a flooding
+ * network drops its own.
  */
 const looks = 8;
 /** Logins of earlier versions, whose keys begin with their end, are removed with new ones. */
