@@ -12,6 +12,7 @@ import { Time } from '../design/time';
 import { useSession } from '../shell/session';
 import type { AuditLine } from './audit/audit';
 import { isAskedByPages } from './audit/search';
+import { ExpiringSoon } from './expiring';
 import type { Lease } from './leases/lifeline';
 import { holdsValues, kindOf, useMounts } from './mounts';
 import { page } from './pages';
@@ -167,6 +168,7 @@ export function Overview() {
               </ul>
             )}
           </section>
+          <ExpiringSoon />
           {lines.length === 0 ? null : (
             <section className="stack-tight" aria-labelledby="changes">
               <div className="panel-head">

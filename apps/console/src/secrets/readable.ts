@@ -1,15 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSession } from '../shell/session';
 
-/** Which of these paths this session may read, some of them only with sudo; asked first, so that people who may not see no refusals. Empty until it is known. */
-export function useReadable(paths: readonly string[], sudo: readonly string[] = []): ReadonlySet<string> {
+/** Which of these paths this session may read, or list, some of them only with sudo; asked first, so that people who may not see no refusals. Empty until it is known. */
+export function useReadable(
+  paths: readonly string[],
+  sudo: readonly string[] = [],
+  how: 'read' | 'list' = 'read',
+): ReadonlySet<string> {
   const asked = [...paths, ...sudo];
   const { transport, session } = useSession();
   const isRoot = session.policies?.includes('root') === true;
   const { data } = useQuery<readonly string[]>({
-    queryKey: ['v1', 'readable', asked],
+    queryKey: ['v1', 'readable', how, asked],
     staleTime: 30_000,
-    enabled: !isRoot,
+    enabled: !isRoot && asked.length > 0,
     queryFn: async () => {
       const { data } = await transport.call<{ data: Readonly<Record<string, readonly string[]>> }>(
         'POST',
@@ -18,7 +22,7 @@ export function useReadable(paths: readonly string[], sudo: readonly string[] = 
       );
       return asked.filter((path) => {
         const has = new Set(data[path]);
-        return has.has('root') || (has.has('read') && (has.has('sudo') || !sudo.includes(path)));
+        return has.has('root') || (has.has(how) && (has.has('sudo') || !sudo.includes(path)));
       });
     },
   });

@@ -42,9 +42,11 @@ export function useList(path: string): UseQueryResult<readonly string[]> {
   });
 }
 
-async function listed<Info>(transport: Transport, path: string): Promise<Listing<Info>> {
+/** Lists names once, at most `limit`; none if there is nothing to list. */
+export async function listed<Info>(transport: Transport, path: string, limit?: number): Promise<Listing<Info>> {
+  const some = limit === undefined ? '' : `&limit=${limit}`;
   try {
-    return (await transport.call<{ data: Listing<Info> }>('GET', `/v1/${path}?list=true`)).data;
+    return (await transport.call<{ data: Listing<Info> }>('GET', `/v1/${path}?list=true${some}`)).data;
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return { keys: [] };
     throw error;

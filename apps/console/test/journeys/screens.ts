@@ -42,6 +42,7 @@ const workspacePages = ({ project, team, pool, run, provider, connection, notifi
       `/teams/${team}`,
       `/agents/${pool}`,
       `/version-control/${connection}`,
+      ...['/providers', '/modules', '/versions'].map((view) => `/explorer${view}`),
     ].map((below) => organization + below),
     ...parts.map((below) => workspace + below),
     `${workspace}/notifications/${notification}`,

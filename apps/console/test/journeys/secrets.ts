@@ -439,7 +439,17 @@ describe('the console of the secrets service', () => {
     await api('POST', 'pki/root/generate/internal', { common_name: 'Harbour CA', ttl: '720h' });
     await api('POST', 'pki/roles/berths', { allowed_domains: ['example.com'], allow_subdomains: true });
     await api('POST', 'pki/issue/berths', { common_name: 'north.example.com', ttl: '24h' });
-    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=pki/&tab=certificates');
+    await api('POST', 'pki/issue/berths', { common_name: 'south.example.com', ttl: '480h' });
+    const page = await at.signedIn('secrets', '/ui/');
+    const soonest = page.getByRole('table', { name: 'Certificates that expire soon' });
+    await soonest.getByRole('link', { name: 'south.example.com' }).waitFor();
+    const rows = (await soonest.getByRole('row').allTextContents()).map((text) => text.replace(/in .*?\./, ''));
+    expect(rows.filter((text) => text.includes('example.com'))).toEqual([
+      expect.stringMatching(/^north\.example\.com.*within a week$/),
+      expect.stringMatching(/^south\.example\.com.*within a month$/),
+    ]);
+    await soonest.getByRole('link', { name: 'north.example.com' }).click();
+    await page.waitForURL(/tab=certificates/);
     const first = page.getByRole('row').nth(1);
     await first.getByText('north.example.com').waitFor();
     await first.getByText('expires soon').waitFor();
@@ -530,6 +540,25 @@ describe('the console of the secrets service', () => {
     await at.picture(page, 'secrets-key-shares');
     await rekey.getByRole('button', { name: 'Cancel' }).click();
     await rekey.getByRole('button', { name: 'Begin new keys' }).waitFor();
+  });
+
+  journey('shows changes without what pages ask by themselves, unless asked to', async () => {
+    await api('POST', 'sys/policies/acl/seen', { policy: '# seen' });
+    const page = await at.signedIn('secrets', '/ui/audit');
+    const lines = page.getByRole('table', { name: 'Audit entries' });
+    await lines.getByText('sys/policies/acl/seen').first().waitFor();
+    expect(await lines.getByText('ui/session').count()).toBe(0);
+    await page.getByLabel('Include what pages of the console ask by themselves').check();
+    await lines.getByText('ui/session').first().waitFor();
+    expect(new URL(page.url()).searchParams.get('own')).toBe('true');
+    await page.getByText('More to search by').click();
+    await page.getByLabel('Since').fill('2099-01-01T00:00');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByText('Nothing in the audit table fits this search.').waitFor();
+    await page.getByRole('button', { name: 'Everything' }).click();
+    await page.getByLabel('Operation').selectOption('delete');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await soon(async () => expect(await lines.getByText('sys/policies/acl/seen').count()).toBe(0));
   });
 
   journey('shows all names as text', async () => {
