@@ -6,7 +6,7 @@ const dist = path.join(import.meta.dirname, '..', 'dist');
 const parts = JSON.parse(readFileSync(path.join(dist, 'navigation.json'), 'utf8'));
 const first = ({ items }) => items[0].items[0].link;
 
-/** All of it beside every page, each part folded: people come from one part to another. The reference of the APIs has its own. */
+/** All of it next to every page, each part folded: people come from one part to another. The reference of the APIs has its own. */
 const isApi = ({ link }) => link.startsWith('/api/');
 const sidebar = {
   '/': parts.map(({ text, items }) => ({

@@ -5,15 +5,11 @@ import { Badge } from '../design/badge';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { useSession } from '../shell/session';
+import type { CertificateInfo } from './engines/certificates';
 import { useMounts } from './mounts';
 import { mountPage } from './pages';
 import { useReadable } from './readable';
 import { encodedPath, listed } from './reads';
-
-interface Certificate {
-  readonly common_name: string;
-  readonly not_after: string;
-}
 
 const dayMs = 86_400_000;
 /** Certificates that expire within this time are shown, and those within the shorter one stand out. */
@@ -42,7 +38,7 @@ export function ExpiringSoon() {
       staleTime: 60_000,
       retry: false,
       queryFn: async () => {
-        const found = await listed<Certificate>(transport, `${encodedPath(path)}certs/detailed`, mostLookedAt);
+        const found = await listed<CertificateInfo>(transport, `${encodedPath(path)}certs/detailed`, mostLookedAt);
         const revoked = new Set((await listed(transport, `${encodedPath(path)}certs/revoked`)).keys);
         return {
           ...found,

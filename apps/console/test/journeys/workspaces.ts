@@ -292,10 +292,10 @@ describe('the first day in the workspace console', () => {
     async () => {
       const { org } = await prepared();
       const page = await at.signedIn('workspaces', workspace(org, '/settings'));
-      await button(page, 'Delete workspace').click();
+      await button(page, 'Delete web').click();
       await page.getByLabel('Type web to confirm').fill('web');
       await forgetProofs('workspaces');
-      await dialog(page, 'Delete workspace').click();
+      await dialog(page, 'Delete web').click();
       // A wrong proof gives an error, and the page stays.
       const again = page.getByRole('dialog', { name: 'Confirm it is you' });
       await again.getByLabel('Password').fill('mistyped');

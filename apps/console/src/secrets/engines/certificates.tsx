@@ -11,7 +11,8 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { encodedPath, useChange, useList, useListing } from '../reads';
 
-interface CertificateInfo {
+/** What a list of certificates says of each. */
+export interface CertificateInfo {
   readonly common_name: string;
   readonly issuer: string;
   readonly not_after: string;

@@ -11,6 +11,7 @@ export function DangerZone({
   call,
   to,
   forbidden,
+  warning,
   children,
 }: {
   /** Of which kind it is: "team". */
@@ -21,6 +22,8 @@ export function DangerZone({
   /** Where one is led afterwards. */
   readonly to: string;
   readonly forbidden: string | undefined;
+  /** What has to be read before the name is typed. */
+  readonly warning?: ReactNode;
   readonly children: ReactNode;
 }) {
   const navigate = useNavigate();
@@ -37,7 +40,9 @@ export function DangerZone({
           call={call}
           forbidden={forbidden}
           after={() => void navigate({ to })}
-        />
+        >
+          {warning}
+        </RemoveButton>
       </span>
     </section>
   );

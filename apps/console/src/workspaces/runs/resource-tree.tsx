@@ -68,9 +68,9 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
       )}
       {kinds.map((kind) => (
         <section key={kind} className="stack-tight" aria-label={`To ${marks[kind][2]}`}>
-          <h3>
+          <h2>
             To {marks[kind][2]}: {chosen.filter((one) => one.kind === kind).length.toLocaleString('en')}
-          </h3>
+          </h2>
           <ul className="changes">
             {chosen
               .filter((one) => one.kind === kind)

@@ -4,8 +4,8 @@ import { Form } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { SameBy } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
+import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
-import { RemoveButton } from '../parts/remove-button';
 import { WorkspaceHead } from './head';
 import { Repository } from './repository';
 import { WorkspaceRetention } from './retention';
@@ -14,7 +14,7 @@ import { useWorkspace, type Workspace } from './use-workspace';
 /** What a workspace is set to, the repository that it follows, how long it keeps things, and its end. */
 export function Settings() {
   const { org, ws, workspace } = useWorkspace();
-  const navigate = useNavigate();
+  const resources = workspace?.attributes['resource-count'] ?? 0;
   return (
     <div className="stack">
       <WorkspaceHead />
@@ -26,30 +26,25 @@ export function Settings() {
             workspace={workspace}
             forbidden={rule(workspace.attributes.permissions['can-update'], 'can-update')}
           />
-          <section className="stack-tight">
-            <h2>Delete workspace</h2>
-            <p className="second">
-              With a workspace go its states, its variables and its runs. What it manages in the world stays.
-            </p>
-            <div className="row">
-              <RemoveButton
-                small={false}
-                label="Delete workspace"
-                title={`Delete ${ws}?`}
-                name={ws}
-                call={(api) =>
-                  api.DELETE('/api/v2/workspaces/{workspace_id}', { params: { path: { workspace_id: workspace.id } } })
-                }
-                forbidden={rule(workspace.attributes.permissions['can-destroy'], 'can-destroy')}
-                after={() => void navigate({ to: `/organizations/${org}` })}
-              >
+          <DangerZone
+            what="workspace"
+            name={ws}
+            call={(api) =>
+              api.DELETE('/api/v2/workspaces/{workspace_id}', { params: { path: { workspace_id: workspace.id } } })
+            }
+            to={`/organizations/${org}`}
+            forbidden={rule(workspace.attributes.permissions['can-destroy'], 'can-destroy')}
+            warning={
+              resources === 0 ? undefined : (
                 <Notice tone="red">
-                  It manages {workspace.attributes['resource-count']} resources. Destroy them by a run first, or nothing
-                  will know of them.
+                  It manages {resources.toLocaleString('en')} {resources === 1 ? 'resource' : 'resources'}. Destroy them
+                  by a run first, or nothing will know of them.
                 </Notice>
-              </RemoveButton>
-            </div>
-          </section>
+              )
+            }
+          >
+            With a workspace go its states, its variables and its runs. What it manages in the world stays.
+          </DangerZone>
         </>
       )}
       <SameBy api={`PATCH /api/v2/workspaces/${workspace?.id ?? ws}`} />
