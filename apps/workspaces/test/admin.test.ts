@@ -182,6 +182,18 @@ describe('site administration', () => {
     },
   );
 
+  it('says that no text messages are sent, and takes nothing else', async () => {
+    const path = 'admin/twilio-settings';
+    const off = { enabled: false, 'account-sid': '', 'from-number': '' };
+    expect((await admin.get(path).expect(200)).body.data).toMatchObject({ id: 'twilio', attributes: off });
+    await admin.patch(path, resource('twilio-settings', { enabled: false })).expect(200);
+    for (const wrong of [{ enabled: true }, { 'account-sid': 'x' }, { 'auth-token': 'x' }, { 'from-number': '+1' }]) {
+      await admin.patch(path, resource('twilio-settings', wrong)).expect(422);
+    }
+    await admin.post(`${path}/verify`, resource('twilio-settings', { 'test-number': '+1' })).expect(422);
+    await user.get(path).expect(404);
+  });
+
   it('deletes any workspace', async () => {
     const { id } = await workspaces.workspace('producer', 'doomed');
     const { body } = await admin.get('admin/workspaces?q=doomed&include=organization').expect(200);

@@ -127,6 +127,14 @@ const providerIn = async (world: World) => {
     arch: 'amd64',
   };
 };
+const moduleReference = async (world: World) => {
+  const { organization_name, namespace, module_name, module_provider } = (await moduleIn(world)).at;
+  const path = `organizations/${organization_name}/registry-modules/private/${namespace}/${module_name}/${module_provider}`;
+  return { 'registry-module': ref('registry-modules', (await world.root('GET', path)).id) };
+};
+const noCodeIn = async (world: World): Promise<Body> =>
+  world.root('POST', under(world, 'no-code-modules'), resource('no-code-modules', {}, await moduleReference(world)));
+const ofPublished = 'needs a published version: no-code-modules.test.ts';
 const deletedModule = async (world: World) => ({ at: (await moduleIn(world)).at, ...once });
 const runTask = (name: string) =>
   resource('tasks', { name, url: 'http://127.0.0.1:1/', category: 'task', enabled: false });
@@ -926,6 +934,20 @@ export const examples: Readonly<Record<string, Making>> = {
   'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider':
     ofHosts,
   'POST /registry-modules/:registry_module_id/actions/resync': ofHosts,
+  'POST /organizations/:organization_name/no-code-modules': async (world) => {
+    const relationships = await moduleReference(world);
+    return {
+      at: { organization_name: world.organization },
+      body: () => resource('no-code-modules', {}, relationships),
+      ...taken,
+    };
+  },
+  'PATCH /no-code-modules/:no_code_module_id': onThing('no_code_module_id', noCodeIn, (n) =>
+    resource('no-code-modules', { enabled: n % 2 === 0 }),
+  ),
+  'DELETE /no-code-modules/:no_code_module_id': onThing('no_code_module_id', noCodeIn, undefined, once),
+  'POST /no-code-modules/:no_code_module_id/workspaces': ofPublished,
+  'POST /no-code-modules/:no_code_module_id/workspaces/:workspace_id/upgrade': ofPublished,
   'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider/:module_version':
     async (world) => ({
       at: (await moduleIn(world)).at,
@@ -1106,6 +1128,11 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /admin/oidc-settings/actions/trim-key': () => ({}),
   'PATCH /admin/general-settings': () => ({
     body: (n) => resource('general-settings', { 'support-email-address': `a${n}@b.co` }),
+  }),
+  'PATCH /admin/twilio-settings': () => ({ body: () => resource('twilio-settings', { enabled: false }) }),
+  'POST /admin/twilio-settings/verify': () => ({
+    body: () => resource('twilio-settings', { 'test-number': '+1' }),
+    ...taken,
   }),
   'PATCH /admin/cost-estimation-settings': () => ({
     body: (n) => resource('cost-estimation-settings', { enabled: n % 2 === 0 }),

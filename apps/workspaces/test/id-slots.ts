@@ -31,6 +31,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'configuration-version': 'configuration-versions',
   'ssh-key': 'ssh-keys',
   task: 'tasks',
+  'registry-module': 'registry-modules',
   policies: 'policies',
   workspaces: 'workspaces',
   projects: 'projects',
@@ -57,6 +58,9 @@ const needed = (path: string, method: string, slot: string): object => {
     return { ...isNew, provider: 'crane', 'vcs-repo': { identifier: 'a/b' } };
   if (path.endsWith('/projects') || path === '/projects/:project_id') {
     return { ...isNew, ...(isPool ? { 'default-execution-mode': 'agent' } : {}) };
+  }
+  if (path === '/no-code-modules/:no_code_module_id/workspaces') {
+    return { ...isNew, ...(isPool ? { 'execution-mode': 'agent' } : {}) };
   }
   if (path === '/organizations/:organization_name') return isPool ? { 'default-execution-mode': 'agent' } : {};
   if (slot === 'task') return { 'enforcement-level': 'advisory', stages: ['post_plan'] };

@@ -182,6 +182,8 @@ export async function tenant(
     resource('registry-module-versions', { version: `1.0.0-${name}` }),
   );
   await putUrl(workspaces, moduleVersion.links.upload, await archiveOf()).expect(200);
+  const ofModule = { 'registry-module': moduleVersion.relationships['registry-module'] };
+  const noCode = await makeIn('no-code-modules', 'no-code-modules', {}, ofModule);
 
   const registryProvider = `${name}-provider`;
   await makeIn('registry-providers', 'registry-providers', {
@@ -282,6 +284,7 @@ export async function tenant(
       ':module_provider': crane,
       ':module_version': `1.0.0-${name}`,
       ':module_version_id': moduleVersion.id,
+      ':no_code_module_id': noCode.id,
       ':registry_provider_id': published.providerId,
       ':provider_name': registryProvider,
       ':provider_version': `1.0.0-${name}`,
@@ -323,6 +326,7 @@ export async function tenant(
       'configuration-versions': configuration.id,
       tasks: task.id,
       policies: policy.id,
+      'registry-modules': ofModule['registry-module'].data.id,
       'team-tokens': teamToken.id,
     },
   };

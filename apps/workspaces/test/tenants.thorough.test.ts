@@ -65,9 +65,11 @@ const ofMembers = [
   // Each workspace is judged by itself.
   'POST /organizations/:organization_name/explorer/bulk-actions: 422',
   // Members read modules, providers and policies, and the tools with their tokens.
-  'GET /organizations/:organization_name/registry-modules :registry_module_id :module_name :module_provider :module_version :provider_version',
-  'GET /organizations/:organization_name/registry-modules/private/:namespace/:module_name/:module_provider :registry_module_id :module_version :provider_version',
-  'GET /registry-modules/:registry_module_id :module_name :module_provider :module_version :provider_version',
+  'GET /organizations/:organization_name/registry-modules :registry_module_id :module_name :module_provider :module_version :no_code_module_id :provider_version',
+  'GET /organizations/:organization_name/registry-modules/private/:namespace/:module_name/:module_provider :registry_module_id :module_version :no_code_module_id :provider_version',
+  'GET /registry-modules/:registry_module_id :module_name :module_provider :module_version :no_code_module_id :provider_version',
+  'GET /no-code-modules/:no_code_module_id :registry_module_id',
+  'GET /no-code-modules/:no_code_module_id/versions/:module_version/module-variables',
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/versions :module_version :provider_version',
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version/download',
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version',

@@ -4,6 +4,7 @@ import { auditResource } from './administration/audit';
 import { auditConfigurationResource } from './administration/audit-configuration';
 import { explorerResource } from './administration/explorer/routes';
 import { moduleResource } from './artifacts/modules/routes';
+import { noCodeResource } from './artifacts/no-code/routes';
 import { policyResource } from './artifacts/policies/routes';
 import { policySetResource } from './artifacts/policies/set-routes';
 import { gpgKeyResource } from './artifacts/providers/gpg-keys';
@@ -106,6 +107,7 @@ const described: readonly Resource[] = [
   configurationVersionResource,
   vcsResource,
   moduleResource,
+  noCodeResource,
   providerResource,
   gpgKeyResource,
   policyResource,

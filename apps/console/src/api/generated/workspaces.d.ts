@@ -1878,6 +1878,78 @@ export interface paths {
       };
     };
   };
+  "/api/v2/admin/twilio-settings": {
+    /** Show that text messages are off. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[twilio-settings]"?: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TwilioSettingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Keep text messages off; anything else is refused. */
+    patch: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                enabled?: false;
+              };
+              id?: string;
+              type: "twilio-settings";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TwilioSettingsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/admin/twilio-settings/verify": {
+    /** Refused: no text messages are sent. */
+    post: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "test-number": string;
+              };
+              id?: string;
+              type: "twilio-settings";
+            };
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/admin/users": {
     /** List all users. */
     get: {
@@ -2858,6 +2930,236 @@ export interface paths {
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/no-code-modules/{no_code_module_id}": {
+    /** Show a no-code module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[no-code-modules]"?: string;
+          include?: string;
+        };
+        path: {
+          no_code_module_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NoCodeModulesResource"] | components["schemas"]["Nothing"];
+              included?: components["schemas"]["VariableOptionsResource"][];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Stop offering a module without code; workspaces that were made from it stay. */
+    delete: {
+      parameters: {
+        path: {
+          no_code_module_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a no-code module; options that are given replace the existing ones. */
+    patch: {
+      parameters: {
+        query?: {
+          include?: string;
+        };
+        path: {
+          no_code_module_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                enabled?: boolean | null;
+                "version-pin"?: string | null;
+              };
+              id?: string;
+              relationships?: {
+                "registry-module"?: {
+                  data?: {
+                    id?: string;
+                    type?: "registry-modules";
+                  } | null;
+                };
+                "variable-options"?: {
+                  data?: ({
+                    attributes?: {
+                      options?: string[];
+                      "variable-name"?: string;
+                      "variable-type"?: string;
+                    };
+                    id?: string;
+                    type?: "variable-options";
+                  } | null)[];
+                };
+              };
+              type: "no-code-modules";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NoCodeModulesResource"] | components["schemas"]["Nothing"];
+              included?: components["schemas"]["VariableOptionsResource"][];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/no-code-modules/{no_code_module_id}/versions/{module_version}/module-variables": {
+    /** List the inputs of a version of a no-code module, with the values that may be chosen. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-module-variables]"?: string;
+        };
+        path: {
+          module_version: string;
+          no_code_module_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModuleVariablesResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/no-code-modules/{no_code_module_id}/workspaces": {
+    /** Make a workspace from a no-code module: its configuration calls the module, and a run starts. */
+    post: {
+      parameters: {
+        path: {
+          no_code_module_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "agent-pool-id"?: string | null;
+                "auto-apply"?: boolean;
+                description?: string | null;
+                "execution-mode"?: "remote" | "local" | "agent" | null;
+                "infra-version"?: string | null;
+                name: string;
+                "source-name"?: string | null;
+                "source-url"?: string | null;
+              };
+              id?: string;
+              relationships?: {
+                project?: {
+                  data?: {
+                    id?: string;
+                    type?: "projects";
+                  } | null;
+                };
+                vars?: {
+                  data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
+                    id?: string;
+                    type?: "vars";
+                  } | null)[];
+                };
+              };
+              type: "no-code-module-workspace";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/no-code-modules/{no_code_module_id}/workspaces/{workspace_id}/upgrade": {
+    /** Plan a workspace with the version that its no-code module has now, and with other values of variables. */
+    post: {
+      parameters: {
+        path: {
+          no_code_module_id: string;
+          workspace_id: string;
+        };
+      };
+      requestBody?: {
+        content: {
+          "application/vnd.api+json": {
+            data?: {
+              attributes?: Record<string, never>;
+              id?: string;
+              relationships?: {
+                vars?: {
+                  data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
+                    id?: string;
+                    type?: "vars";
+                  } | null)[];
+                };
+              };
+              type?: "no-code-module-workspace";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceUpgradeResource"] | components["schemas"]["Nothing"];
+              meta?: {
                 [key: string]: unknown;
               };
             };
@@ -4143,6 +4445,65 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/no-code-modules": {
+    /** Offer a module to people who make workspaces from it without writing configuration. */
+    post: {
+      parameters: {
+        query?: {
+          include?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                enabled?: boolean | null;
+                "version-pin"?: string | null;
+              };
+              id?: string;
+              relationships?: {
+                "registry-module"?: {
+                  data?: {
+                    id?: string;
+                    type?: "registry-modules";
+                  } | null;
+                };
+                "variable-options"?: {
+                  data?: ({
+                    attributes?: {
+                      options?: string[];
+                      "variable-name"?: string;
+                      "variable-type"?: string;
+                    };
+                    id?: string;
+                    type?: "variable-options";
+                  } | null)[];
+                };
+              };
+              type: "no-code-modules";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["NoCodeModulesResource"] | components["schemas"]["Nothing"];
+              included?: components["schemas"]["VariableOptionsResource"][];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/oauth-clients": {
     /** List the VCS connections of an organization. */
     get: {
@@ -4654,6 +5015,7 @@ export interface paths {
           "filter[organization_name]"?: string;
           "filter[provider]"?: string;
           "filter[registry_name]"?: string;
+          include?: string;
           "page[number]"?: number;
           "page[size]"?: number;
           q?: string;
@@ -4667,6 +5029,7 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RegistryModulesResource"][];
+              included?: components["schemas"]["NoCodeModulesResource"][];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -4692,6 +5055,7 @@ export interface paths {
               attributes?: {
                 name: string;
                 namespace?: string | null;
+                "no-code"?: boolean | null;
                 provider: string;
                 "registry-name"?: "private" | "public" | null;
               };
@@ -4776,7 +5140,7 @@ export interface paths {
         };
       };
     };
-    /** Change the tags or branch that a module follows. */
+    /** Change the tags or branch that a module follows, and whether it is offered without code. */
     patch: {
       parameters: {
         path: {
@@ -4792,12 +5156,13 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
-                "vcs-repo": {
+                "no-code"?: boolean | null;
+                "vcs-repo"?: {
                   branch?: string | null;
                   "source-directory"?: string | null;
                   "tag-prefix"?: string | null;
                   tags?: boolean | null;
-                };
+                } | null;
               };
               id?: string;
               type: "registry-modules";
@@ -4925,6 +5290,7 @@ export interface paths {
               attributes?: {
                 "initial-version"?: string | null;
                 name?: string | null;
+                "no-code"?: boolean | null;
                 provider?: string | null;
                 "vcs-repo": {
                   branch?: string | null;
@@ -8159,6 +8525,7 @@ export interface paths {
               attributes?: {
                 "initial-version"?: string | null;
                 name?: string | null;
+                "no-code"?: boolean | null;
                 provider?: string | null;
                 "vcs-repo": {
                   branch?: string | null;
@@ -13801,6 +14168,31 @@ export interface components {
       };
       type: "organizations";
     };
+    NoCodeModulesReference: {
+      id: string;
+      type: "no-code-modules";
+    };
+    NoCodeModulesResource: {
+      attributes: {
+        enabled: boolean;
+        "follow-latest-version": boolean;
+        "version-pin": string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        organization: components["schemas"]["OrganizationsToOne"];
+        "registry-module": components["schemas"]["RegistryModulesToOne"];
+        "variable-options": components["schemas"]["VariableOptionsToMany"];
+      };
+      type: "no-code-modules";
+    };
+    NoCodeModulesToMany: {
+      data: components["schemas"]["NoCodeModulesReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
     Nothing: never | null;
     NotificationConfigurationsResource: {
       attributes: {
@@ -14016,8 +14408,10 @@ export interface components {
           "can-create-provider": boolean;
           "can-create-team": boolean;
           "can-create-workspace": boolean;
+          "can-deploy-no-code-modules": boolean;
           "can-destroy": boolean;
           "can-manage-custom-providers": boolean;
+          "can-manage-no-code-modules": boolean;
           "can-manage-public-modules": boolean;
           "can-manage-public-providers": boolean;
           "can-manage-run-tasks": boolean;
@@ -14528,6 +14922,7 @@ export interface components {
         [key: string]: string;
       };
       relationships: {
+        "no-code-modules": components["schemas"]["NoCodeModulesToMany"];
         organization: components["schemas"]["OrganizationsToOne"];
       };
       type: "registry-modules";
@@ -14552,6 +14947,22 @@ export interface components {
         workspace: components["schemas"]["WorkspacesToOne"];
       };
       type: "registry-module-usages";
+    };
+    RegistryModuleVariablesResource: {
+      attributes: {
+        description: string;
+        "has-global": boolean;
+        name: string;
+        options: string[];
+        required: boolean;
+        sensitive: boolean;
+        type: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "registry-module-variables";
     };
     RegistryModuleVersionsResource: {
       attributes: {
@@ -15423,6 +15834,18 @@ export interface components {
       };
       type: "terraform-versions";
     };
+    TwilioSettingsResource: {
+      attributes: {
+        "account-sid": string;
+        enabled: boolean;
+        "from-number": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "twilio-settings";
+    };
     TwoFactorResource: {
       attributes: {
         enabled: boolean;
@@ -15511,6 +15934,26 @@ export interface components {
     };
     UsersToOne: {
       data: components["schemas"]["UsersReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    VariableOptionsReference: {
+      id: string;
+      type: "variable-options";
+    };
+    VariableOptionsResource: {
+      attributes: {
+        options: string[];
+        "variable-name": string;
+        "variable-type": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "variable-options";
+    };
+    VariableOptionsToMany: {
+      data: components["schemas"]["VariableOptionsReference"][];
       links?: components["schemas"]["RelationshipLinks"];
     };
     VarsetsReference: {
@@ -15859,6 +16302,20 @@ export interface components {
     WorkspaceTasksToMany: {
       data: components["schemas"]["WorkspaceTasksReference"][];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    WorkspaceUpgradeResource: {
+      attributes: {
+        "plan-url": string;
+        status: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        run: components["schemas"]["RunsToOne"];
+      };
+      type: "workspace-upgrade";
     };
   };
   responses: never;

@@ -100,6 +100,8 @@ export interface Listed<T> {
   /** Of a page that begins behind an item: whether more follow. */
   readonly more?: boolean;
   readonly meta?: Record<string, unknown>;
+  /** A list without items has no page, as clients of this one expect; other lists have one. */
+  readonly hasNoPageWhenEmpty?: true;
 }
 
 /** An answer that is not a JSON:API document. */

@@ -559,7 +559,7 @@ function describeList(
   } else if (call.page !== undefined && listed.total !== undefined) {
     const numbers = pagination(call.page, listed.total);
     document.links = pageLinks(url, call.query, numbers);
-    meta.pagination = numbers;
+    meta.pagination = listed.total === 0 && listed.hasNoPageWhenEmpty ? { ...numbers, 'total-pages': 0 } : numbers;
   }
   if (Object.keys(meta).length > 0) {
     document.meta = meta;

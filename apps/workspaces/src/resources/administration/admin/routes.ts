@@ -5,6 +5,7 @@ import { organizationEndpoints } from './organizations';
 import { reservedNameEndpoints } from './reserved-names';
 import { runEndpoints } from './runs';
 import { settingEndpoints } from './settings';
+import { smsEndpoints } from './sms';
 import { userEndpoints } from './users';
 import { workspaceEndpoints } from './workspaces';
 
@@ -19,6 +20,7 @@ export const adminResource: Resource = {
     ...runEndpoints,
     ...infraVersionEndpoints,
     ...settingEndpoints,
+    ...smsEndpoints,
     ...identityKeyEndpoints,
   ],
 };

@@ -19,8 +19,10 @@ export interface FolderDocs {
     /** As JSON; empty if there is none. */
     readonly default: string;
     readonly required: boolean;
+    /** Undefined: of a module that was read before this was kept. */
+    readonly sensitive?: boolean;
   }[];
-  readonly outputs: readonly { readonly name: string; readonly description: string }[];
+  readonly outputs: readonly { readonly name: string; readonly description: string; readonly sensitive?: boolean }[];
   readonly dependencies: readonly { readonly name: string; readonly source: string; readonly version: string }[];
   readonly provider_dependencies: readonly {
     readonly name: string;

@@ -9,6 +9,7 @@ import { keepRepository } from '../../connections/repositories/repository';
 import type { Organization } from '../../organizations/organizations/organization';
 import * as organizations from '../../organizations/organizations/service';
 import { findMany, type RegistryModule } from './module';
+import { offerWithoutCode } from './no-code';
 import { modulePolicy } from './policy';
 import type { ModuleChanges, NewGitModule } from './schema';
 import { addModule, changeOf } from './service';
@@ -25,7 +26,7 @@ type Following = Pick<RegistryModule, 'vcsBranch' | 'tagPrefix' | 'sourceDirecto
 const byTags: Following = { vcsBranch: null, tagPrefix: '', sourceDirectory: '' };
 
 /** What a module follows after a change. Throws `invalid`. */
-function sourceAfter(before: Following, sent: ModuleChanges['vcsRepo']): Following {
+function sourceAfter(before: Following, sent: NonNullable<ModuleChanges['vcsRepo']>): Following {
   const { branch, tags, tagPrefix, sourceDirectory } = sent;
   if (tags && branch) throw invalid(['vcsRepo', 'tags'], 'must not be given together with a branch');
   const vcsBranch = tags ? null : branch === undefined || branch === null ? before.vcsBranch : branch || null;
@@ -46,6 +47,7 @@ export interface NewFollower extends Following {
   readonly oauthTokenId: string;
   readonly vcsIdentifier: string;
   readonly initialVersion: string | null;
+  readonly noCode: boolean;
   readonly found: CheckedRepository;
 }
 
@@ -56,7 +58,7 @@ export interface NewFollower extends Following {
 export async function askForFollower(
   asking: Asking,
   given: Organization | undefined,
-  { vcsRepo, name, provider, initialVersion }: NewGitModule,
+  { vcsRepo, name, provider, initialVersion, noCode }: NewGitModule,
 ): Promise<NewFollower> {
   const { db, env, accessTo } = asking;
   const { identifier } = vcsRepo;
@@ -83,6 +85,7 @@ export async function askForFollower(
     oauthTokenId: tokenId,
     vcsIdentifier: identifier,
     initialVersion: source.vcsBranch === null ? null : (initialVersion ?? '0.0.0'),
+    noCode: noCode === true,
     found: await askForRepository(asking, place, source.vcsBranch),
   };
 }
@@ -94,10 +97,11 @@ export function createFollower(
   actor: Actor,
   follower: NewFollower,
 ): Promise<RegistryModule> {
-  const { organization, found, ...row } = follower;
-  return addModule(db, actor, organization, { ...row, registryName: 'private', namespace: '' }, (tx) =>
-    keepRepository(tx, keyring, { tokenId: row.oauthTokenId, identifier: row.vcsIdentifier }, found),
-  );
+  const { organization, found, noCode, ...row } = follower;
+  return addModule(db, actor, organization, { ...row, registryName: 'private', namespace: '' }, async (tx, made) => {
+    await keepRepository(tx, keyring, { tokenId: row.oauthTokenId, identifier: row.vcsIdentifier }, found);
+    if (noCode) await offerWithoutCode(tx, made, true);
+  });
 }
 
 /** What a module follows after a change, which its host was asked about. Throws `invalid`. To be called outside any transaction. */
@@ -105,7 +109,8 @@ export async function askForChange(
   asking: Pick<Asking, 'db' | 'env'>,
   module: RegistryModule,
   { vcsRepo }: ModuleChanges,
-): Promise<Following> {
+): Promise<Following | undefined> {
+  if (!vcsRepo) return undefined;
   const { oauthTokenId: tokenId, vcsIdentifier: identifier, organizationId } = module;
   if (tokenId === null || identifier === null) throw invalid('vcsRepo', 'is only for modules that follow a repository');
   const after = sourceAfter(module, vcsRepo);
@@ -114,19 +119,24 @@ export async function askForChange(
   return after;
 }
 
-/** Follows other tags, a branch, or another folder from now on; versions that are there stay as they are. */
-export function changeFollower(
+/**
+ * Follows other tags, a branch, or another folder from now on, where that is asked for; versions that are there stay as they are. Offers the
+ * module without code, or stops that.
+ */
+export function changeModule(
   db: Database,
   actor: Actor,
   module: RegistryModule,
-  after: Following,
+  after: Following | undefined,
+  noCode: boolean,
 ): Promise<RegistryModule> {
   const { id, vcsBranch, tagPrefix, sourceDirectory } = module;
   return db.transaction(async (tx) => {
     await tx.prisma.registryModule.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
-    await lookAtRepository(tx, module);
-    const before = { vcsBranch, tagPrefix, sourceDirectory };
-    await recordChange(tx, actor, { ...changeOf(module, 'update'), before, after: { ...after } });
+    if (after) await lookAtRepository(tx, module);
+    if (noCode !== module.noCode) await offerWithoutCode(tx, module, noCode);
+    const before = { vcsBranch, tagPrefix, sourceDirectory, noCode: module.noCode };
+    await recordChange(tx, actor, { ...changeOf(module, 'update'), before, after: { ...after, noCode } });
     return still((await findMany(tx, [id], module.readers))[0]);
   });
 }

@@ -57,8 +57,13 @@ async function docsOf(folder: string, texts: ReadonlyMap<string, string>): Promi
       description: textOf(description),
       default: 'default' in block ? JSON.stringify(block.default) : '',
       required: !('default' in block),
+      sensitive: block.sensitive === true,
     })),
-    outputs: [...labelled(files, 'output')].map(([name, block]) => ({ name, description: textOf(block.description) })),
+    outputs: [...labelled(files, 'output')].map(([name, block]) => ({
+      name,
+      description: textOf(block.description),
+      sensitive: block.sensitive === true,
+    })),
     dependencies: [...labelled(files, 'module')].map(([name, block]) => ({
       name,
       source: textOf(block.source),

@@ -34,6 +34,9 @@ export interface RegistryModule extends Row {
   readonly repository: ModuleRepository | undefined;
   /** Its connection is an installation of an app. */
   readonly isInstallation: boolean;
+  /** People make workspaces from it without writing configuration. */
+  readonly noCode: boolean;
+  readonly noCodeId: string | undefined;
   /** Organizations of the caller to which it is shared. */
   readonly readers: readonly string[];
 }
@@ -59,6 +62,7 @@ const include = {
   organization: { select: { name: true } },
   versions: { select: listed },
   oauthToken: { select: { installation: { select: { id: true } } } },
+  noCodeModule: { select: { id: true, enabled: true } },
 } as const;
 
 /** Modules by id, in their order; `readers` as given. */
@@ -71,10 +75,12 @@ export async function findMany(
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   const rows = await db.prisma.registryModule.findMany({ where, include });
   const repositoryOf = await followedBy(db, rows);
-  const found = rows.map(({ organization, versions, oauthToken, ...row }) => ({
+  const found = rows.map(({ organization, versions, oauthToken, noCodeModule, ...row }) => ({
     ...row,
     repository: repositoryOf(row),
     isInstallation: Boolean(oauthToken?.installation),
+    noCode: noCodeModule?.enabled === true,
+    noCodeId: noCodeModule?.id,
     organizationName: organization.name,
     namespace: row.registryName === 'private' ? organization.name : row.namespace,
     versions: versions.sort((one, other) => rcompare(one.version, other.version)),
@@ -103,6 +109,24 @@ export async function findNamed(
     SELECT m.id FROM registry_module m
      WHERE m.organization_id = ${organization.id} AND m.registry_name = ${registryName}
        AND ${named('m.namespace', registryName === 'private' ? '' : namespace)} AND ${named('m.name', name)}
+       AND ${provider === undefined ? Prisma.sql`true` : named('m.provider', provider)}
+     ORDER BY m.id`;
+  const ids = rows.map(({ id }) => id);
+  return ids.length === 0 ? [] : findMany(db, ids, await readersOf(db, principal, organization.id, 'modules'));
+}
+
+/** The public modules of an organization with a name, of any namespace: those of one provider, if it is given. */
+export async function findPublic(
+  db: Database,
+  principal: Principal,
+  organization: { readonly id: string } | undefined,
+  name: string,
+  provider: string | undefined,
+): Promise<RegistryModule[]> {
+  if (!organization) return [];
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT m.id FROM registry_module m
+     WHERE m.organization_id = ${organization.id} AND m.registry_name = 'public' AND ${named('m.name', name)}
        AND ${provider === undefined ? Prisma.sql`true` : named('m.provider', provider)}
      ORDER BY m.id`;
   const ids = rows.map(({ id }) => id);

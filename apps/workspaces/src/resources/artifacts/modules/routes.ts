@@ -16,11 +16,12 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
-import { askForChange, askForFollower, changeFollower, createFollower, type NewFollower, resync } from './git-modules';
+import { askForChange, askForFollower, changeModule, createFollower, type NewFollower, resync } from './git-modules';
 import {
   find,
   findMany,
   findNamed,
+  findPublic,
   findVersion,
   findVersions,
   type ModuleVersion,
@@ -60,6 +61,7 @@ const index = onOrganization.list(inOrganization, {
     'filter[registry_name]': 'private or public.',
     'filter[organization_name]': 'Modules of this organization.',
   },
+  include: ['no-code-modules'],
   load: loadOrganization,
   run: ({ db, target, query, page }) => {
     const [any, provider, registryName, organizationName] = [
@@ -114,6 +116,15 @@ async function loadNamed(lookup: Naming): Promise<RegistryModule[]> {
   return findNamed(db, principal, organization, { registryName, namespace, name, provider });
 }
 
+/** The same where the path names no registry: those of the private one, or else of the public one. */
+async function loadAnywhere(lookup: Naming): Promise<RegistryModule[]> {
+  const found = await loadNamed(lookup);
+  if (found.length > 0 || lookup.params.registry_name !== undefined) return found;
+  const { db, principal, params } = lookup;
+  const { module_name: name, module_provider: provider } = params;
+  return findPublic(db, principal, await loadOrganization(lookup), name, provider);
+}
+
 const loadModule = async (lookup: Naming): Promise<RegistryModule | undefined> => (await loadNamed(lookup))[0];
 
 const byName = `${inOrganization}/:registry_name/:namespace/:module_name` as const;
@@ -138,7 +149,7 @@ interface ModuleSet extends Pick<RegistryModule, 'organizationId' | 'registryNam
 }
 
 async function loadSet(lookup: Naming): Promise<ModuleSet | undefined> {
-  const found = await loadNamed(lookup);
+  const found = await loadAnywhere(lookup);
   const [first] = found;
   const { module_version: text } = lookup.params;
   const version = text === undefined ? undefined : await findVersion(lookup.db, first, text);
@@ -184,13 +195,13 @@ const privately = async (lookup: Naming): Promise<RegistryModule | undefined> =>
 };
 
 const change = onModule.patch(byProvider, {
-  summary: 'Change the tags or branch that a module follows.',
+  summary: 'Change the tags or branch that a module follows, and whether it is offered without code.',
   requires: 'can-delete',
   body: ChangeModule,
   load: privately,
   asks: ({ target, body, ...call }) => askForChange(call, target, body),
-  run: ({ db, target, asked, ...call }) =>
-    changeFollower(db, actorOf(call), target, asked as Parameters<typeof changeFollower>[3]),
+  run: ({ db, target, body, asked, ...call }) =>
+    changeModule(db, actorOf(call), target, asked as Parameters<typeof changeModule>[3], body.noCode ?? target.noCode),
 });
 
 const again = onModule.command('POST')('/registry-modules/:registry_module_id/actions/resync', {

@@ -4,7 +4,6 @@ import { repositoryFolder, repositoryName } from '../../connections/repositories
 import { artifactName, registryNames, versionText } from './names';
 
 const unserved = {
-  'no-code': 'no-code modules are not built',
   'test-config': 'tests of modules are not built',
 };
 
@@ -27,6 +26,7 @@ export const CreateFromGit = document('registry-modules', {
     name: artifactName.nullish(),
     provider: provider.nullish(),
     'initial-version': versionText.nullish(),
+    'no-code': z.boolean().nullish(),
     'vcs-repo': z.object({
       identifier: repositoryName,
       'display-identifier': z.string().max(512).nullish(),
@@ -43,7 +43,7 @@ export type NewGitModule = ParsedDocument<typeof CreateFromGit>;
 
 /** What of its repository a module follows. */
 export const ChangeModule = document('registry-modules', {
-  attributes: { 'vcs-repo': z.object(followed) },
+  attributes: { 'vcs-repo': z.object(followed).nullish(), 'no-code': z.boolean().nullish() },
   unserved,
 });
 export type ModuleChanges = ParsedDocument<typeof ChangeModule>;
@@ -72,6 +72,7 @@ export const CreateModule = document('registry-modules', {
     provider,
     'registry-name': z.enum(registryNames).nullish(),
     namespace: artifactName.nullish(),
+    'no-code': z.boolean().nullish(),
   },
   unserved,
 });

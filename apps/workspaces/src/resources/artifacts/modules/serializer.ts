@@ -1,4 +1,4 @@
-import { choice, flag, hasOne, instant, text, toOne } from '@keystead/jsonapi';
+import { choice, flag, hasMany, hasOne, instant, text, toMany, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
@@ -68,7 +68,7 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
     'created-at': instant,
     'updated-at': instant,
   },
-  relations: { organization: hasOne('organizations') },
+  relations: { organization: hasOne('organizations'), 'no-code-modules': hasMany('no-code-modules') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/registry-modules/${id}`,
   attributes: (module, { access, publicUrl }) => ({
@@ -85,12 +85,15 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
       ...(one.error === null ? {} : { error: one.error }),
       deprecation: deprecationOf(one),
     })),
-    'no-code': false,
+    'no-code': module.noCode,
     permissions: abilities(modulePolicy, access, module),
     'created-at': module.createdAt,
     'updated-at': module.updatedAt,
   }),
-  relationships: ({ organizationName }) => ({ organization: toOne('organizations', organizationName) }),
+  relationships: ({ organizationName, noCodeId }) => ({
+    organization: toOne('organizations', organizationName),
+    'no-code-modules': toMany('no-code-modules', noCodeId === undefined ? [] : [noCodeId]),
+  }),
 });
 
 /** A version; where to upload it is shown to those who may. */

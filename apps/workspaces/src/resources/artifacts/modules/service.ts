@@ -10,6 +10,7 @@ import type { Organization } from '../../organizations/organizations/organizatio
 import { awaitCommits } from '../../runs/vcs/module-fetches';
 import { findMany, findVersions, type ModuleVersion, type RegistryModule } from './module';
 import { requireNamespace } from './names';
+import { offerWithoutCode } from './no-code';
 import { modulePolicy } from './policy';
 import type { Deprecation, NewModule, NewModuleVersion } from './schema';
 
@@ -68,8 +69,10 @@ export async function create(
     throw new MissingPermission(registryName === 'public' ? 'can-manage-public-modules' : 'can-create-module');
   }
   const namespace = requireNamespace(registryName, input.namespace ?? undefined, organization.name);
-  const { name, provider } = input;
-  return addModule(db, actor, organization, { name, provider, registryName, namespace });
+  const { name, provider, noCode } = input;
+  return addModule(db, actor, organization, { name, provider, registryName, namespace }, async (tx, made) => {
+    if (noCode) await offerWithoutCode(tx, made, true);
+  });
 }
 
 /** Writes a new module, and what belongs to it. */
@@ -78,7 +81,7 @@ export async function addModule(
   actor: Actor,
   { id: organizationId }: Organization,
   row: Omit<Prisma.RegistryModuleUncheckedCreateInput, 'id' | 'organizationId'>,
-  more: (tx: Database) => Promise<void> = async () => undefined,
+  more: (tx: Database, made: { id: string; organizationId: string }) => Promise<void> = async () => undefined,
 ): Promise<RegistryModule> {
   const id = newId('mod');
   return db.transaction(async (tx) => {
@@ -87,7 +90,7 @@ export async function addModule(
       throw invalid('name', `is one too many: an organization has ${mostModules} modules at most`);
     }
     await tx.prisma.registryModule.create({ data: { ...row, id, organizationId } });
-    await more(tx);
+    await more(tx, { id, organizationId });
     const made = still((await findMany(tx, [id]))[0]);
     const { name, provider, registryName, vcsIdentifier } = made;
     const after = { name, provider, registryName, ...(vcsIdentifier === null ? {} : { vcsIdentifier }) };

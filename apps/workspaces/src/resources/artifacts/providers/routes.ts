@@ -81,10 +81,11 @@ const index = onOrganization.list(inOrganization, {
   },
   include: ['registry-provider-versions'],
   load: loadOrganization,
-  run: ({ db, target, query, page }) => {
+  run: async ({ db, target, query, page }) => {
     const registryName = query.get('filter[registry_name]');
     const organizationName = query.get('filter[organization_name]');
-    return providers.list(db, target, { any: query.get('q'), registryName, organizationName }, page!);
+    const search = { any: query.get('q'), registryName, organizationName };
+    return { ...(await providers.list(db, target, search, page!)), hasNoPageWhenEmpty: true };
   },
 });
 
@@ -150,7 +151,7 @@ const versionIndex = versionsOfProvider.list(inProvider, {
   load: loadPrivate,
   run: async ({ db, principal, target, page }) => {
     const { items, total } = pageOf((target as RegistryProvider).versionIds, page!);
-    return { items: await findVersions(db, items, principal), total };
+    return { items: await findVersions(db, items, principal), total, hasNoPageWhenEmpty: true };
   },
 });
 

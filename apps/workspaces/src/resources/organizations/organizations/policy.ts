@@ -37,5 +37,8 @@ export const organizationPolicy = policy<Organization>()({
   'can-manage-custom-providers': () => false,
   'can-manage-run-tasks': (access, org) => org.entitlements.runTasks && access.can(org.id, 'manage-run-tasks'),
   'can-read-run-tasks': (access, org) => org.entitlements.runTasks && access.isMember(org.id),
+  'can-deploy-no-code-modules': (access, org) =>
+    access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org),
+  'can-manage-no-code-modules': (access, org) => access.can(org.id, 'manage-modules'),
   'can-create-project': (access, org) => access.can(org.id, 'manage-projects'),
 } satisfies Policy<Organization>);

@@ -1,4 +1,4 @@
-import { invalid, invalidAll, MissingPermission, type SentReference } from '@keystead/jsonapi';
+import { invalid, MissingPermission, type SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Access } from '../../../kernel/access/access';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -9,7 +9,7 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { projectPolicy } from '../projects/policy';
 import * as projects from '../projects/service';
-import { NewVariable, type VariableInput } from '../variables/schema';
+import { readNewVariable } from '../variables/schema';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/service';
 import { variableSetPolicy } from './policy';
@@ -94,15 +94,8 @@ function inputOf<B extends SentRelations>(
     ...settings,
     workspaceIds: ids(ws),
     projectIds: ids(prj),
-    variables: fresh.map(({ attributes }, index) => parseVariable(attributes, index)),
+    variables: fresh.map(({ attributes }, index) => readNewVariable(attributes, index)),
   };
-}
-
-function parseVariable(sent: unknown, index: number): VariableInput {
-  const parsed = NewVariable.safeParse(sent);
-  if (parsed.success) return parsed.data;
-  const at = ['data', 'relationships', 'vars', 'data', index, 'attributes'];
-  throw invalidAll(parsed.error.issues.map(({ path, message }) => ({ path: [...at, ...path.map(String)], message })));
 }
 
 const byId = '/varsets/:varset_id';

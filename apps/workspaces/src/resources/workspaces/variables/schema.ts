@@ -1,11 +1,18 @@
-import { document, documents, type ParsedDocument, requiredOne } from '@keystead/jsonapi';
+import { document, documents, invalidAll, type ParsedDocument, requiredOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { variableAttributes } from './attributes';
 
 const { create, update } = variableAttributes;
 
-/** What a request says of a new variable inside a variable set's document. */
-export const NewVariable = z.object(create);
+const NewVariable = z.object(create);
+
+/** A new variable inside another document, among its `vars`. Throws `invalid`. */
+export function readNewVariable(sent: unknown, index: number): VariableInput {
+  const parsed = NewVariable.safeParse(sent);
+  if (parsed.success) return parsed.data;
+  const at = ['data', 'relationships', 'vars', 'data', index, 'attributes'];
+  throw invalidAll(parsed.error.issues.map(({ path, message }) => ({ path: [...at, ...path.map(String)], message })));
+}
 
 export const CreateVariable = document('vars', { attributes: create });
 export const UpdateVariable = document('vars', { attributes: update });

@@ -1,0 +1,14 @@
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+
+/** Offers a module to people who write no configuration, or stops that. What was set up for it stays. */
+export async function offerWithoutCode(
+  tx: Database,
+  { id: moduleId, organizationId }: { readonly id: string; readonly organizationId: string },
+  enabled: boolean,
+): Promise<void> {
+  if (enabled) {
+    const create = { id: newId('nocode'), organizationId, moduleId };
+    await tx.prisma.noCodeModule.upsert({ where: { moduleId }, create, update: { enabled: true } });
+  } else await tx.prisma.noCodeModule.updateMany({ where: { moduleId }, data: { enabled: false } });
+}

@@ -1,0 +1,132 @@
+import { createGzip } from 'node:zlib';
+import { invalid } from '@keystead/jsonapi';
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import { pack } from 'tar-stream';
+import type { Access } from '../../../kernel/access/access';
+import type { Actor } from '../../../kernel/audit/audit';
+import { readWholeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { create as createConfiguration } from '../../runs/configuration-versions/service';
+import { upload } from '../../runs/configuration-versions/upload';
+import { create as createRun } from '../../runs/runs/create';
+import type { Run } from '../../runs/runs/run';
+import type { VariableInput } from '../../workspaces/variables/schema';
+import * as variables from '../../workspaces/variables/service';
+import { workspacePolicy } from '../../workspaces/workspaces/policy';
+import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
+import type { FolderDocs, ModuleDocs } from '../modules/docs';
+import { findVersion } from '../modules/module';
+import { type NoCodeModule, versionOf } from './no-code-module';
+
+/** What the root of a version of a module declares. Throws `invalid` where it was not published. */
+export async function rootOf(
+  db: Database,
+  keyring: Keyring,
+  { module }: NoCodeModule,
+  version: string | undefined,
+): Promise<FolderDocs> {
+  const found = version === undefined ? undefined : await findVersion(db, module, version);
+  const text = found?.docsBlobId ? await readWholeBlob(db, keyring, found.docsBlobId) : undefined;
+  if (!text) throw invalid('versionPin', 'has no published version behind it yet');
+  return (JSON.parse(text.toString('utf8')) as ModuleDocs).root;
+}
+
+/** The module must be offered. Throws `invalid`. */
+export function requireOffered({ enabled }: NoCodeModule): void {
+  if (!enabled) throw new Refusal('invalid', 'This module is not offered without code at present');
+}
+
+/** Throws `invalid` for a value that the module does not offer. */
+export function requireOptions({ variableOptions }: NoCodeModule, given: readonly VariableInput[]): void {
+  for (const { key, value, category } of given) {
+    const offered = category === 'env' ? undefined : variableOptions.find(({ name }) => name === key);
+    if (offered && offered.options.length > 0 && !offered.options.includes(value ?? '')) {
+      throw invalid('vars', `give ${key} a value that is not offered: ${offered.options.join(', ')}`);
+    }
+  }
+}
+
+/**
+ * The configuration that calls a version of a module: each of its inputs is a variable, each of its outputs an output. In JSON,
+ * where nothing that a module says of itself can be anything but what it is.
+ */
+export function configurationOf(
+  { inputs, outputs }: FolderDocs,
+  source: string,
+  version: string,
+): Readonly<Record<string, unknown>> {
+  const variable = Object.fromEntries(
+    inputs.map(({ name, type, required, sensitive, default: given }) => [
+      name,
+      {
+        ...(type === '' ? {} : { type }),
+        ...(required ? {} : { default: JSON.parse(given) as unknown }),
+        ...(sensitive ? { sensitive } : {}),
+      },
+    ]),
+  );
+  const passed = Object.fromEntries(inputs.map(({ name }) => [name, `\${var.${name}}`]));
+  // Of modules that were read before it was kept, nobody knows whether an output is secret.
+  const output = Object.fromEntries(
+    outputs.map(({ name, sensitive = true }) => [name, { value: `\${module.this.${name}}`, sensitive }]),
+  );
+  return { variable, module: { this: { source, version, ...passed } }, output };
+}
+
+function archiveOf(text: string): AsyncIterable<Uint8Array> {
+  const archive = pack();
+  archive.entry({ name: 'main.tf.json', mode: 0o644 }, text);
+  archive.finalize();
+  return archive.pipe(createGzip());
+}
+
+/** Who makes or upgrades a workspace. */
+export interface Provisioner {
+  readonly db: Database;
+  readonly env: Environment;
+  readonly access: Access;
+  readonly actor: Actor;
+}
+
+/** Gives a workspace the configuration of a module at the version that it has now, and a run, if its runs take place here. */
+export async function provision(
+  { db, env, access, actor }: Provisioner,
+  from: NoCodeModule,
+  workspace: Workspace,
+  message: string,
+): Promise<Run | undefined> {
+  const { module } = from;
+  const version = versionOf(from);
+  const root = await rootOf(db, env.keyring, from, version);
+  const source = `${new URL(env.publicUrl).host}/${module.namespace}/${module.name}/${module.provider}`;
+  const text = JSON.stringify(configurationOf(root, source, version!), undefined, 2);
+  const starter = {
+    actor,
+    applies: workspacePolicy['can-queue-apply'](access, workspace),
+    source: 'tfe-api',
+  };
+  const made = await createConfiguration(db, starter, workspace, { autoQueueRuns: false });
+  await upload(db, env, made, archiveOf(text));
+  if (effectiveMode(workspace).mode === 'local' || !workspacePolicy['can-queue-run'](access, workspace))
+    return undefined;
+  return createRun(db, env.keyring, starter, workspace, { configurationVersion: made.id, message });
+}
+
+/** Sets variables of a workspace: those that are there get another value, others are made. */
+export async function setVariables(
+  db: Database,
+  keyring: Keyring,
+  actor: Actor,
+  { id: workspaceId, organizationId }: Pick<Workspace, 'id' | 'organizationId'>,
+  given: readonly VariableInput[],
+): Promise<void> {
+  const owner = { organizationId, workspaceId };
+  const { items } = await variables.list(db, owner);
+  for (const one of given) {
+    const known = items.find(({ key, category }) => key === one.key && category === (one.category ?? 'terraform'));
+    if (known) await variables.update(db, keyring, actor, owner, known.id, one);
+    else await variables.create(db, keyring, actor, owner, one);
+  }
+}
