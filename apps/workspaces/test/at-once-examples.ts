@@ -1130,10 +1130,7 @@ export const examples: Readonly<Record<string, Making>> = {
     body: (n) => resource('general-settings', { 'support-email-address': `a${n}@b.co` }),
   }),
   'PATCH /admin/twilio-settings': () => ({ body: () => resource('twilio-settings', { enabled: false }) }),
-  'POST /admin/twilio-settings/verify': () => ({
-    body: () => resource('twilio-settings', { 'test-number': '+1' }),
-    ...taken,
-  }),
+  'POST /admin/twilio-settings/verify': 'is always refused: admin.test.ts',
   'PATCH /admin/cost-estimation-settings': () => ({
     body: (n) => resource('cost-estimation-settings', { enabled: n % 2 === 0 }),
   }),

@@ -91,6 +91,30 @@ describe('the status of a commit', () => {
     expect(await told(sha, 'one')).toEqual(all);
   });
 
+  it('says how many policies judged the plan, and how many are against it', async () => {
+    await follow('one', 'judged');
+    const sha = await push();
+    await fetchAll();
+    const { runId } = await worker.plan({ hasChanges: true });
+    const outcomes = JSON.stringify([{ status: 'passed' }, { status: 'failed' }, { status: 'errored' }]);
+    await workspaces.service.pool.query(
+      `INSERT INTO task_stage (id, run_id, stage) VALUES ('ts-1', '${runId}', 'post_plan');
+       INSERT INTO policy_evaluation (id, organization_id, task_stage_id, kind) VALUES ('poleval-1', 'org-1', 'ts-1', 'opa');
+       INSERT INTO policy_set_outcome (id, policy_evaluation_id, policy_set_id, policy_set_name, overridable, outcomes)
+       VALUES ('psout-1', 'poleval-1', 'polset-1', 'rules', true, '${outcomes}')`,
+    );
+    expect((await told(sha, 'one')).at(-1)).toMatch(
+      /^one pending: Planned: .*; 2 of 3 policies did not pass\. Waiting to be confirmed$/,
+    );
+    await workspaces.service.pool.query(`UPDATE run SET status = 'post_plan_awaiting_decision' WHERE id = '${runId}'`);
+    expect((await told(sha, 'one')).at(-1)).toMatch(/Waiting to be overridden$/);
+    await workspaces.service.pool.query(
+      `UPDATE run SET status = 'planned' WHERE id = '${runId}';
+       UPDATE policy_set_outcome SET outcomes = '[{"status":"passed"}]' WHERE id = 'psout-1'`,
+    );
+    expect((await told(sha, 'one')).at(-1)).toMatch(/; 1 policy passed\. Waiting to be confirmed$/);
+  });
+
   it('fails as soon as one workspace does', async () => {
     await follow('one', 'east');
     await follow('one', 'west');

@@ -22,6 +22,8 @@ export class FakeGitea extends FakeHost {
   /** What every call said of itself, and with which credential. */
   readonly calls: { call: string; authorization: string }[] = [];
   readonly hooks = new Map<string, { url: string; secret: string }>();
+  /** Files that differ between two commits, by `base...head`; others cannot be compared. */
+  readonly changed = new Map<string, readonly string[]>();
   /** It answers nothing but 503. */
   away = false;
 
@@ -73,6 +75,12 @@ export class FakeGitea extends FakeHost {
     if (kind === 'issues' && method === 'POST') {
       this.comments.push(JSON.parse(text).body);
       return { id: this.comments.length };
+    }
+    if (kind === 'compare') {
+      const [base = '', head = ''] = decodeURIComponent(rest).split('...');
+      if (this.changed.has(`${head}...${base}`)) return { commits: [], total_commits: 0 };
+      const files = this.changed.get(`${base}...${head}`);
+      return files && { commits: [{ files: files.map((filename) => ({ filename })) }], total_commits: 1 };
     }
     if (kind === 'statuses') return this.statuses.push({ sha: rest, ...JSON.parse(text) });
     return undefined;

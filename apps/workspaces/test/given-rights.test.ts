@@ -65,6 +65,19 @@ describe('who gives others what they have themselves', () => {
         ),
     },
     {
+      // It would be told of what the team may read.
+      endpoint: 'POST /teams/:team_id/notification-configurations',
+      give: (by, id) =>
+        by.post(
+          `teams/${id}/notification-configurations`,
+          resource('notification-configurations', {
+            name: `of ${by.username}`,
+            'destination-type': 'email',
+            triggers: ['change_request:created'],
+          }),
+        ),
+    },
+    {
       endpoint: 'PATCH /teams/:team_id',
       give: (by, id) => by.patch(`teams/${id}`, resource('teams', { 'sso-team-id': `group-of-${by.username}` })),
     },

@@ -124,7 +124,9 @@ export function idSlots(endpoint: Endpoint, mine: Pick<Tenant, 'ids' | 'params'>
   }
   const document = (attributes: object, relationships: object) => resource(typeIn(endpoint), attributes, relationships);
   const related = Object.entries(propertiesOf(data, 'relationships'))
-    .filter(([name]) => name !== 'tag-bindings' && name !== 'feature-set')
+    .filter(([name]) => !['tag-bindings', 'variable-options', 'feature-set'].includes(name))
+    // Variables of a new workspace come whole.
+    .filter(([name]) => !(name === 'vars' && endpoint.path.startsWith('/no-code-modules/')))
     .map(([name, shape]): Slot => {
       const type = typeOf[name] ?? name;
       return {

@@ -194,7 +194,7 @@ describe('no-code modules', () => {
         'has-global': true,
       },
     ]);
-    await admin.get(`${type}/${id}/versions/9.9.9/module-variables`).expect(422);
+    await admin.get(`${type}/${id}/versions/9.9.9/module-variables`).expect(404);
   });
 
   it('make workspaces whose configuration calls the module, with their variables and a run', async () => {

@@ -190,6 +190,12 @@ describe('policies in the life of a run', () => {
     await override(writer).expect(404);
     const judges = await team(workspaces, 'acme', 'judges', ['manage-policy-overrides']);
     const judgeMember = await member(workspaces, 'acme', [judges]);
+    // One who may override in another workspace, and administers this one, may not.
+    const { id: elsewhere } = await workspaces.workspace('acme', 'override-elsewhere');
+    const others = await team(workspaces, 'acme', 'other-judges');
+    await grant(workspaces, others, elsewhere, 'custom', { 'policy-overrides': true });
+    await grant(workspaces, others, runs.workspace, 'admin');
+    await override(await member(workspaces, 'acme', [others])).expect(404);
     await override(judgeMember).expect(200);
     await override(judgeMember).expect(409);
     expect((await stageOf(id)).included[0].attributes.status).toBe('overridden');
@@ -306,6 +312,32 @@ describe('policies in the life of a run', () => {
     ]);
     const [outcome] = await outcomesOf((await stageOf(run)).included[0].id);
     expect(outcome.attributes).toMatchObject({ 'policy-set-version-id': versionId, 'policy-tool-version': '1.4.0' });
+  });
+
+  it.each(['workspace', 'project'])('are overridden by those who were given that for the %s', async (where) => {
+    await set(
+      `by-${where}`,
+      { overridable: true },
+      { policies: [await policy(`by_${where}`)], workspaces: [runs.workspace] },
+    );
+    says = { [`by_${where}`]: ['no'] };
+    const run = await planned();
+    await judge();
+    const [stage] = (await stageOf(run)).data;
+    const judges = await team(workspaces, 'acme', `judges-of-${where}`);
+    const judgeMember = await member(workspaces, 'acme', [judges]);
+    const override = () => judgeMember.post(`task-stages/${stage.id}/actions/override`, { comment: 'agreed' });
+    await override().expect(404);
+    if (where === 'workspace') {
+      await grant(workspaces, judges, runs.workspace, 'custom', { 'policy-overrides': true });
+    } else {
+      const { relationships } = (await admin.get(`workspaces/${runs.workspace}`).expect(200)).body.data;
+      const to = { team: { data: { type: 'teams', id: judges } }, project: { data: relationships.project.data } };
+      const attributes = { access: 'custom', 'workspace-access': { 'policy-overrides': true } };
+      await admin.post('team-projects', resource('team-projects', attributes, to)).expect(201);
+    }
+    await override().expect(200);
+    expect(await runs.statusOf(run)).not.toBe('post_plan_awaiting_decision');
   });
 
   it('do not judge by a version of OPA that was disabled since, which is said', async () => {

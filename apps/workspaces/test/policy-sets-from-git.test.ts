@@ -232,6 +232,50 @@ describe('policy sets that follow a repository', () => {
     await admin.post(`policy-sets/${id}/versions`).expect(201);
   });
 
+  it('take no version of a commit that changes nothing that their patterns name', async () => {
+    const { id, attributes } = await follow('patterned', { 'policy-update-patterns': ['rules/**', '*.hcl'] });
+    expect(attributes['policy-update-patterns']).toEqual(['rules/**', '*.hcl']);
+    await work({ files: files('one') });
+    const first = host.branches.get('main')!;
+    expect(await current(id)).toBe(first);
+    const move = async (message: string, changed?: string[]) => {
+      const before = host.branches.get('main')!;
+      const after = host.commit(message);
+      host.branches.set('main', after);
+      if (changed) host.changed.set(`${before}...${after}`, changed);
+      await work({ files: files('one') });
+      return after;
+    };
+    await move('Words', ['README.md', 'docs/rules.md']);
+    expect(await current(id)).toBe(first);
+    const second = await move('Rules', ['rules/net/cost.rego']);
+    expect(await current(id)).toBe(second);
+    // What a host cannot compare may be anything.
+    const third = await move('Unknown');
+    expect(await current(id)).toBe(third);
+  });
+
+  it('say that their branch is gone, and keep the version that they have', async () => {
+    host.branches.set('short', host.commit('Short'));
+    const { id } = await follow('gone', {}, { branch: 'short' });
+    await work({ files: files('one') });
+    const commit = host.branches.get('short');
+    const error = async () => (await show(id)).data.attributes['vcs-error'];
+    expect(await error()).toBeNull();
+    host.branches.delete('short');
+    await look();
+    expect(await error()).toBe('the branch short is not in the repository: the set keeps the version that it has');
+    expect(await current(id)).toBe(commit);
+    host.branches.set('short', commit!);
+    await look();
+    expect(await error()).toBeNull();
+    host.branches.delete('short');
+    await look();
+    const body = resource('policy-sets', { 'vcs-repo': { branch: 'main' } });
+    const changed = await admin.patch(`policy-sets/${id}`, body).expect(200);
+    expect(changed.body.data.attributes['vcs-error']).toBeNull();
+  });
+
   it('take nothing any more of a repository that they have left', async () => {
     const { id } = await follow('left');
     await look();

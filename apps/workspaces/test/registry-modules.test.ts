@@ -208,7 +208,6 @@ describe('modules of the registry', () => {
     ['namespace', { namespace: 'other' }],
     ['namespace', { 'registry-name': 'public' }],
     ['registry-name', { 'registry-name': 'PRIVATE' }],
-    ['no-code', { 'no-code': true }],
   ])('refuse a wrong %s by name', async (attribute, given) => {
     const body = resource('registry-modules', { name: 'wrong', provider: 'crane', ...given });
     const { body: answer } = await admin.post(under, body).expect(422);

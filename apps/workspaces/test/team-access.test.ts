@@ -43,6 +43,44 @@ describe('team access', () => {
     expect(listed.body.data.map((item: { id: string }) => item.id)).toEqual([granted]);
   });
 
+  it('lets teams override policies only by those who may, or who may delegate that', async () => {
+    await workspaces.organization('judged');
+    const { id } = await workspaces.workspace('judged', 'web');
+    const to = await team(workspaces, 'judged', 'judges');
+    const own = await team(workspaces, 'judged', 'admins', [], { visibility: 'organization' });
+    await grant(workspaces, own, id, 'admin');
+    const body = (teamId: string, access = 'custom') =>
+      resource(
+        'team-workspaces',
+        { access, 'policy-overrides': true },
+        { team: ref('teams', teamId), workspace: ref('workspaces', id) },
+      );
+    const administrator = await member(workspaces, 'judged', [own, to]);
+    await administrator.post('team-workspaces', body(to)).expect(404);
+    for (const access of ['read', 'admin'])
+      await workspaces.admin.post('team-workspaces', body(to, access)).expect(422);
+    const delegates = await team(workspaces, 'judged', 'delegates', ['delegate-policy-overrides']);
+    const delegate = await member(workspaces, 'judged', [own, delegates, to]);
+    const { body: given } = await delegate.post('team-workspaces', body(to)).expect(201);
+    expect(given.data.attributes).toMatchObject({ access: 'custom', runs: 'read', 'policy-overrides': true });
+    const change = (by: typeof delegate, attributes: object) =>
+      by.patch(`team-workspaces/${given.data.id}`, resource('team-workspaces', attributes));
+    // What is there may stay, and be taken away, but is not given again.
+    await change(administrator, { access: 'custom', 'policy-overrides': true, runs: 'plan' }).expect(200);
+    await change(administrator, { 'policy-overrides': false }).expect(200);
+    await change(administrator, { 'policy-overrides': true }).expect(404);
+    const project = (await workspaces.admin.get(`workspaces/${id}`)).body.data.relationships.project.data;
+    const inProject = (teamId: string) =>
+      resource(
+        'team-projects',
+        { access: 'custom', 'workspace-access': { 'policy-overrides': true } },
+        { team: ref('teams', teamId), project: { data: project } },
+      );
+    await grantProject(workspaces, own, project.id, 'admin');
+    await administrator.post('team-projects', inProject(to)).expect(404);
+    await delegate.post('team-projects', inProject(to)).expect(201);
+  });
+
   it('refuses settings that a fixed level does not have, and takes those it has', async () => {
     await workspaces.organization('acme');
     const { id } = await workspaces.workspace('acme', 'web');

@@ -10244,6 +10244,7 @@ export interface paths {
                   locking?: boolean | null;
                   move?: boolean | null;
                   "polengine-mocks"?: "none" | "read" | null;
+                  "policy-overrides"?: boolean | null;
                   "run-tasks"?: boolean | null;
                   runs?: "read" | "plan" | "apply" | null;
                   "state-versions"?: "none" | "read-outputs" | "read" | "write" | null;
@@ -10346,6 +10347,7 @@ export interface paths {
                   locking?: boolean | null;
                   move?: boolean | null;
                   "polengine-mocks"?: "none" | "read" | null;
+                  "policy-overrides"?: boolean | null;
                   "run-tasks"?: boolean | null;
                   runs?: "read" | "plan" | "apply" | null;
                   "state-versions"?: "none" | "read-outputs" | "read" | "write" | null;
@@ -10411,6 +10413,7 @@ export interface paths {
               attributes?: {
                 access: "read" | "plan" | "write" | "admin" | "custom";
                 "polengine-mocks"?: "none" | "read" | null;
+                "policy-overrides"?: boolean | null;
                 "run-tasks"?: boolean | null;
                 runs?: "read" | "plan" | "apply" | null;
                 "state-versions"?: "none" | "read-outputs" | "read" | "write" | null;
@@ -10503,6 +10506,7 @@ export interface paths {
               attributes?: {
                 access?: "read" | "plan" | "write" | "admin" | "custom";
                 "polengine-mocks"?: "none" | "read" | null;
+                "policy-overrides"?: boolean | null;
                 "run-tasks"?: boolean | null;
                 runs?: "read" | "plan" | "apply" | null;
                 "state-versions"?: "none" | "read-outputs" | "read" | "write" | null;
@@ -14704,6 +14708,7 @@ export interface components {
         }[];
         /** Format: date-time */
         "updated-at": string;
+        "vcs-error": string | null;
         "vcs-repo": {
           branch: string | null;
           "display-identifier": string;
@@ -15726,6 +15731,7 @@ export interface components {
           locking: boolean;
           move: boolean;
           "polengine-mocks": "none" | "read";
+          "policy-overrides": boolean;
           "run-tasks": boolean;
           runs: "read" | "plan" | "apply";
           "state-versions": "none" | "read-outputs" | "read" | "write";
@@ -15797,6 +15803,7 @@ export interface components {
       attributes: {
         access: "plan" | "read" | "write" | "admin" | "custom";
         "polengine-mocks": "none" | "read";
+        "policy-overrides": boolean;
         "run-tasks": boolean;
         runs: "read" | "plan" | "apply";
         "state-versions": "none" | "read-outputs" | "read" | "write";
@@ -16306,7 +16313,7 @@ export interface components {
     WorkspaceUpgradeResource: {
       attributes: {
         "plan-url": string;
-        status: string;
+        status: "pending" | "pre_plan_running" | "pre_plan_awaiting_decision" | "pre_plan_completed" | "plan_queued" | "planning" | "planned" | "cost_estimated" | "policy_checked" | "policy_override" | "post_plan_running" | "post_plan_awaiting_decision" | "post_plan_completed" | "confirmed" | "pre_apply_running" | "pre_apply_awaiting_decision" | "pre_apply_completed" | "apply_queued" | "applying" | "applied" | "planned_and_finished" | "errored" | "canceled" | "discarded" | "planned_and_saved";
       };
       id: string;
       links?: {

@@ -20,6 +20,9 @@ export type ProjectLevel = (typeof projectLevels)[number];
 /** Everything an administrator of a workspace may do. */
 export const workspaceAdmin: Mask = maskOf(...workspaceCapabilities);
 
+/** Everything that anyone may do in a workspace: owners may override its policies as well. */
+export const workspaceOwner: Mask = workspaceAdmin | maskOf('policies:override');
+
 /** Everything an administrator of a project may do, its workspaces included. */
 export const projectAdmin: Mask = maskOf(...projectCapabilities) | workspaceAdmin;
 
@@ -76,7 +79,8 @@ function level(
   workspaceLocking: boolean,
   runTasks: boolean,
 ) {
-  return { runs, variables, stateVersions, polengineMocks, workspaceLocking, runTasks };
+  const policyOverrides = false;
+  return { runs, variables, stateVersions, polengineMocks, workspaceLocking, runTasks, policyOverrides };
 }
 
 function inProject(
@@ -88,5 +92,6 @@ function inProject(
   locking: boolean,
   move: boolean,
 ) {
-  return { runs, polengineMocks, stateVersions, variables, create, locking, delete: create, move, runTasks: create };
+  const rest = { delete: create, move, runTasks: create, policyOverrides: false };
+  return { runs, polengineMocks, stateVersions, variables, create, locking, ...rest };
 }

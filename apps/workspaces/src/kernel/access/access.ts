@@ -1,4 +1,4 @@
-import { projectAdmin, workspaceAdmin } from './access-levels';
+import { projectAdmin, workspaceAdmin, workspaceOwner } from './access-levels';
 import { holds, type Mask, maskOf, type ProjectCapability, type WorkspaceCapability } from './capabilities';
 import {
   everyRight,
@@ -210,7 +210,7 @@ export class Access {
       mask |= grants.workspaces.get(workspace.id) ?? 0;
       mask |= grants.projects.get(workspace.projectId) ?? 0;
     }
-    return mask & workspaceAdmin;
+    return mask & workspaceOwner;
   }
 
   /** May see the project: by right, by a grant on it, or by a grant on one of its workspaces. */
@@ -231,12 +231,12 @@ export class Access {
     if (!membership?.member) return 0;
     let mask = this.projectFloor(project.organizationId);
     for (const grants of membership.grants) mask |= grants.projects.get(project.id) ?? 0;
-    return mask & projectAdmin;
+    return mask & (projectAdmin | workspaceOwner);
   }
 
   /** What the caller may do on every workspace of the organization. */
   workspaceFloor(organizationId: string): Mask {
-    if (this.isOwner(organizationId)) return workspaceAdmin;
+    if (this.isOwner(organizationId)) return workspaceOwner;
     if (this.isOrganizationToken(organizationId)) return organizationTokenMask;
     return workspaceFloor(this.rights(organizationId));
   }

@@ -50,6 +50,7 @@ describe('grants as masks', () => {
       polengineMocks: 'read',
       workspaceLocking: true,
       runTasks: true,
+      policyOverrides: true,
     };
     expect(namesOf(workspaceGrant('custom', most))).not.toContain('settings:write');
   });

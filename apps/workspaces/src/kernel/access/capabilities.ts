@@ -28,16 +28,18 @@ export const projectCapabilities = [
   'varsets:write',
 ] as const;
 
-export type WorkspaceCapability = (typeof workspaceCapabilities)[number];
+/** What a grant allows only where it says so: no level has it, nor has an administrator. The bits above all others, which are stored. */
+const namedCapabilities = ['policies:override'] as const;
+
+export type WorkspaceCapability = (typeof workspaceCapabilities)[number] | (typeof namedCapabilities)[number];
 export type ProjectCapability = (typeof projectCapabilities)[number];
 export type Capability = WorkspaceCapability | ProjectCapability;
 
 /** A set of capabilities, one bit each (fits 32 bits, so unions are one OR). */
 export type Mask = number;
 
-const bits = Object.fromEntries(
-  [...workspaceCapabilities, ...projectCapabilities].map((name, index) => [name, 1 << index]),
-) as Record<Capability, number>;
+const everyCapability: readonly Capability[] = [...workspaceCapabilities, ...projectCapabilities, ...namedCapabilities];
+const bits = Object.fromEntries(everyCapability.map((name, index) => [name, 1 << index])) as Record<Capability, number>;
 
 /** The mask of the named capabilities. */
 export function maskOf(...names: readonly Capability[]): Mask {
@@ -51,7 +53,7 @@ export function holds(mask: Mask, capability: Capability): boolean {
 
 /** The names in a mask, in their fixed order. */
 export function namesOf(mask: Mask): Capability[] {
-  return [...workspaceCapabilities, ...projectCapabilities].filter((name) => holds(mask, name));
+  return everyCapability.filter((name) => holds(mask, name));
 }
 
 /** One adjustable part of a grant: its values from least to most, each with what it adds to the one before. */
@@ -77,6 +79,7 @@ export const workspaceDials = {
   polengineMocks: ladder(['none', 'read'], [], ['mocks:read']),
   workspaceLocking: toggle('locking'),
   runTasks: toggle('run-tasks'),
+  policyOverrides: toggle('policies:override'),
 } as const satisfies Record<string, Dial>;
 
 /** The parts of a project grant that concern the project itself. */
@@ -98,6 +101,7 @@ export const projectWorkspaceDials = {
   delete: toggle('delete'),
   move: toggle('workspaces:move'),
   runTasks: toggle('run-tasks'),
+  policyOverrides: workspaceDials.policyOverrides,
 } as const satisfies Record<string, Dial>;
 
 /** The mask of a dial turned to a value. An unknown value is a fault: inputs are checked before. */

@@ -25,7 +25,7 @@ const inWorkspaces: Partial<Record<OrganizationRight, number>> = {
   'read-workspaces': workspaceGrant('read'),
   'read-projects': workspaceGrant('read'),
   'manage-policies': maskOf('runs:read'),
-  'manage-policy-overrides': maskOf('runs:read'),
+  'manage-policy-overrides': maskOf('runs:read', 'policies:override'),
   'manage-agent-pools': maskOf('runs:read'),
 };
 const inProjects: Partial<Record<OrganizationRight, number>> = {
@@ -47,7 +47,7 @@ describe('rights in an organization', () => {
   it('together grant the most of each', () => {
     expect(named(everyRight)).toEqual([...organizationRights]);
     expect(withImplied(everyRight)).toBe(everyRight);
-    expect(workspaceFloor(everyRight)).toBe(workspaceAdmin);
+    expect(workspaceFloor(everyRight)).toBe(workspaceAdmin | maskOf('policies:override'));
     expect(projectFloor(everyRight)).toBe(projectAdmin);
     const both = projectFloor(rightsOf('read-projects', 'manage-workspaces'));
     expect(namesOf(both)).toEqual(['project:read', 'workspaces:create', 'varsets:read']);

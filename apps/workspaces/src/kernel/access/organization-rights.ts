@@ -63,6 +63,11 @@ export function withImplied(rights: Rights): Rights {
  * Those who manage policies or agent pools must see the runs that use them.
  */
 export function workspaceFloor(rights: Rights): Mask {
+  const overrides = hasRight(rights, 'manage-policy-overrides') ? maskOf('policies:override') : 0;
+  return overrides | reachOf(rights);
+}
+
+function reachOf(rights: Rights): Mask {
   if (hasRight(rights, 'manage-workspaces') || hasRight(rights, 'manage-projects')) return workspaceAdmin;
   if (hasRight(rights, 'read-workspaces') || hasRight(rights, 'read-projects')) return workspaceGrant('read');
   const seesRuns = rightsOf('manage-policies', 'manage-policy-overrides', 'manage-agent-pools');

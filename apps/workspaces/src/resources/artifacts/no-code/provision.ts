@@ -20,17 +20,23 @@ import type { FolderDocs, ModuleDocs } from '../modules/docs';
 import { findVersion } from '../modules/module';
 import { type NoCodeModule, versionOf } from './no-code-module';
 
-/** What the root of a version of a module declares. Throws `invalid` where it was not published. */
-export async function rootOf(
+/** What the root of a version of a module declares; undefined where it was not published. */
+export async function findRoot(
   db: Database,
   keyring: Keyring,
   { module }: NoCodeModule,
   version: string | undefined,
-): Promise<FolderDocs> {
+): Promise<FolderDocs | undefined> {
   const found = version === undefined ? undefined : await findVersion(db, module, version);
   const text = found?.docsBlobId ? await readWholeBlob(db, keyring, found.docsBlobId) : undefined;
-  if (!text) throw invalid('versionPin', 'has no published version behind it yet');
-  return (JSON.parse(text.toString('utf8')) as ModuleDocs).root;
+  return text && (JSON.parse(text.toString('utf8')) as ModuleDocs).root;
+}
+
+/** The same of the version that workspaces get now. Throws `invalid`. */
+export async function requireRoot(db: Database, keyring: Keyring, from: NoCodeModule): Promise<FolderDocs> {
+  const root = await findRoot(db, keyring, from, versionOf(from));
+  if (!root) throw invalid('versionPin', 'has no published version behind it yet');
+  return root;
 }
 
 /** The module must be offered. Throws `invalid`. */
@@ -98,10 +104,9 @@ export async function provision(
   message: string,
 ): Promise<Run | undefined> {
   const { module } = from;
-  const version = versionOf(from);
-  const root = await rootOf(db, env.keyring, from, version);
+  const root = await requireRoot(db, env.keyring, from);
   const source = `${new URL(env.publicUrl).host}/${module.namespace}/${module.name}/${module.provider}`;
-  const text = JSON.stringify(configurationOf(root, source, version!), undefined, 2);
+  const text = JSON.stringify(configurationOf(root, source, versionOf(from)!), undefined, 2);
   const starter = {
     actor,
     applies: workspacePolicy['can-queue-apply'](access, workspace),

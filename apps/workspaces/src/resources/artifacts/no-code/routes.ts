@@ -1,4 +1,4 @@
-import { flag, hasMany, hasOne, invalid, text, toMany, toOne } from '@keystead/jsonapi';
+import { choice, flag, hasMany, hasOne, invalid, text, toMany, toOne } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -6,6 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type LookupBy, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
+import { runStatuses } from '../../runs/runs/statuses';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import { workspaceSerializer } from '../../workspaces/workspaces/serializer';
 import * as workspaces from '../../workspaces/workspaces/service';
@@ -16,7 +17,7 @@ import { find as findModule } from '../modules/module';
 import { modulePolicy, organizationsOf, readsArtifact, type SharedArtifact } from '../modules/policy';
 import type { NoCodeModule, VariableOption } from './no-code-module';
 import * as offers from './no-code-module';
-import { provision, requireOffered, requireOptions, rootOf, setVariables } from './provision';
+import { findRoot, provision, requireOffered, requireOptions, requireRoot, setVariables } from './provision';
 import { CreateNoCode, CreateWorkspaceOf, optionsIn, UpdateNoCode, UpgradeWorkspace, variablesIn } from './schema';
 
 const optionId = (noCodeId: string, at: number): string => `${noCodeId}.${at}`;
@@ -167,7 +168,9 @@ const listVariables = endpoints(rules, variableSerializer, shared).list(
     paging: 'none',
     load,
     run: async ({ db, env, access, target, params }) => {
-      const { inputs } = await rootOf(db, env.keyring, target, params.module_version);
+      const root = await findRoot(db, env.keyring, target, params.module_version);
+      if (!root) throw notFound();
+      const { inputs } = root;
       const global = access.can(target.organizationId, 'read-workspaces')
         ? await globalKeys(db, target.organizationId)
         : new Set<string>();
@@ -217,7 +220,7 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
     const given = variablesIn(vars);
     requireOptions(target, given);
     // Before anything is written.
-    await rootOf(db, env.keyring, target, offers.versionOf(target));
+    await requireRoot(db, env.keyring, target);
     const actor = actorOf(call);
     const caller = {
       actor,
@@ -253,7 +256,7 @@ interface Upgrade {
 
 const upgradeSerializer = serializerOf<Upgrade>()({
   type: 'workspace-upgrade',
-  shape: { status: text, 'plan-url': text },
+  shape: { status: choice(runStatuses), 'plan-url': text },
   relations: { run: hasOne('runs') },
   id: ({ id }) => id,
   attributes: ({ status, planUrl }) => ({ status, 'plan-url': planUrl }),
@@ -278,7 +281,7 @@ const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
     requireOptions(offer, given);
     if (given.length > 0 && !workspacePolicy['can-update-variable'](access, target)) throw notFound();
     const actor = actorOf(call);
-    await rootOf(db, env.keyring, offer, offers.versionOf(offer));
+    await requireRoot(db, env.keyring, offer);
     await db.transaction((tx) => setVariables(tx, env.keyring, actor, target, given));
     const run = await provision(
       { db, env, access, actor },

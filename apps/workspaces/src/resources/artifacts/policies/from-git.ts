@@ -9,6 +9,7 @@ import { askForRepository, isHash, requireConnection } from '../../connections/r
 import type { Reached } from '../../connections/repositories/repository';
 import type { FetchedCommit, Publishing } from '../../runs/vcs/fetched-commit';
 import { awaitCommits } from '../../runs/vcs/module-fetches';
+import { concerns } from '../../runs/vcs/triggers';
 import { findSets, type PolicySet, type SetSource, setChange } from './policy-set';
 import { failVersion, findVersions, pruneVersions, stampVersion, takeArchive } from './set-version';
 
@@ -50,20 +51,36 @@ export async function askForSource(
 const connectionOf = ({ oauthTokenId, isInstallation }: PolicySet) =>
   isInstallation ? { vcshostAppInstallationId: oauthTokenId } : { oauthTokenId };
 
+/** Only patterns decide whether a commit concerns a set. */
+const byPatterns = { fileTriggersEnabled: true, triggerPrefixes: [], workingDirectory: null };
+
 /** Makes versions of the commits that the branches of policy sets are at. Any number of callers may tell the same. */
 export async function followPolicySets(db: Database, { row, host, api }: Reached): Promise<void> {
   const { oauthTokenId, identifier } = row;
   const sets = await db.prisma.policySet.findMany({
     where: { oauthTokenId, vcsIdentifier: identifier },
-    select: { id: true, vcsBranch: true },
+    select: { id: true, vcsBranch: true, policyUpdatePatterns: true, seenCommit: true, vcsError: true },
   });
   const heads = new Map<string, HostCommit | undefined>();
-  for (const { id, vcsBranch } of sets) {
+  for (const { id, vcsBranch, policyUpdatePatterns: patterns, seenCommit, vcsError } of sets) {
     const branch = vcsBranch ?? row.defaultBranch ?? '';
     if (branch === '') continue;
     if (!heads.has(branch)) heads.set(branch, await host.findHead(api, identifier, branch));
     const head = heads.get(branch);
-    if (head && isHash(head.sha)) await addVersion(db, row, { id, vcsBranch, branch }, head);
+    const problem = head
+      ? null
+      : `the branch ${branch} is not in the repository: the set keeps the version that it has`;
+    if (problem !== vcsError)
+      await db.prisma.policySet.updateMany({ where: { id, vcsBranch }, data: { vcsError: problem } });
+    if (!head || !isHash(head.sha) || head.sha === seenCommit) continue;
+    if (patterns.length > 0 && seenCommit !== null) {
+      const changed = await host.listChanges(api, identifier, seenCommit, head.sha);
+      if (!concerns({ ...byPatterns, triggerPatterns: patterns }, changed)) {
+        await db.prisma.policySet.updateMany({ where: { id, vcsBranch, seenCommit }, data: { seenCommit: head.sha } });
+        continue;
+      }
+    }
+    await addVersion(db, row, { id, vcsBranch, branch }, head);
   }
 }
 

@@ -241,6 +241,7 @@ async function followFromNow(
     ...(source === null ? left : columns),
     ...(path == null ? {} : { policiesPath: path }),
     seenCommit: null,
+    vcsError: null,
   };
   await tx.prisma.policySet.update({ where: { id }, data });
   if (source) {

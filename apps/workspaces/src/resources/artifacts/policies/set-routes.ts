@@ -77,6 +77,7 @@ const setSerializer = serializerOf<PolicySet>()({
     'policy-tool-version': text.nullable(),
     'policies-path': text.nullable(),
     'policy-update-patterns': z.array(text),
+    'vcs-error': text.nullable(),
     'tag-selectors': z.array(z.object({ 'tag-key': text, 'tag-value': text.nullable(), 'is-exclude': flag })),
     versioned: flag,
     'vcs-repo': z.object({ ...followedShape, 'ingress-submodules': flag }).nullable(),
@@ -107,6 +108,7 @@ const setSerializer = serializerOf<PolicySet>()({
     overridable: isEvaluated(set) ? set.overridable : null,
     'agent-enabled': set.agentEnabled,
     'policy-tool-version': isEvaluated(set) ? (set.policyToolVersion ?? 'latest') : null,
+    'vcs-error': set.vcsError,
     'policies-path': set.policiesPath ? `/${set.policiesPath}` : null,
     'policy-update-patterns': set.policyUpdatePatterns,
     'tag-selectors': set.tagSelectors.map(({ key, value, isExclude }) => ({

@@ -1,17 +1,19 @@
-import { document, type ParsedDocument } from '@keystead/jsonapi';
+import { document, invalidAll, type ParsedDocument } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { artifactName, registryNames, versionText } from '../modules/names';
 
 const names: readonly string[] = registryNames;
 
-const registryName = z.string().superRefine((name, context) => {
-  if (name === '') context.addIssue({ code: 'custom', message: "can't be blank" });
-  if (!names.includes(name)) context.addIssue({ code: 'custom', message: 'is not included in the list' });
-});
+/** Throws `invalid` for what is no registry; for nothing with the two messages that clients know that by. */
+export function requireRegistryName(name: string): void {
+  if (names.includes(name)) return;
+  const issue = (message: string) => ({ path: ['registryName'], message });
+  throw invalidAll([...(name === '' ? [issue("can't be blank")] : []), issue('is not included in the list')]);
+}
 
 /** A new provider without versions. */
 export const CreateProvider = document('registry-providers', {
-  attributes: { name: artifactName, namespace: artifactName.nullish(), 'registry-name': registryName },
+  attributes: { name: artifactName, namespace: artifactName.nullish(), 'registry-name': z.string().max(64) },
 });
 export type NewProvider = ParsedDocument<typeof CreateProvider>;
 

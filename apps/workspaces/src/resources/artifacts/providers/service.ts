@@ -17,7 +17,7 @@ import {
   type ProviderVersion,
   type RegistryProvider,
 } from './provider';
-import type { NewPlatform, NewProvider, NewProviderVersion } from './schema';
+import { type NewPlatform, type NewProvider, type NewProviderVersion, requireRegistryName } from './schema';
 import { contradicted } from './sums';
 
 const mostProviders = 10_000;
@@ -54,6 +54,7 @@ export async function create(
   input: NewProvider,
 ): Promise<RegistryProvider> {
   const { name, registryName } = input;
+  requireRegistryName(registryName);
   if (!providerPolicy['can-delete'](access, { organizationId: organization.id, registryName, readers: [] })) {
     throw new MissingPermission(registryName === 'public' ? 'can-manage-public-providers' : 'can-create-provider');
   }

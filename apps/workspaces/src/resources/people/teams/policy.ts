@@ -18,16 +18,20 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
   return access.can(organizationId, 'access-secret-teams') && access.can(organizationId, 'manage-membership');
 }
 
-/** May the caller rename or delete the team? The team of owners cannot be. */
-export const managesTeam = (
-  access: Access,
-  team: Pick<TeamTarget, 'id' | 'organizationId' | 'isOwners' | 'visibility'>,
-): boolean => !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
+const managesTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
+  !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
 // Who could join a team that may do more than they, or use its token, or have a group join it, might do as much.
-function isWithin(access: Access, { organizationId, rights, grants }: TeamTarget): boolean {
+function isWithin(
+  access: Access,
+  { organizationId, rights, grants }: Pick<TeamTarget, 'organizationId' | 'rights' | 'grants'>,
+): boolean {
   return access.can(organizationId, 'manage-organization-access') || access.holdsAll(organizationId, rights, grants);
 }
+
+/** Who may hear what a team hears: owners, and those who manage it and may do as much. */
+export const hearsForTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
+  access.isOwner(team.organizationId) || (managesTeam(access, team) && isWithin(access, team));
 
 function managesMembers(access: Access, team: TeamTarget): boolean {
   if (access.isOwner(team.organizationId)) return true;

@@ -41,8 +41,8 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Te
   }));
 }
 
-// Every answer about a team says whether the caller may give it, so that its grants are read once for each of their revisions.
-function grantsOf(db: Database, team: { id: string; grantsRevision: bigint }): Promise<GivenGrants> {
+/** What a team is given. Every answer about one says whether the caller may give it: it is read once for each of its revisions. */
+export function grantsOf(db: Database, team: { id: string; grantsRevision: bigint }): Promise<GivenGrants> {
   return db.remembered(`grants ${team.id}`, `${team.grantsRevision}`, async () => {
     const [workspaces, projects] = [
       await db.prisma.$queryRaw<GivenGrants['workspaces'][number][]>`

@@ -7,6 +7,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { grantsOf } from '../../people/teams/service';
 import { teamTriggers } from '../runs/notification-triggers';
 import { notificationAttributes } from './attributes';
 import type { NotificationConfiguration, SubscribedTeam, Tried } from './notification-configuration';
@@ -39,7 +40,17 @@ export type OfSubject = { readonly workspaceId: string } | { readonly projectId:
 const parts = {
   workspace: { select: { id: true, name: true, projectId: true, organizationId: true } },
   project: { select: { id: true, name: true, organizationId: true } },
-  team: { select: { id: true, name: true, organizationId: true, isOwners: true, visibility: true } },
+  team: {
+    select: {
+      id: true,
+      name: true,
+      organizationId: true,
+      isOwners: true,
+      visibility: true,
+      rights: true,
+      grantsRevision: true,
+    },
+  },
   deliveries: {
     where: { sentAt: { not: null } },
     orderBy: [{ sentAt: 'desc' }, { id: 'desc' }],
@@ -52,7 +63,19 @@ type ConfigurationRow = Prisma.NotificationConfigurationGetPayload<{ include: ty
 
 const cellOf = (row: string, column: 'url' | 'token') => ({ table: 'notification_configuration', row, column });
 
-function configurationOf(keyring: Keyring, row: ConfigurationRow): NotificationConfiguration {
+/** Configurations of rows, each of a team with what that is given. */
+const configurationsOf = (db: Database, keyring: Keyring, rows: readonly ConfigurationRow[]) =>
+  Promise.all(
+    rows.map(async (row) => {
+      const team = row.team && { ...row.team, grants: await grantsOf(db, row.team) };
+      return configurationOf(keyring, { ...row, team });
+    }),
+  );
+
+function configurationOf(
+  keyring: Keyring,
+  row: Omit<ConfigurationRow, 'team'> & { readonly team: SubscribedTeam | null },
+): NotificationConfiguration {
   const open = (column: 'url' | 'token') => {
     const sealed = row[column];
     return sealed === null ? null : keyring.open(sealed, cellOf(row.id, column)).toString('utf8');
@@ -82,7 +105,7 @@ export async function findMany(
 ): Promise<NotificationConfiguration[]> {
   const where = { id: { in: [...ids] }, ...alive };
   const rows = await db.prisma.notificationConfiguration.findMany({ where, include: parts });
-  return rows.map((row) => configurationOf(keyring, row));
+  return configurationsOf(db, keyring, rows);
 }
 
 /** The configuration with an `nc-…` id. */
@@ -104,7 +127,7 @@ export async function list(
     skip: page?.offset,
     take: page?.size,
   });
-  const items = rows.map((row) => configurationOf(keyring, row));
+  const items = await configurationsOf(db, keyring, rows);
   return page ? { items, total: await db.prisma.notificationConfiguration.count({ where }) } : { items };
 }
 

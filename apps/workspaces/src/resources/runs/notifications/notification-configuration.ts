@@ -1,5 +1,6 @@
 import type { NotificationConfiguration as Row } from '../../../generated/prisma/client';
-import type { ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
+import type { GivenGrants, ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
+import type { Rights } from '../../../kernel/access/organization-rights';
 
 /** Where notifications go. */
 export const destinations = ['generic', 'slack', 'microsoft-teams', 'email'] as const;
@@ -20,6 +21,8 @@ export interface SubscribedTeam {
   readonly name: string;
   readonly isOwners: boolean;
   readonly visibility: string;
+  readonly rights: Rights;
+  readonly grants: GivenGrants;
 }
 
 /**

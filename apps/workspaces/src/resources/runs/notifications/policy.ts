@@ -1,18 +1,14 @@
 import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
-import { managesTeam, seesTeam } from '../../people/teams/policy';
+import { hearsForTeam, seesTeam } from '../../people/teams/policy';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import type { NotificationConfiguration, SubscribedTeam } from './notification-configuration';
-
-/** Who may have a team notified: those who manage it, and owners also the team of owners. */
-export const subscribesTeam = (access: Access, team: SubscribedTeam): boolean =>
-  access.isOwner(team.organizationId) || managesTeam(access, team);
+import type { NotificationConfiguration } from './notification-configuration';
 
 /** Where notifications go is a credential as often as not: who may not change it does not see it either. */
 function manages(access: Access, { workspace, project, team }: NotificationConfiguration): boolean {
   if (workspace) return workspacePolicy['can-update'](access, workspace);
-  if (team) return subscribesTeam(access, team);
+  if (team) return hearsForTeam(access, team);
   return project !== null && projectPolicy['can-update'](access, { ...project, isDefault: false });
 }
 

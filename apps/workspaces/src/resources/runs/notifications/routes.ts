@@ -8,7 +8,7 @@ import {
   type Resource,
   serializerOf,
 } from '../../../kernel/endpoints/endpoint';
-import { seesTeam } from '../../people/teams/policy';
+import { hearsForTeam, seesTeam } from '../../people/teams/policy';
 import * as teams from '../../people/teams/service';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
@@ -17,7 +17,7 @@ import * as workspaces from '../../workspaces/workspaces/service';
 import { notificationAttributes } from './attributes';
 import * as configurations from './configuration';
 import type { NotificationConfiguration } from './notification-configuration';
-import { notificationPolicy, sees, subscribesTeam } from './policy';
+import { notificationPolicy, sees } from './policy';
 import { CreateConfiguration, UpdateConfiguration } from './schema';
 import { Sender } from './sender';
 
@@ -47,7 +47,7 @@ const ofWorkspace = endpoints(workspacePolicy, notificationSerializer, {
   visible: workspacePolicy['can-read-settings'],
 });
 const ofProject = endpoints(projectPolicy, notificationSerializer, { visible: projectPolicy['can-read'] });
-const ofTeam = endpoints({ 'can-update': subscribesTeam }, notificationSerializer, { visible: seesTeam });
+const ofTeam = endpoints({ 'can-update': hearsForTeam }, notificationSerializer, { visible: seesTeam });
 const ofConfiguration = endpoints(notificationPolicy, notificationSerializer, { visible: sees });
 
 const inWorkspace = '/workspaces/:workspace_id/notification-configurations';

@@ -25,7 +25,7 @@ export const runPolicy = policy<RunTarget>()({
   'can-force-execute': applies,
   'can-force-cancel': administers,
   'can-override-tasks': (access, { organizationId }) => access.can(organizationId, 'manage-run-tasks'),
-  'can-override-policy-check': (access, { organizationId }) => access.can(organizationId, 'manage-policy-overrides'),
+  'can-override-policy-check': (access, { workspace }) => access.has(workspace, 'policies:override'),
 });
 
 /** The organizations whose rules protect such a thing. */

@@ -11,6 +11,8 @@ export interface Progress {
   readonly additions: number | null;
   readonly changes: number | null;
   readonly destructions: number | null;
+  /** How many policies judged the plan, and how many of them did not pass; null where none did. */
+  readonly policies: { readonly judged: number; readonly against: number } | null;
 }
 
 /** The status of a commit. */
@@ -51,9 +53,14 @@ const waiting: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-function planned({ hasChanges, additions, changes, destructions }: Progress): string {
-  if (hasChanges === false) return 'No changes';
-  return `${additions ?? 0} to add, ${changes ?? 0} to change, ${destructions ?? 0} to destroy`;
+function planned({ hasChanges, additions, changes, destructions, policies }: Progress): string {
+  const plan =
+    hasChanges === false
+      ? 'No changes'
+      : `${additions ?? 0} to add, ${changes ?? 0} to change, ${destructions ?? 0} to destroy`;
+  if (!policies) return plan;
+  const { judged, against } = policies;
+  return `${plan}; ${against === 0 ? `${judged} ${judged === 1 ? 'policy' : 'policies'} passed` : `${against} of ${judged} policies did not pass`}`;
 }
 
 /** The status to report for a commit; undefined if there is nothing to say. */
@@ -69,7 +76,8 @@ export function commitStatusOf(progress: Progress): Standing | undefined {
   if (runStatus === 'errored') return told('failure', progress.statusReason ?? 'The run failed');
   if (runStatus === 'canceled') return told('error', 'The run was canceled');
   if (runStatus === 'discarded') return told('error', 'The run was discarded');
-  return told('pending', `Planned: ${planned(progress)}. Waiting to be confirmed`);
+  const waitsFor = runStatus.endsWith('_awaiting_decision') ? 'overridden' : 'confirmed';
+  return told('pending', `Planned: ${planned(progress)}. Waiting to be ${waitsFor}`);
 }
 
 /** How several workspaces fare by one commit; each with its name. One that failed counts at once. */

@@ -23,12 +23,19 @@ interface ReportRow extends Progress {
   readonly isAggregated: boolean;
 }
 
+/** What policies said of the plan of a run in row `r`. */
+const policiesOf = `
+(SELECT json_build_object('judged', count(*), 'against', count(*) FILTER (WHERE j->>'status' <> 'passed'))
+   FROM task_stage s JOIN policy_evaluation e ON e.task_stage_id = s.id
+   JOIN policy_set_outcome u ON u.policy_evaluation_id = e.id CROSS JOIN jsonb_array_elements(u.outcomes) j
+  WHERE s.run_id = r.id HAVING count(*) > 0)`;
+
 const select = `
 SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number, i.commit_sha AS sha,
        i.status_sent AS "statusSent", i.status_attempts AS attempts, i.status_at AS "statusAt",
        c.status AS "configurationStatus", c.error_message AS "configurationError", c.auto_queue_runs AS "autoQueueRuns",
        r.id AS "runId", r.status AS "runStatus", r.status_reason AS "statusReason", p.has_changes AS "hasChanges",
-       p.additions, p.changes, p.destructions, w.name AS workspace, o.name AS organization,
+       p.additions, p.changes, p.destructions, ${policiesOf} AS policies, w.name AS workspace, o.name AS organization,
        o.id AS "organizationId", o.aggregated_commit_status_enabled AS "isAggregated"
   FROM ingress_attributes i
   JOIN configuration_version c ON c.id = i.configuration_version_id

@@ -7,7 +7,7 @@ import {
   projectLevelSettings,
   projectLevelWorkspaceSettings,
 } from '../../../kernel/access/access-levels';
-import { type Mask, projectDials, projectWorkspaceDials } from '../../../kernel/access/capabilities';
+import { type Mask, maskOf, projectDials, projectWorkspaceDials } from '../../../kernel/access/capabilities';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -113,9 +113,10 @@ export async function update(
   });
 }
 
-/** Who manages the teams of a project gives them no more than they have there. Throws `missing`. */
+/** Who manages the teams of a project gives them no more than they have there, or may delegate. Throws `missing`. */
 function requireHeld(holder: Access, project: ProjectTarget, capabilities: Mask): void {
-  if (!holder.holdsInProject(project, capabilities)) throw new MissingPermission('can-manage-teams');
+  const delegated = holder.can(project.organizationId, 'delegate-policy-overrides') ? maskOf('policies:override') : 0;
+  if (!holder.holdsInProject(project, capabilities & ~delegated)) throw new MissingPermission('can-manage-teams');
 }
 
 /** Takes a team's access away. */

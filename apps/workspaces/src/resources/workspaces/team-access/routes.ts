@@ -1,6 +1,7 @@
 import { MissingPermission } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
-import type { Access } from '../../../kernel/access/access';
+import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
+import { holds, type Mask } from '../../../kernel/access/capabilities';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -36,6 +37,22 @@ async function requireTeam(db: Database, access: Access, organizationId: string,
   const team = await teams.find(db, id);
   if (!team || team.organizationId !== organizationId || !seesTeam(access, team)) throw notFound();
   return team;
+}
+
+/**
+ * Throws `denied` where a request lets a team override policies and the caller may neither override there nor delegate that: an
+ * administrator of a workspace is not above its policies.
+ */
+function requireMayDelegate(
+  access: Access,
+  workspace: WorkspaceTarget,
+  sent: boolean | string | null | undefined,
+  before: Mask = 0,
+): void {
+  if (sent !== true || holds(before, 'policies:override') || access.has(workspace, 'policies:override')) return;
+  if (!access.can(workspace.organizationId, 'delegate-policy-overrides')) {
+    throw new MissingPermission('delegate-policy-overrides');
+  }
 }
 
 function present<T>(found: T | undefined): T {
@@ -75,6 +92,7 @@ const grantWorkspace = ofWorkspaces.post('/team-workspaces', {
       throw access.has(workspace, 'runs:read') ? new MissingPermission('can-update') : notFound();
     }
     const team = await requireTeam(db, access, workspace.organizationId, body.team);
+    requireMayDelegate(access, workspace, body.policyOverrides);
     return workspaceGrants.create(db, actorOf(call), team.id, workspace.id, body);
   },
 });
@@ -94,7 +112,10 @@ const changeOfWorkspace = ofWorkspaces.patch(workspaceGrantPath, {
   summary: "Change a team's access to a workspace.",
   body: ChangeWorkspaceGrant,
   load: loadWorkspaceGrant,
-  run: ({ db, target, body, ...call }) => workspaceGrants.update(db, actorOf(call), target.id, body),
+  run: ({ db, target, body, ...call }) => {
+    requireMayDelegate(call.access, target.workspace, body.policyOverrides, target.capabilities);
+    return workspaceGrants.update(db, actorOf(call), target.id, body);
+  },
 });
 
 const removeOfWorkspace = ofWorkspaces.remove(workspaceGrantPath, {

@@ -14,21 +14,18 @@ const workspaceSettings = {
   'polengine-mocks': oneOf(workspaceDials.polengineMocks.values as readonly string[]),
   'workspace-locking': toggle,
   'run-tasks': toggle,
+  'policy-overrides': toggle,
 };
 const workspaceAliases = { 'polengine-mocks': 'sentinel-mocks' };
-const noPolicies = 'the right manage-policy-overrides is for a whole organization';
-const workspaceUnserved = { 'policy-overrides': noPolicies };
 
 export const GrantWorkspace = document('team-workspaces', {
   attributes: { access: z.enum(workspaceLevels), ...workspaceSettings },
   relationships: { team: requiredOne('teams'), workspace: requiredOne('workspaces') },
   aliases: workspaceAliases,
-  unserved: workspaceUnserved,
 });
 export const ChangeWorkspaceGrant = document('team-workspaces', {
   attributes: { access: z.enum(workspaceLevels).optional(), ...workspaceSettings },
   aliases: workspaceAliases,
-  unserved: workspaceUnserved,
 });
 
 const projectSettings = {
@@ -50,20 +47,18 @@ const projectSettings = {
       delete: toggle,
       move: toggle,
       'run-tasks': toggle,
+      'policy-overrides': toggle,
     })
     .nullish(),
 };
-const projectUnserved = { 'workspace-access.policy-overrides': noPolicies };
 const projectAliases = { 'workspace-access.polengine-mocks': 'workspace-access.sentinel-mocks' };
 
 export const GrantProject = document('team-projects', {
   attributes: { access: z.enum(projectLevels), ...projectSettings },
   relationships: { team: requiredOne('teams'), project: requiredOne('projects') },
   aliases: projectAliases,
-  unserved: projectUnserved,
 });
 export const ChangeProjectGrant = document('team-projects', {
   attributes: { access: z.enum(projectLevels).optional(), ...projectSettings },
   aliases: projectAliases,
-  unserved: projectUnserved,
 });

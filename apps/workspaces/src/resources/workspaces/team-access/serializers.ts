@@ -24,6 +24,7 @@ export const workspaceGrantSerializer = serializerOf<WorkspaceGrant>()({
     'polengine-mocks': shownDial(workspaceDials.polengineMocks),
     'workspace-locking': shownDial(workspaceDials.workspaceLocking),
     'run-tasks': shownDial(workspaceDials.runTasks),
+    'policy-overrides': shownDial(workspaceDials.policyOverrides),
   },
   relations: { team: hasOne('teams'), workspace: hasOne('workspaces') },
   id: (grant) => grant.id,
@@ -38,6 +39,7 @@ export const workspaceGrantSerializer = serializerOf<WorkspaceGrant>()({
       'polengine-mocks': settings.polengineMocks,
       'workspace-locking': settings.workspaceLocking,
       'run-tasks': settings.runTasks,
+      'policy-overrides': settings.policyOverrides,
     };
   },
   relationships: (grant, { access }) => ({
@@ -67,6 +69,7 @@ export const projectGrantSerializer = serializerOf<ProjectGrant>()({
       delete: shownDial(projectWorkspaceDials.delete),
       move: shownDial(projectWorkspaceDials.move),
       'run-tasks': shownDial(projectWorkspaceDials.runTasks),
+      'policy-overrides': shownDial(projectWorkspaceDials.policyOverrides),
     }),
   },
   relations: { team: hasOne('teams'), project: hasOne('projects') },
@@ -88,6 +91,7 @@ export const projectGrantSerializer = serializerOf<ProjectGrant>()({
         delete: workspaces.delete,
         move: workspaces.move,
         'run-tasks': workspaces.runTasks,
+        'policy-overrides': workspaces.policyOverrides,
       },
     };
   },
