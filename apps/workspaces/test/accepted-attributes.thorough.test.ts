@@ -40,6 +40,15 @@ const elsewhere: Readonly<Record<string, string>> = {
   'organizations default-agent-pool-id': 'spec-organizations',
   'organizations user-tokens-enabled': 'token-kinds',
   'organizations max-ttl-enabled': 'token-lifetimes',
+  'organization-token-ttl-policies token-ttl-policies': 'token-lifetimes',
+  'notification-configurations triggers': 'notifications',
+  'bulk_actions target_ids': 'notifications',
+  'no-code-modules enabled': 'no-code-modules',
+  'no-code-modules version-pin': 'no-code-modules',
+  'audit-configurations audit-trails.enabled': 'audit',
+  'audit-configurations hcp-audit-log-streaming.enabled': 'audit',
+  'audit-configurations hcp-audit-log-streaming.organization-id': 'audit',
+  'audit-configurations hcp-audit-log-streaming.use-default-organization': 'audit',
   'saml-settings enabled': 'saml',
   'saml-settings authn-requests-signed': 'saml',
   'scim-settings enabled': 'scim',
@@ -97,6 +106,8 @@ const toldValue: Readonly<Record<string, (world: World) => Promise<unknown> | un
   'runs variables': () => [{ key: 'height', value: '"40"' }],
   'infra-versions archs': () => [architecture],
   'terraform-versions archs': () => [architecture],
+  'opa-versions archs': () => [architecture],
+  'sentinel-versions archs': () => [architecture],
 };
 const architecture = { url: 'https://example.com/t.zip', sha: 'ab', os: 'linux', arch: 'arm64' };
 
