@@ -18,6 +18,9 @@ const elsewhere: Readonly<Record<string, string>> = {
   'POST /organizations/:organization_name/github-app-manifests': 'github-app: leads a person to a host',
   'POST /github-app-manifests/:manifest_id/oauth-clients': 'github-app: what a host gave a browser, once',
   'POST /organizations/:organization_name/registry-modules/vcs': 'modules-from-git: of a repository',
+  'POST /no-code-modules/:no_code_module_id/workspaces': 'no-code-modules: of a published version',
+  'POST /no-code-modules/:no_code_module_id/workspaces/:workspace_id/upgrade': 'no-code-modules: of a workspace made so',
+  'POST /admin/twilio-settings/verify': 'admin: always refused',
   'POST /registry-modules': 'modules-from-git: of a repository, in the older form',
   'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider':
     'modules-from-git: of a module that follows a repository',

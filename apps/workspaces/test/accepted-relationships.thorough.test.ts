@@ -75,6 +75,11 @@ const adding = ['workspaces tags', 'varsets vars'];
 const elsewhere: Readonly<Record<string, string>> = {
   'PATCH /notification-configurations/:notification_configuration_id users': 'notifications',
   'POST /workspaces/:workspace_id/state-versions run': 'state-versions',
+  'POST /teams/:team_id/notification-configurations users': 'notifications',
+  'POST /teams/:team_id/notification-configurations subscribable': 'notifications',
+  'POST /organizations/:organization_name/no-code-modules variable-options': 'no-code-modules',
+  'PATCH /no-code-modules/:no_code_module_id variable-options': 'no-code-modules',
+  'PATCH /no-code-modules/:no_code_module_id registry-module': 'no-code-modules',
 };
 
 describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s edition may name', (edition) => {

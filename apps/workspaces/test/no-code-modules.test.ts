@@ -120,12 +120,17 @@ describe('no-code modules', () => {
     expect(changed.body.data.attributes).toMatchObject({ enabled: false, 'version-pin': null });
     expect(changed.body.data.relationships['variable-options'].data).toHaveLength(1);
     expect((await admin.get(`registry-modules/${module.id}`)).body.data.attributes['no-code']).toBe(false);
+    const other = { 'registry-module': ref('registry-modules', (await published()).id) };
+    await admin.patch(`${type}/${id}`, resource(type, {}, other)).expect(422);
+    const replaced = { 'variable-options': { data: [option('size', '1'), option('place', 'west')] } };
+    const { body: again } = await admin.patch(`${type}/${id}?include=variable-options`, resource(type, {}, replaced));
+    expect(again.included.map((one: { attributes: Record<string, unknown> }) => one.attributes.options)).toEqual([['1'], ['west']]);
     await admin.delete(`${type}/${id}`).expect(204);
     await admin.get(`${type}/${id}`).expect(404);
     const { body: trail } = await admin.get(`organizations/acme/audit-events?filter[target]=${module.id}`).expect(200);
     const actions = trail.data.map((event: { attributes: { action: string } }) => event.attributes.action);
-    expect(actions.slice(0, 3)).toEqual(
-      ['delete', 'update', 'create'].map((verb) => `registry-module.no-code-${verb}`),
+    expect(actions.slice(0, 4)).toEqual(
+      ['delete', 'update', 'update', 'create'].map((verb) => `registry-module.no-code-${verb}`),
     );
   });
 

@@ -609,11 +609,15 @@ describe('notifications', () => {
       expect(await refusal({ triggers: ['change_request:created'] })).toEqual([
         '/data/attributes/triggers Triggers may hold change_request:created only for teams',
       ]);
+      const subject = { subscribable: { data: { type: 'teams', id } } };
+      expect((await ofTeam(id, {}, admin, subject).expect(201)).body.data.relationships).toMatchObject(subject);
+      await ofTeam(id, {}, admin, { subscribable: { data: { type: 'teams', id: 'team-other' } } }).expect(422);
       const mail = { 'destination-type': 'email', url: null, enabled: false };
       const users = (person: string) => ({ users: { data: [{ type: 'users', id: person }] } });
       const [inside, outside] = [await member(workspaces, 'acme', [id]), await member(workspaces, 'acme')];
       await ofTeam(id, mail, admin, users(outside.id)).expect(422);
-      await ofTeam(id, mail, admin, users(inside.id)).expect(201);
+      const { body: mailed } = await ofTeam(id, mail, admin, users(inside.id)).expect(201);
+      expect(mailed.data.relationships.users).toEqual(users(inside.id).users);
     });
 
     it('are for those who manage the team, and for no one else', async () => {
