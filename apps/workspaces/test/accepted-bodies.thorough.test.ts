@@ -19,7 +19,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   'POST /github-app-manifests/:manifest_id/oauth-clients': 'github-app: what a host gave a browser, once',
   'POST /organizations/:organization_name/registry-modules/vcs': 'modules-from-git: of a repository',
   'POST /no-code-modules/:no_code_module_id/workspaces': 'no-code-modules: of a published version',
-  'POST /no-code-modules/:no_code_module_id/workspaces/:workspace_id/upgrade': 'no-code-modules: of a workspace made so',
+  'POST /no-code-modules/:no_code_module_id/workspaces/:workspace_id/upgrade':
+    'no-code-modules: of a workspace made so',
   'POST /admin/twilio-settings/verify': 'admin: always refused',
   'POST /registry-modules': 'modules-from-git: of a repository, in the older form',
   'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider':

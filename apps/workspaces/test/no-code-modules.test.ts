@@ -124,7 +124,10 @@ describe('no-code modules', () => {
     await admin.patch(`${type}/${id}`, resource(type, {}, other)).expect(422);
     const replaced = { 'variable-options': { data: [option('size', '1'), option('place', 'west')] } };
     const { body: again } = await admin.patch(`${type}/${id}?include=variable-options`, resource(type, {}, replaced));
-    expect(again.included.map((one: { attributes: Record<string, unknown> }) => one.attributes.options)).toEqual([['1'], ['west']]);
+    expect(again.included.map((one: { attributes: Record<string, unknown> }) => one.attributes.options)).toEqual([
+      ['1'],
+      ['west'],
+    ]);
     await admin.delete(`${type}/${id}`).expect(204);
     await admin.get(`${type}/${id}`).expect(404);
     const { body: trail } = await admin.get(`organizations/acme/audit-events?filter[target]=${module.id}`).expect(200);

@@ -58,7 +58,7 @@ export function requireOptions({ variableOptions }: NoCodeModule, given: readonl
  * The configuration that calls a version of a module: each of its inputs is a variable, each of its outputs an output. In JSON,
  * where nothing that a module says of itself can be anything but what it is.
  */
-export function configurationOf(
+function configurationOf(
   { inputs, outputs }: FolderDocs,
   source: string,
   version: string,
@@ -74,7 +74,7 @@ export function configurationOf(
     ]),
   );
   const passed = Object.fromEntries(inputs.map(({ name }) => [name, `\${var.${name}}`]));
-  // Of modules that were read before it was kept, nobody knows whether an output is secret.
+  // Of modules that were read before it was kept, it is unknown whether an output is secret.
   const output = Object.fromEntries(
     outputs.map(({ name, sensitive = true }) => [name, { value: `\${module.this.${name}}`, sensitive }]),
   );

@@ -90,7 +90,6 @@ export const CreateWorkspaceOf = document('no-code-module-workspace', {
   aliases: { 'infra-version': 'terraform-version' },
   relationships: { project: one('projects'), vars: many(sentVariables) },
 });
-export type NewWorkspaceOf = ParsedDocument<typeof CreateWorkspaceOf>;
 
 /** Variables that an upgrade changes. */
 export const UpgradeWorkspace = document('no-code-module-workspace', {
