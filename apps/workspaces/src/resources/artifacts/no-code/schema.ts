@@ -1,13 +1,4 @@
-import {
-  document,
-  invalid,
-  many,
-  one,
-  type ParsedDocument,
-  requiredOne,
-  type SentKind,
-  type SentReference,
-} from '@keystead/jsonapi';
+import { document, invalid, many, one, requiredOne, type SentKind, type SentReference } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { readNewVariable } from '../../workspaces/variables/schema';
 import { workspaceAttributes } from '../../workspaces/workspaces/attributes';
