@@ -28,7 +28,7 @@ export interface AgentProcess {
 
 /**
  * Builds an agent and starts it: a worker that knows no database, only the service's address and the token of a pool, or
- * that of the installation. `over` is called when the token is none any more. Throws NoWorker if the service refuses it.
+ * that of the installation. `over` is called when the token is no longer valid. Throws NoWorker if the service refuses it.
  */
 export async function startAgent(
   config: AgentConfig,
@@ -102,4 +102,4 @@ async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
 }
 
 const sayOf = ({ kind, message }: { kind: string; message: string }): string =>
-  kind === 'unauthenticated' ? 'its token is none, or has been revoked' : message;
+  kind === 'unauthenticated' ? 'its token is not valid, or has been revoked' : message;

@@ -19,7 +19,7 @@ import { Detour, readTarget } from './url';
 /** What the HTTP edge is made of. */
 export interface AppParts {
   readonly handle: (request: Request) => Promise<Outcome>;
-  /** The path of a text with doubled slashes, where they say something; undefined if they do not. */
+  /** The path of a text with doubled slashes, if they are significant; undefined if not. */
   readonly readBase64: (text: string) => SentPath | undefined;
   readonly rules: RequestRules;
   readonly origins: OriginRules;
@@ -63,7 +63,7 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
   }
   const extra = extraHeaders(parts, req);
   if (req.headers.origin !== undefined && crossOrigin(parts.origins, req, res)) return;
-  // Below a namespace that a header names no path is read so: who asks like this knows no headers of ours.
+  // Not tried if a header names the namespace: clients that send such paths do not know our headers.
   const target = readTarget(url, (text) => (extra === undefined ? parts.readBase64(text) : undefined));
   if (target instanceof Detour) {
     send(res, 307, '', ['Location', target.location]);

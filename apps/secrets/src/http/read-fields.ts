@@ -16,9 +16,9 @@ import type { BodyBounds, RequestFields } from '../pipeline/request';
 import { parseForm } from './form-body';
 import { type BodyFields, parseJsonBody } from './json-body';
 
-/** Bodies above it are read a few at a time: read, they take many times their length. */
+/** Larger bodies are read a few at a time: once parsed, they take many times their size. */
 const largeBodyBytes = 2 * 1024 * 1024;
-/** So that the largest comes while a request may take. */
+/** Fast enough for the largest body to arrive within the time limit of a request. */
 const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
 /** Deeper bodies are refused: nothing real nests like that, and every later step may recurse. */
 const maxNesting = 500;

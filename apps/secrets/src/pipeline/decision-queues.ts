@@ -33,7 +33,7 @@ export interface DecisionQueuesOptions {
 
 interface QueuedDecision {
   readonly untilMs: number;
-  /** It takes several entries for granted together, which only the database shows as they are now. */
+  /** It relies on several entries being consistent, which only the database can show. */
   readonly inDatabase: boolean;
   decide(view: View): Promise<unknown>;
   resolve(value: unknown): void;
@@ -66,7 +66,7 @@ const IN_DATABASE = 2;
  * Decisions about the same thing, one after the other, in the order in which they came.
  *
  * Those waiting for the same turn are decided together: each sees what those before it have decided, and one commit writes
- * it all, on the condition that nothing of it has changed since it was read; what removes something that one before it writes waits
+ * it all, on the condition that nothing of it has changed since it was read; a decision that removes what an earlier one writes waits
  * for the next commit. Where another node did change it, all are
  * decided again, now in a turn of the database that no other node can overtake, so that none loses twice. With other nodes
  * around, a refusal is given only for what the database says, since this node's memory may be outdated.

@@ -74,7 +74,7 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
 
 /** The steps, each on what those before it found out. */
 async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOver: () => boolean): Promise<Outcome> {
-  // Nothing to wait for is the rule, and even waiting for nothing costs a turn of the loop.
+  // Usually there is nothing to wait for, and even waiting for nothing costs a turn of the event loop.
   const reading = kernel.namespaces.refresh();
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();

@@ -25,7 +25,7 @@ export interface WorkerDeps {
   readonly isolation: Isolation;
   /** What is enforced and what is not, a sentence each. */
   readonly said: readonly string[];
-  /** Closes the database, and what else is to be, to runs again, for what has another address now. Never throws. */
+  /** Blocks runs again from the database and other closed places, in case an address has changed. Never throws. */
   closeAgain(): Promise<void>;
 }
 

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 
-/** This many statements have names: each costs every connection memory. */
+/** At most this many statements get a name: each takes memory on every connection. */
 const MOST_NAMES = 150;
-/** A statement that came so often is taken for one that comes again. */
+/** A statement used this often is assumed to recur. */
 const USES = 4;
-/** A longer text is a list of many values, which is seldom the same twice. */
+/** Longer texts usually hold long lists of values, and rarely repeat. */
 const LONGEST_TEXT = 20_000;
 
 interface SeenText {
@@ -30,7 +30,7 @@ export class StatementNames {
     return text.name === undefined ? '' : `${text.name}_${this.generation}`;
   };
 
-  /** A migration changed what prepared statements answer: all are prepared again, under other names. */
+  /** A migration changed what prepared statements return: all are prepared again, under new names. */
   forget(): void {
     this.generation++;
   }

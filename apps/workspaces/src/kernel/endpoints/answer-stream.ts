@@ -3,7 +3,7 @@ import type { Answers, Raw } from './endpoint';
 import type { EventStream, EventStreams } from './event-streams';
 
 const heartbeatMs = 15_000;
-/** How often it is asked whether the caller may still see what they watch. */
+/** How often we check that the caller may still see what they watch. */
 const renewMs = 5_000;
 
 /** What a stream needs of the request it answers. */
@@ -24,7 +24,7 @@ export function lastEventId({ headers }: StreamCall<unknown>['request']): string
 /**
  * Answers with a stream of events that `begin` fills. It ends when the client leaves, when the caller's right or session
  * ends, and when this node stops. Without `Accept: text/event-stream` it holds only what is known now: `lasts` is false, and
- * `begin` calls `finish`.
+ * `begin` must call `finish`.
  */
 export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
   const lasts = String(call.request.headers.accept ?? '').includes('text/event-stream');
@@ -42,14 +42,14 @@ export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream,
   return { status: 200, headers, body: stream };
 }
 
-/** What goes on with a stream that began. */
+/** A stream under way. */
 export interface Began<A> {
-  /** Told the caller's access from time to time. */
+  /** Called now and then with the caller's current access. */
   renewed(access: A): void;
   leave(): void;
 }
 
-/** The answer of a stream, for the description. */
+/** The answer of a stream, for the API description. */
 export const streamAnswers = (description: string): Answers => ({
   200: { description, type: 'text/event-stream', schema: { type: 'string' } },
 });

@@ -4,8 +4,8 @@ import type { Endpoint } from './endpoint';
 type Sent = Readonly<Record<string, unknown>>;
 
 /**
- * What an update says, where secrets that the resource keeps stay with the addresses they were entered for. Throws `invalid` for an
- * address that changes without its secret. One that is sent as it is is left out: who changes it at the same moment has the last word.
+ * The update as it is applied. A stored secret stays tied to the addresses that it was entered for: a new address without its secret
+ * throws `invalid`, and an unchanged address is dropped, so that a change made at the same moment wins.
  */
 export function withKeptSecrets({ method, body: shape }: Endpoint, target: unknown, sent: unknown): unknown {
   if (method !== 'PATCH' || shape?.secrets === undefined) return sent;

@@ -62,7 +62,7 @@ export interface Isolation {
   inside(jobFolder: JobFolder): string;
   /** The binary as the tool's own commands see it. */
   toolInside(tool: string): string;
-  /** What to spawn. The first one for a job lays its root, with the tool it was asked for with. */
+  /** What to spawn. The first one for a job lays its root, with the tool in it. */
   launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
   /** Kills what a job left running; undefined if nothing can be left. */
   endAll(jobFolder: JobFolder): Launch | undefined;

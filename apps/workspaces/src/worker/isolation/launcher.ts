@@ -27,7 +27,7 @@ const resources = { fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7 } as const;
 const spaces = { mount: 0x20000, uts: 0x4000000, ipc: 0x8000000, user: 0x10000000, pid: 0x20000000, net: 0x40000000 };
 
 /**
- * Does in one program what `launchBySteps` starts eleven for: a start of a program is what a confined command costs, not
+ * Does in one program what `launchBySteps` needs eleven for: a start of a program is what a confined command costs, not
  * what the program does. It also takes away what no program of a plain machine does. perl is on every Debian, and in its images.
  */
 const script = (processor: Processor): string => `

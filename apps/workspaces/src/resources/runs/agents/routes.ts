@@ -47,7 +47,7 @@ const exiting = raw('DELETE')(agent, {
   },
 });
 
-/** A job as it is sent: without what only this service needs, and without values, which are asked for by themselves. */
+/** A job as it is sent: without what only this service needs, and without values, which have their own endpoint. */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...spoken,
   summary: 'Take the next job of a workspace that uses the pool, or a remote one; waits as long as the agent asks.',

@@ -25,8 +25,8 @@ interface Due {
 }
 
 /**
- * Delivers what is due, each by one node at a time; returns how many it tried. What failed is tried again,
- * later and later. If a node dies while it sends, another sends it after a minute: then it may arrive twice.
+ * Delivers what is due, each by one node at a time; returns how many it tried. Failures are
+ * retried at growing intervals. If a node dies while it sends, another one sends after a minute, so a message may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
   let tried = 0;
@@ -39,7 +39,7 @@ export async function deliverDue(db: Database, sender: Sender, publicUrl: string
   return tried;
 }
 
-/** Takes the oldest of each configuration. */
+/** Claims the oldest due delivery of each configuration. */
 const take = ({ prisma }: Database) => prisma.$queryRaw<Due[]>`
   UPDATE notification_delivery SET attempts = attempts + 1, due_at = now() + interval '1 minute'
    WHERE id IN (

@@ -7,7 +7,7 @@ import type { RunTarget } from '../runs/policy';
 export interface TaskStage extends StageRow, RunTarget {
   readonly resultIds: readonly string[];
   readonly evaluationIds: readonly string[];
-  /** What is against the run, while it waits for a decision. */
+  /** What speaks against the run, while it waits for a decision. */
   readonly against: { readonly tasks: boolean; readonly policies: boolean };
 }
 
@@ -62,7 +62,7 @@ async function stagesWhere(db: Database, where: object): Promise<TaskStage[]> {
 export const findStages = (db: Database, ids: readonly string[]): Promise<TaskStage[]> =>
   stagesWhere(db, { id: { in: [...ids] } });
 
-/** The stages of a run, in the order in which it comes to them. */
+/** The stages of a run, in the order in which it reaches them. */
 export const stagesOfRun = (db: Database, runId: string): Promise<TaskStage[]> => stagesWhere(db, { runId });
 
 /** Results by id, in no order; unknown ones are left out. */

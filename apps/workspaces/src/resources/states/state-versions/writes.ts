@@ -220,7 +220,7 @@ async function goodBase(db: Database, actor: Actor, workspaceId: string, claim: 
   }
 }
 
-/** Announces a version without a transaction; undefined if something is in the way, which one under the row tells. */
+/** Announces a version without a transaction; undefined if something is in the way; the one that locks the row then says what. */
 export async function tryAnnounce(
   db: Database,
   actor: Actor,

@@ -10,7 +10,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { SeenTeam } from '../../people/teams/team';
 import { type SentDials, settingsOf, settled } from './settings';
 
-/** A team's access to one workspace; `capabilities` is what level and settings amount to. */
+/** A team's access to one workspace; `capabilities` is the mask that its level and settings add up to. */
 export interface WorkspaceGrant {
   readonly id: string;
   readonly teamId: string;
@@ -23,7 +23,7 @@ export interface WorkspaceGrant {
   readonly capabilities: Mask;
 }
 
-/** What a request may say of a grant. */
+/** What a request can set on a grant. */
 export type WorkspaceGrantInput = SentDials<typeof workspaceDials> & { readonly access?: WorkspaceLevel };
 
 const withTarget = {
@@ -58,7 +58,7 @@ export async function list(
   return { items: rows.map(toGrant), total: await db.prisma.teamWorkspace.count({ where }) };
 }
 
-/** Gives a team access. Throws `invalid` when it has some already, or for settings its level does not allow. */
+/** Gives a team access. Throws `invalid` if the team already has access, and for settings its level does not allow. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -79,7 +79,7 @@ export async function create(
   });
 }
 
-/** Changes level or settings; `custom` starts from what the level before amounted to. */
+/** Changes level or settings; a change to `custom` starts from the capabilities of the previous level. */
 export async function update(
   db: Database,
   actor: Actor,
@@ -119,7 +119,7 @@ function toGrant({ team, ...row }: WorkspaceGrantRow): WorkspaceGrant {
   return { ...row, access: row.access as WorkspaceLevel, organizationId, teamName: team.name, team };
 }
 
-// A request's value also holds its relationships: only the dials matter here.
+// The parsed body also contains relationships; only the permission settings matter here.
 function dialsOf(sent: Readonly<Record<string, unknown>>): SentDials<typeof workspaceDials> {
   return Object.fromEntries(Object.keys(workspaceDials).map((name) => [name, sent[name]])) as SentDials<
     typeof workspaceDials

@@ -13,8 +13,8 @@ const key = z
   .refine(isSeen, notSeen);
 
 /**
- * The attributes of a variable, one row each: bodies, answers, columns and the API description derive from here. Values of
- * sensitive ones are never shown; where they are kept, and what else a sensitive one asks for, is in `service.ts`.
+ * The attributes of a variable, one row each: bodies, answers, columns and the API description derive from here.
+ * Sensitive values are never shown; `service.ts` says where they are stored and what else applies to them.
  */
 export const variableAttributes = table({
   key: setting('key', { type: text, takes: key, initial: '', when: 'required' }),

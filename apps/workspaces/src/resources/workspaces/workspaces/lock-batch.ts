@@ -15,7 +15,7 @@ export interface LockRequest extends UnlockRequest {
   readonly terms: LockTerms;
 }
 
-/** The result of a request; `workspace` as it is now, unless another request has changed it since it was read. */
+/** The result of a request; `workspace` as it is now, left out if another request changed it after it was read. */
 export interface Outcome<Name extends string> {
   readonly name: Name;
   readonly workspace?: Workspace;
@@ -37,7 +37,7 @@ const holds: NamedStatement = {
   text: 'SELECT FROM workspace WHERE id = ANY($1) ORDER BY id FOR UPDATE',
 };
 
-// Of several requests for one workspace in a batch the first that may be granted is; `$3` tells the planner how few they are.
+// If a batch has several requests for one workspace, the first that can be granted wins. `$3` tells the planner how few rows there are.
 const asked = `asked AS (
     SELECT x.*, w.revision AS was, w.locked_at IS NOT NULL AS locked,
            w.locked_at IS NOT NULL AND w.locked_by_type = x.holder_type AND w.locked_by_id = x.holder_id AS is_holder
@@ -145,14 +145,14 @@ function requested<Name extends string>(
   };
 }
 
-/** Takes locks: `done`, `held`, or `expired`: held, but its holder sends no heartbeats. */
+/** Takes locks. Answers `done`, `held`, or `expired` (held by someone who has stopped sending heartbeats). */
 export const locking: Batched<LockRequest, Outcome<'done' | 'held' | 'expired'>> = {
   ...lockAll,
   holds,
   batch: (requests) => requested(requests, (row) => (row?.expired ? 'expired' : 'held')),
 };
 
-/** Releases locks: `done`, or why not: it is free, another holds it, an announced upload has not come yet. */
+/** Releases locks. Answers `done`, or why not: `free` (not locked), `other` (held by someone else), `pending` (an announced upload is missing). */
 export const unlocking: Batched<UnlockRequest, Outcome<'done' | 'free' | 'other' | 'pending'>> = {
   ...unlockAll,
   holds,

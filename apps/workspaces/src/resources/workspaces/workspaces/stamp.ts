@@ -73,7 +73,7 @@ interface TallyRow {
 }
 
 /**
- * Where a page lies in an order read from its nearer end: an index is read past everything before it, 0.2 µs a row. Without a total it is
+ * Where a page lies in an order read from its nearer end: an index scan must pass every earlier row, 0.2 µs each. Without a total it is
  * read from the start.
  */
 export function fromNearerEnd({ size, offset }: { size: number; offset: number }, total = Infinity) {

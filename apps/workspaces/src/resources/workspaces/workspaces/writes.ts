@@ -147,7 +147,7 @@ export interface Edit {
   readonly projectId?: string;
 }
 
-/** An edit, and the workspace it was thought out for. */
+/** An edit, and the workspace that it is based on. */
 export interface Proposed extends Edit {
   readonly db: Database;
   readonly current: Workspace;

@@ -3,5 +3,5 @@ import { samlAttributes } from './attributes';
 
 export const UpdateSaml = document('saml-settings', { untyped: true, attributes: samlAttributes.update });
 
-/** What a request may say of the settings; fields left out keep their values. */
+/** What a request can set; fields left out keep their values. */
 export type SamlInput = ParsedDocument<typeof UpdateSaml>;

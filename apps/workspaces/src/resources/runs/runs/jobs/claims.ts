@@ -70,7 +70,7 @@ const forPool = Prisma.raw(`${isForAgents} AND ${isPoolOpen(places)} AND ${poolO
 const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
-/** Takes one queued job: of the organization that has least under way, unless told otherwise; there applies go first, then speculative plans, assessments last. */
+/** Takes one queued job: from the organization with the fewest jobs running, unless fair queuing is off; applies go first, then speculative plans, assessments last. */
 async function takeNext(
   db: Database,
   by: ClaimingWorker,
