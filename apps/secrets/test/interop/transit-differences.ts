@@ -86,6 +86,21 @@ export const differences: readonly Difference[] = [
     fits: (ours, theirs) => ours.status === 200 && ours.data === null && theirs.status === 204,
   },
   {
+    why: 'a signature that is read in the wrong form is base64 by chance',
+    fits: (ours, theirs, { path, body }) =>
+      path.startsWith('verify/') &&
+      body?.marshaling_algorithm === 'jws' &&
+      [ours, theirs].some((told) => text(told) === 'invalid base64 signature value') &&
+      [ours, theirs].some((told) => JSON.stringify(told.data) === '{"valid":false}'),
+  },
+  {
+    why: 'no key is derived from one for HMACs, also where it is imported',
+    fits: (ours, theirs, request) =>
+      at(request, /^keys\/[^/]+\/import$/) &&
+      theirs.status === 204 &&
+      /not supported for keys of type hmac$/.test(text(ours)),
+  },
+  {
     why: 'a version has one spelling',
     fits: (ours, _theirs, request) => text(ours) === 'invalid key version' && /\/v1(\?|$)/.test(request.path),
   },
@@ -128,7 +143,8 @@ export const differences: readonly Difference[] = [
   },
   {
     why: 'a list that is empty is an item without fields',
-    fits: (_ours, theirs) => /^failed to parse batch input: .*got "slice"$/s.test(text(theirs)),
+    fits: (_ours, theirs) =>
+      /^failed to parse batch input: .*got ("slice"|unconvertible type '\[\]interface \{\}')$/s.test(text(theirs)),
   },
   {
     why: 'what signing does not know is refused, also where the key has no use for it',
