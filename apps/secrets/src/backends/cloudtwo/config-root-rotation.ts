@@ -1,7 +1,8 @@
 import { path } from '../../sdk/path';
 import { data, empty, missing } from '../../sdk/reply';
+import { checkTerms, rotationFields, rotationOutput, shownRotation } from '../../sdk/rotation-plan';
 import { root } from './config-root';
-import { checkTerms, plan, replan, rotationFields, rotationOutput, shownRotation } from './rotation-plan';
+import { plan, replan } from './root-plan';
 
 /**
  * When the root key is rotated, as a separate endpoint: writing the whole configuration needs the key, which no one

@@ -15,9 +15,10 @@ import {
 import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty, missing } from '../../sdk/reply';
+import { checkTerms, hasTerms, rotationFields, shownRotation } from '../../sdk/rotation-plan';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo, Connection } from './cloud';
-import { checkTerms, hasTerms, plan, replan, rotationFields, shownRotation } from './rotation-plan';
+import { plan, replan } from './root-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
 /** In addition to -1, the default of the provider's library. */

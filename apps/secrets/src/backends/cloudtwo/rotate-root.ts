@@ -15,7 +15,7 @@ import { data, listed } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { CloudTwo } from './cloud';
 import { connection, type Root, root, rootTurn } from './config-root';
-import { replan } from './rotation-plan';
+import { replan } from './root-plan';
 
 type KeyPair = NonNullable<Root['pending']>;
 

@@ -1,5 +1,12 @@
 import { type Backend, backend } from '../../sdk/backend';
-import { configListPath, configPath, resetPath, resumeRootRotation, rotateRootPath } from './config';
+import {
+  configListPath,
+  configPath,
+  resetPath,
+  resumeRootRotation,
+  rotateRootPath,
+  rotateRootsWhenDue,
+} from './config';
 import { credsPath, endUser, rehearsalPath, userSecret } from './creds';
 import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
@@ -38,7 +45,10 @@ export const database = (parts: DatabaseParts): Backend => {
       rotateRolePath(parts),
     ],
     secrets: { user: userSecret(databases) },
-    tick: (call) => rotateWhenDue(parts, call),
+    async tick(call) {
+      await rotateWhenDue(parts, call);
+      await rotateRootsWhenDue(databases, policies, call);
+    },
     undo: {
       user: (user, call) => endUser(databases, user, call),
       root: ({ name }, call) => resumeRootRotation(databases, String(name), call),

@@ -9,19 +9,33 @@ import { path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
+import {
+  checkTerms,
+  hasTerms,
+  type Plan,
+  type PlanStore,
+  planned,
+  rotateAsPlanned,
+  rotationFields,
+  rotationOutput,
+  shownRotation,
+} from '../../sdk/rotation-plan';
 import { shownAddress } from './address';
 import { configFields, connectionFields } from './config-fields';
-import { type ConnectionRecord, changeConfig, configs } from './config-record';
+import { type ConnectionRecord, changeConfig, changeRootPlan, configs, listRootsDue, rootPlans } from './config-record';
 import { type Databases, driverOf } from './databases';
 import { type PasswordPolicies, usualPassword } from './passwords';
 import { checkTemplate } from './user-name';
 
-const ConfigInput = configFields.input.extend(connectionFields.input.shape).extend({
-  verify_connection: notKept(bool())
-    .optional()
-    .describe('Whether to connect before storing the configuration; true by default.'),
-});
-const defaults = { ...configFields.defaults, ...connectionFields.defaults };
+const ConfigInput = configFields.input
+  .extend(connectionFields.input.shape)
+  .extend(rotationFields.input.shape)
+  .extend({
+    verify_connection: notKept(bool())
+      .optional()
+      .describe('Whether to connect before storing the configuration; true by default.'),
+  });
+const defaults = { ...configFields.defaults, ...connectionFields.defaults, ...rotationFields.defaults };
 const isSecret = (field: z.ZodType): boolean => fieldMeta(field).json.format === 'password';
 
 /** The names of the connections. */
@@ -39,17 +53,22 @@ export const configPath = (databases: Databases) =>
     read: {
       summary: 'Read a connection, without its secrets.',
       operationId: 'read-connection-configuration',
-      output: z.object({
-        plugin_name: z.string(),
-        plugin_version: z.string(),
-        allowed_roles: z.array(z.string()),
-        connection_details: z.record(z.string(), z.unknown()),
-        root_credentials_rotate_statements: z.array(z.string()),
-        password_policy: z.string(),
-      }),
+      output: z
+        .object({
+          plugin_name: z.string(),
+          plugin_version: z.string(),
+          allowed_roles: z.array(z.string()),
+          connection_details: z.record(z.string(), z.unknown()),
+          root_credentials_rotate_statements: z.array(z.string()),
+          password_policy: z.string(),
+        })
+        .extend(rotationOutput.partial().shape),
       async run({ params, storage }) {
         const config = await configs.find(storage, params.name);
-        return config ? data(connectionData(config)) : missing;
+        if (!config) return missing;
+        const terms = { ...rotationFields.defaults, ...config };
+        const rotation = hasTerms(terms) ? shownRotation(terms, await rootPlans.find(storage, params.name)) : {};
+        return data({ ...connectionData(config), ...rotation });
       },
     },
     write: {
@@ -59,7 +78,7 @@ export const configPath = (databases: Databases) =>
       once: true,
       defaults,
       input: ConfigInput,
-      async run({ params, input, fields, stored, storage, mount }) {
+      async run({ params, input, fields, stored, storage, mount, nowMs }) {
         // The stored password may be outdated, so a sent one counts.
         if ((stored as ConnectionRecord | undefined)?.pending !== undefined && fields.password === undefined)
           throw underWay();
@@ -71,6 +90,7 @@ export const configPath = (databases: Databases) =>
         }
         if (config.plugin_version !== '') refuse('plugin_version must be empty: there is one version of each kind');
         checkTemplate(config.username_template);
+        checkTerms(input, config.username !== '' && config.password !== '');
         driver.check(config);
         if (verify_connection) {
           await databases
@@ -80,7 +100,10 @@ export const configPath = (databases: Databases) =>
               refuse(`error creating database object: error verifying connection: ${error.message}`);
             });
         }
-        configs.put(storage, params.name, config);
+        await changeRootPlan(storage, params.name, (tx, before) => {
+          configs.put(tx, params.name, config);
+          return planned(input, nowMs, before?.rotatedAtMs);
+        });
         databases.forget(mount, params.name);
         return empty;
       },
@@ -88,8 +111,8 @@ export const configPath = (databases: Databases) =>
     delete: {
       summary: 'Delete a connection; users created through it can then no longer be dropped.',
       operationId: 'delete-connection-configuration',
-      run({ params, storage, mount }) {
-        configs.delete(storage, params.name);
+      async run({ params, storage, mount }) {
+        await changeRootPlan(storage, params.name, (tx) => configs.delete(tx, params.name));
         databases.forget(mount, params.name);
         return empty;
       },
@@ -147,27 +170,69 @@ export const rotateRootPath = (databases: Databases, policies: PasswordPolicies)
       summary: 'Change the password of the configured user; it is not shown.',
       operationId: 'rotate-root-credentials',
       stepUp: true,
-      async run({ params: { name }, storage, mount }) {
-        const { config } = await databases.open(storage, mount, name);
-        for (const field of ['username', 'password'] as const) {
-          if (config[field] === '') refuse(`unable to rotate root credentials: no ${field} in configuration`);
-        }
-        const { password_policy: policy } = config;
-        const pending = policy ? await policies.generate(mount, policy) : usualPassword();
-        const intent = await storage.intent('root', { name });
-        await changeConfig(storage, name, (found) => {
-          if (found.pending === undefined && found.generation === config.generation) return { ...found, pending };
-          throw underWay();
-        });
-        const words = { name: config.username, username: config.username, password: pending };
-        const { call } = await databases.open(storage, mount, name);
-        await call('setPassword', config.root_rotation_statements, words);
-        await settleRoot(databases, storage, mount, name, pending);
-        intent.settle();
+      async run(call) {
+        await rotateRoot(databases, policies, call.params.name, call);
         return empty;
       },
     },
   });
+
+async function rotateRoot(
+  databases: Databases,
+  policies: PasswordPolicies,
+  name: string,
+  { storage, mount, nowMs }: BackgroundCall,
+): Promise<void> {
+  const { config } = await databases.open(storage, mount, name);
+  for (const field of ['username', 'password'] as const) {
+    if (config[field] === '') refuse(`unable to rotate root credentials: no ${field} in configuration`);
+  }
+  const { password_policy: policy } = config;
+  const pending = policy ? await policies.generate(mount, policy) : usualPassword();
+  const intent = await storage.intent('root', { name });
+  await changeConfig(storage, name, (found) => {
+    if (found.pending === undefined && found.generation === config.generation) return { ...found, pending };
+    throw underWay();
+  });
+  const words = { name: config.username, username: config.username, password: pending };
+  const { call } = await databases.open(storage, mount, name);
+  await call('setPassword', config.root_rotation_statements, words);
+  await settleRoot(databases, storage, mount, name, pending);
+  intent.settle();
+  // By hand or by itself, the next time is counted from this one.
+  await changeRootPlan(
+    storage,
+    name,
+    (_tx, before) => before && planned({ ...rotationFields.defaults, ...config }, nowMs, nowMs),
+  );
+}
+
+/** Changes the passwords of configured users that are due, one after the other. */
+export async function rotateRootsWhenDue(
+  databases: Databases,
+  policies: PasswordPolicies,
+  call: BackgroundCall,
+): Promise<void> {
+  const { storage, nowMs } = call;
+  const failures: unknown[] = [];
+  for (const name of await listRootsDue(storage, nowMs)) {
+    const store: PlanStore = {
+      async change(change) {
+        let made: Plan | undefined;
+        await changeRootPlan(storage, name, async (tx, before) => {
+          const config = await configs.find(tx, name);
+          made = before && config && change(before, { ...rotationFields.defaults, ...config });
+          return made ?? before;
+        });
+        return made;
+      },
+    };
+    await rotateAsPlanned(store, nowMs, () => rotateRoot(databases, policies, name, call)).catch((error) =>
+      failures.push(error),
+    );
+  }
+  if (failures.length > 0) throw failures[0];
+}
 
 /** Stores the password that is valid now: the undo of a rotation that stopped halfway. */
 export async function resumeRootRotation(

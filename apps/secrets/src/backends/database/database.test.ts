@@ -276,6 +276,43 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
+  it('changes that password by itself, tries again where that fails, and keeps to its window', async () => {
+    await mount();
+    const read = async () => (await secrets.root.read(`${at}/config/pg`).expect(200)).body.data;
+    const write = (terms: object) => secrets.root.write(`${at}/config/pg`, { ...terms, verify_connection: false });
+    await write({ rotation_period: '1h', rotation_schedule: '0 3 * * *' }).expect(400, /only one of/);
+    await write({ rotation_window: '2h' }).expect(400, /has no meaning/);
+    await write({ rotation_period: '1h', username: '' }).expect(400, /only a root credential/);
+    expect(await read()).not.toHaveProperty('next_rotation');
+    try {
+      await write({ rotation_period: '1h' }).expect(204);
+      expect(await read()).toMatchObject({ rotation_period: 3600, last_rotation: null, rotation_failures: 0 });
+      clock.advance(3_601_000);
+      await until(async () => (await read()).last_rotation !== null);
+      expect(await logsIn(manager, managerPassword)).toBe(false);
+      await secrets.root.read(`${at}/creds/app`).expect(200);
+      // The statement fails: the password stays, and the next try comes soon.
+      await write({ root_rotation_statements: ['SELECT nothing'] }).expect(204);
+      const { last_rotation } = await read();
+      clock.advance(3_601_000);
+      await until(async () => (await read()).rotation_failures === 1);
+      expect(await read()).toMatchObject({ last_rotation, last_rotation_error: expect.stringContaining('nothing') });
+      await secrets.root.read(`${at}/creds/app`).expect(200);
+      // Its intent says which password is valid first; until then the connection cannot be changed.
+      clock.advance(310_000);
+      const daily = { rotation_period: 0, rotation_schedule: '0 3 * * *', rotation_window: '1h' };
+      await until(async () => (await write(daily)).status === 204);
+      const due = Date.parse((await read()).next_rotation);
+      clock.advance(due + 2 * 3_600_000 - clock.now());
+      await until(async () => Date.parse((await read()).next_rotation) === due + 24 * 3_600_000);
+      expect((await read()).last_rotation_error).toBe('the window passed without an attempt');
+      await write({ disable_automated_rotation: true }).expect(204);
+      expect((await read()).next_rotation).toBeNull();
+    } finally {
+      await admin.query(`ALTER ROLE ${manager} PASSWORD ${pg.escapeLiteral(managerPassword)}`);
+    }
+  });
+
   it('lets no write of the connection lose a password that is being changed', async () => {
     await mount();
     let refused = '';
@@ -325,6 +362,22 @@ describe('the engine database with PostgreSQL', () => {
     );
     afterAll(() => admin.query(`DROP ROLE ${user}`));
     const creds = async (client = secrets.root) => (await client.read(`${at}/static-creds/s`).expect(200)).body.data;
+
+    it('changes no password after its window', async () => {
+      await mount();
+      const role = { db_name: 'pg', username: user, rotation_schedule: '0 3 * * *', rotation_window: '1h' };
+      const write = (more: object) => secrets.root.write(`${at}/static-roles/s`, { ...role, ...more });
+      await write({ rotation_window: '10m' }).expect(400, /at least 1h/);
+      await write({ rotation_schedule: '', rotation_period: 3600 }).expect(400, /has no meaning/);
+      await write({}).expect(204);
+      const first = await creds();
+      expect(first).toMatchObject({ rotation_schedule: '0 3 * * *', rotation_window: 3600 });
+      clock.advance((first.ttl + 2 * 3600) * 1000);
+      await until(async () => (await creds()).ttl > 0);
+      expect((await creds()).password).toBe(first.password);
+      clock.advance(((await creds()).ttl + 60) * 1000);
+      await until(async () => (await creds()).password !== first.password);
+    });
 
     it('takes over a user, and changes its password when that is due, once for all nodes', async () => {
       await mount();

@@ -2,7 +2,7 @@ import type { BackgroundCall } from '../../sdk/call';
 import { allowed, newPassword } from './creds';
 import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
-import { changeStatic, dueAfter, listDue, nextUser, type StaticRole, staticRoles } from './static-record';
+import { changeStatic, dueAfter, listDue, missedWindow, nextUser, type StaticRole, staticRoles } from './static-record';
 
 /** No other node tries during this time. */
 const claimMs = 60_000;
@@ -72,7 +72,19 @@ export async function rotateStatic(
   });
 }
 
-/** Rotates due passwords. Every node checks; the one that moves the time in the database does it. */
+async function rotateInWindow(parts: RotationParts, name: string, call: BackgroundCall): Promise<void> {
+  const found = await staticRoles.find(call.storage, name);
+  if (!found || missedWindow(found, call.nowMs) === undefined) {
+    await rotateStatic(parts, name, call);
+    return;
+  }
+  await changeStatic(call.storage, name, (role) => {
+    const dueAtMs = role && missedWindow(role, call.nowMs);
+    return dueAtMs === undefined ? undefined : { ...role!, dueAtMs, tryAtMs: dueAtMs };
+  });
+}
+
+/** Changes the passwords that are due. Every node looks; the one that moves the time in the database does it. */
 export async function rotateWhenDue(parts: RotationParts, call: BackgroundCall): Promise<void> {
   const failures: unknown[] = [];
   for (;;) {
@@ -80,7 +92,7 @@ export async function rotateWhenDue(parts: RotationParts, call: BackgroundCall):
     if (names.length === 0) break;
     const next = async () => {
       for (let name = names.pop(); name !== undefined; name = names.pop()) {
-        await rotateStatic(parts, name, call).catch((error) => failures.push(error));
+        await rotateInWindow(parts, name, call).catch((error) => failures.push(error));
       }
     };
     const before = failures.length + names.length;

@@ -18,6 +18,10 @@ export const staticFields = recordFields({
   ],
   rotation_period: [duration().describe('Interval after which the password is changed; at least 5s.'), 0],
   rotation_schedule: [string().describe('Instead of a period: a cron line of five fields, in UTC.'), ''],
+  rotation_window: [
+    duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
+    0,
+  ],
   rotation_statements: [stringList().describe('Statements that change the password; empty for the default.'), []],
   credential_type: [string().describe('Kind of credential: password.'), 'password'],
   credential_config: [keyValues().describe('password_policy: another policy than that of the connection.'), {}],
@@ -77,4 +81,11 @@ export const nextUser = (role: StaticRole): string =>
 export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, rotatedAtMs: number): number {
   const next = rotation_schedule ? parseCron(rotation_schedule)?.next(rotatedAtMs) : undefined;
   return next ?? rotatedAtMs + rotation_period * 1000;
+}
+
+/** When a change that is overdue is tried instead: its window is over. Undefined: it may be tried now. */
+export function missedWindow(role: StaticRole, nowMs: number): number | undefined {
+  const windowMs = (role.rotation_window ?? 0) * 1000;
+  const isMissed = windowMs > 0 && !role.fresh && nowMs > role.dueAtMs + windowMs;
+  return isMissed ? dueAfter(role, nowMs) : undefined;
 }

@@ -5,6 +5,7 @@ import { path } from '../../sdk/path';
 import { namesPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
+import { checkWindow } from '../../sdk/rotation-plan';
 import { connectionOf } from './config-record';
 import { allowed, requireAllowed } from './creds';
 import { checkCredentials, namesClash, roles } from './role';
@@ -31,7 +32,7 @@ export const staticRolePath = (parts: RotationParts) =>
       output: z
         .object({ last_vault_rotation: z.string().optional() })
         .extend(staticFields.output.shape)
-        .partial({ second_username: true, rotation_period: true, rotation_schedule: true }),
+        .partial({ second_username: true, rotation_period: true, rotation_schedule: true, rotation_window: true }),
       async run({ params, storage }) {
         const role = await staticRoles.find(storage, params.name);
         if (!role) return missing;
@@ -102,6 +103,7 @@ export const staticCredsPath = path('static-creds/:name', {
       password: z.string(),
       rotation_period: z.int().optional(),
       rotation_schedule: z.string().optional(),
+      rotation_window: z.int().optional(),
       ttl: z.int(),
       last_vault_rotation: z.string(),
     }),
@@ -136,8 +138,10 @@ export const rotateRolePath = (parts: RotationParts) =>
     },
   });
 
-const shownTerms = ({ rotation_period, rotation_schedule }: StaticRole) =>
-  rotation_schedule ? { rotation_schedule } : { rotation_period };
+const shownTerms = ({ rotation_period, rotation_schedule, rotation_window = 0 }: StaticRole) => {
+  if (!rotation_schedule) return { rotation_period };
+  return rotation_window > 0 ? { rotation_schedule, rotation_window } : { rotation_schedule };
+};
 
 function check(input: z.output<typeof staticFields.input>, stored: StaticRole | undefined): void {
   const { db_name, username, second_username: second, rotation_period: period, rotation_schedule: schedule } = input;
@@ -150,7 +154,7 @@ function check(input: z.output<typeof staticFields.input>, stored: StaticRole | 
       `second_username cannot be changed while ${JSON.stringify(activeUser(stored))} is in use: rotate the role first`,
     );
   }
-  if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
+  checkWindow(input);
   if (schedule) {
     if (parseCron(schedule)?.next(0) === undefined) {
       refuse(

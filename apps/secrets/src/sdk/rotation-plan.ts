@@ -1,0 +1,156 @@
+import { Refusal } from '@keystead/refusal';
+import { z } from 'zod';
+import { parseCron } from './cron';
+import { bool, duration, string } from './fields';
+import { recordFields } from './record-fields';
+import { refuse } from './refuse';
+
+/** The fields of a configuration that say when its root credential is replaced. */
+export const rotationFields = recordFields({
+  rotation_period: [
+    duration().describe('Interval after which the root credential is replaced; not together with rotation_schedule.'),
+    0,
+  ],
+  rotation_schedule: [
+    string().describe('When the root credential is replaced: a cron line of five fields, in UTC.'),
+    '',
+  ],
+  rotation_window: [
+    duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
+    0,
+  ],
+  disable_automated_rotation: [
+    bool().describe('Pauses the rotation of the root credential and keeps its settings.'),
+    false,
+  ],
+});
+type Terms = z.output<typeof rotationFields.input>;
+
+/** When a root credential is replaced next, and what came of the last try. */
+export const Plan = z.object({
+  /** When it is due, by its settings. */
+  dueAtMs: z.number(),
+  /** When it is tried next: when due, or some time after a failure; during an attempt, when others may try. */
+  tryAtMs: z.number(),
+  failures: z.number(),
+  lastError: z.string(),
+  rotatedAtMs: z.number().optional(),
+});
+export type Plan = z.output<typeof Plan>;
+
+const shortestPeriodSeconds = 10;
+const shortestWindowSeconds = 3600;
+
+/** Refuses settings that contradict each other, or never become due. */
+export function checkTerms(terms: Terms, hasKey: boolean): void {
+  const { rotation_period: period, rotation_schedule: schedule } = terms;
+  checkWindow(terms);
+  if (period > 0 && period < shortestPeriodSeconds) refuse("'rotation_period' must be at least 10s");
+  if (schedule && parseCron(schedule)?.next(0) === undefined) {
+    refuse(
+      `'rotation_schedule' is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`,
+    );
+  }
+  if ((period > 0 || schedule) && !hasKey) refuse('only a root credential that is stored here can be rotated');
+}
+
+/** Refuses a window without a schedule, or shorter than an hour, and a schedule beside a period. */
+export function checkWindow(terms: Omit<Terms, 'disable_automated_rotation'>): void {
+  const { rotation_period: period, rotation_schedule: schedule, rotation_window: window } = terms;
+  if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
+  if (window > 0 && !schedule) refuse("'rotation_window' has no meaning without 'rotation_schedule'");
+  if (window > 0 && window < shortestWindowSeconds) refuse("'rotation_window' must be at least 1h");
+}
+
+/** When the root credential is due after `nowMs`; undefined if it is not rotated automatically. */
+function nextDue(terms: Terms, nowMs: number): number | undefined {
+  if (terms.disable_automated_rotation) return undefined;
+  if (terms.rotation_period > 0) return nowMs + terms.rotation_period * 1000;
+  return terms.rotation_schedule ? parseCron(terms.rotation_schedule)?.next(nowMs) : undefined;
+}
+
+/** A plan by terms that are new; undefined if nothing is to be replaced by itself. */
+export function planned(terms: Terms, nowMs: number, rotatedAtMs?: number): Plan | undefined {
+  const dueAtMs = nextDue(terms, nowMs);
+  return dueAtMs === undefined ? undefined : { dueAtMs, tryAtMs: dueAtMs, failures: 0, lastError: '', rotatedAtMs };
+}
+
+/** No other node tries while one may still be at it. */
+const claimMs = 5 * 60_000;
+const firstPauseMs = 60_000;
+const longestPauseMs = 3_600_000;
+
+/** Where a plan is kept, beside the terms. Both are read and changed in one turn. */
+export interface PlanStore {
+  /** Stores what `change` makes of the plan; undefined leaves it. Answers what was stored. */
+  change(change: (plan: Plan, terms: Terms) => Plan | undefined): Promise<Plan | undefined>;
+}
+
+/**
+ * Replaces a root credential when that is due. Every node looks, and the first to move the time in the database does it; one
+ * that dies at it is followed after some minutes. Failures are written down and tried again after a pause that doubles, within
+ * the window where there is one.
+ */
+export async function rotateAsPlanned(store: PlanStore, nowMs: number, rotate: () => Promise<unknown>): Promise<void> {
+  let isMissed = false;
+  const claimed = await store.change((plan, terms) => {
+    if (plan.tryAtMs > nowMs) return undefined;
+    const windowMs = terms.rotation_window * 1000;
+    isMissed = windowMs > 0 && nowMs > plan.dueAtMs + windowMs;
+    if (!isMissed) return { ...plan, tryAtMs: nowMs + claimMs };
+    const dueAtMs = nextDue(terms, nowMs);
+    // The error stays to be read: this time the credential was not replaced.
+    const lastError = plan.lastError || 'the window passed without an attempt';
+    return dueAtMs === undefined ? undefined : { ...plan, dueAtMs, tryAtMs: dueAtMs, lastError };
+  });
+  if (!claimed || isMissed) return;
+  // Unless the configuration was rewritten meanwhile: then the plan starts afresh.
+  const conclude = (after: (plan: Plan, dueAtMs: number) => Plan) =>
+    store.change((plan, terms) => {
+      const dueAtMs = nextDue(terms, nowMs);
+      return dueAtMs === undefined || plan.tryAtMs !== claimed.tryAtMs ? undefined : after(plan, dueAtMs);
+    });
+  try {
+    await rotate();
+  } catch (error) {
+    const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(claimed.failures, 20), longestPauseMs);
+    const lastError = error instanceof Refusal ? error.message : 'internal error';
+    await conclude((plan) => ({ ...plan, tryAtMs: nowMs + pauseMs, failures: claimed.failures + 1, lastError }));
+    throw error;
+  }
+  await conclude((plan, dueAtMs) => ({
+    ...plan,
+    dueAtMs,
+    tryAtMs: dueAtMs,
+    failures: 0,
+    lastError: '',
+    rotatedAtMs: nowMs,
+  }));
+}
+
+export const rotationOutput = rotationFields.output.extend({
+  next_rotation: z.string().nullable(),
+  last_rotation: z.string().nullable(),
+  rotation_failures: z.int(),
+  last_rotation_error: z.string(),
+});
+
+/** Whether automatic rotation is configured. */
+export function hasTerms(terms: Terms): boolean {
+  return Boolean(terms.rotation_period || terms.rotation_schedule);
+}
+
+/** The settings and the state of rotation. */
+export function shownRotation(terms: Terms, plan: Plan | undefined): z.output<typeof rotationOutput> {
+  const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
+  return {
+    rotation_period: terms.rotation_period,
+    rotation_schedule: terms.rotation_schedule,
+    rotation_window: terms.rotation_window,
+    disable_automated_rotation: terms.disable_automated_rotation,
+    next_rotation: time(plan?.tryAtMs),
+    last_rotation: time(plan?.rotatedAtMs),
+    rotation_failures: plan?.failures ?? 0,
+    last_rotation_error: plan?.lastError ?? '',
+  };
+}
