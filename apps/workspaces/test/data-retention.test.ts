@@ -214,6 +214,26 @@ describe('deleting an organization', () => {
     expect(left).toBe(0);
     await admin.get('organizations/phoenix').expect(200);
   });
+
+  it('leaves an organization with a workspace in other hands to the next call, and erases the others', async () => {
+    const { admin, service } = workspaces;
+    for (const name of ['held', 'free']) {
+      await workspaces.organization(name);
+      await workspaces.workspace(name, 'one');
+      await admin.delete(`organizations/${name}`).expect(204);
+    }
+    const client = await service.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query(`SELECT FROM workspace w JOIN organization o ON o.id = w.organization_id
+                           WHERE o.removed_at IS NOT NULL ORDER BY o.removed_at LIMIT 1 FOR UPDATE OF w`);
+      expect(await eraseRemoved(service.db)).toBe(1);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+    expect(await eraseRemoved(service.db)).toBe(1);
+  });
 });
 
 describe('data retention in the hosted edition', () => {

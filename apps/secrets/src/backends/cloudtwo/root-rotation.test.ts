@@ -71,7 +71,7 @@ describe('the rotation of the root key by the clock', () => {
     [{ rotation_schedule: '0 0 30 2 *' }, 'its time never comes'],
     [
       { rotation_period: '1h', access_key: '', secret_key: '', credential_source: 'environment' },
-      'only a root key that is stored here',
+      'only a root credential that is stored here',
     ],
   ])('is refused as %j', async (terms, text) => {
     const { body } = await configure(terms).expect(400);

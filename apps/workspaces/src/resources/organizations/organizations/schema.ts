@@ -6,7 +6,7 @@ const relationships = { 'default-agent-pool': one('agent-pools') };
 // `stacks-enabled` is passed over: clients of this interface send it with every organization.
 const unserved = {
   'enforce-hyok': 'hold your own key (HYOK) is not built',
-  'registry-monorepo-support-enabled': 'the registry is not built',
+  'registry-monorepo-support-enabled': 'modules of a monorepo need no setting',
 };
 
 /** Body of a create. Spec: Organizations */

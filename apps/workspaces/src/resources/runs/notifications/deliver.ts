@@ -3,10 +3,10 @@ import { find } from './configuration';
 import type { RunFacts, WorkspaceFacts } from './messages';
 import type { Sender } from './sender';
 
-/** Deliveries at once, each of another configuration: one that stalls delays no other. */
+/** Parallel deliveries, each for a different configuration, so that one that stalls delays no other. */
 const BATCH = 50;
 const ROUNDS = 20;
-/** A try every so often: about a day in all. */
+/** Attempts before a delivery is given up: about 12 hours in all. */
 const TRIES = 12;
 
 interface Due {

@@ -222,8 +222,7 @@ export const workspaceAttributes = table({
   'resource-count': shown(whole, (ws) => ws.resourceCount),
   'apply-duration-average': shown(whole.nullable(), (ws) => ws.kpis?.applyMs ?? null),
   'plan-duration-average': shown(whole.nullable(), (ws) => ws.kpis?.planMs ?? null),
-  // Policies are not built, so none fails.
-  'policy-check-failures': shown(whole.nullable(), (ws) => (ws.kpis === null ? null : 0)),
+  'policy-check-failures': shown(whole.nullable(), (ws) => ws.kpis?.policyFailures ?? null),
   'run-failures': shown(whole.nullable(), (ws) => ws.kpis?.failures ?? null),
   'workspace-kpis-runs-count': shown(whole.nullable(), (ws) => ws.kpis?.runs ?? null),
   'setting-overwrites': ruled({

@@ -25,7 +25,7 @@ export interface Workspace extends Row {
   /** Of the current state. */
   readonly outputIds: readonly string[];
   /** Over the last 30 finished runs; null before any. */
-  readonly kpis: { runs: number; failures: number; planMs: number | null; applyMs: number | null } | null;
+  readonly kpis: { runs: number; failures: number; policyFailures: number; planMs: number | null; applyMs: number | null } | null;
   /** Of the connection behind the repository. */
   readonly vcsHttpUrl: string | null;
   readonly vcsProvider: string | null;
@@ -58,8 +58,9 @@ export const selectWorkspaces = `${columns},
               ORDER BY so.name) AS output_ids,
        (SELECT CASE WHEN count(*) = 0 THEN NULL ELSE json_build_object(
                  'runs', count(*)::int, 'failures', count(*) FILTER (WHERE l.status = 'errored')::int,
+                 'policyFailures', count(*) FILTER (WHERE l.policies_failed)::int,
                  'planMs', avg(l.plan_ms)::int, 'applyMs', avg(l.apply_ms)::int) END
-          FROM (SELECT u.status, u.plan_ms, u.apply_ms FROM run u WHERE u.workspace_id = w.id AND u.finished_at IS NOT NULL
+          FROM (SELECT u.status, u.policies_failed, u.plan_ms, u.apply_ms FROM run u WHERE u.workspace_id = w.id AND u.finished_at IS NOT NULL
                    AND NOT u.is_assessment
                  ORDER BY u.created_at DESC LIMIT 30) l) AS kpis`;
 

@@ -72,6 +72,7 @@ export async function takeVerdicts(
   });
   const verdict = verdictOf(sets);
   await moveEvaluation(tx, evaluation.id, verdict);
+  if (verdict !== 'passed') await tx.prisma.run.update({ where: { id: run.id }, data: { policiesFailed: true } });
   const { organizationId, workspaceName: name, id: runId } = run;
   const target = { type: 'policy-evaluations', id: evaluation.id, name };
   const after = { runId, kind: evaluation.kind, verdict, against: namesAgainst(sets).slice(0, 100) };

@@ -1,0 +1,1 @@
+ALTER TABLE "run" ADD COLUMN "policies_failed" BOOLEAN NOT NULL DEFAULT false;
