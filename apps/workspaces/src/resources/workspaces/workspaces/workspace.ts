@@ -25,7 +25,13 @@ export interface Workspace extends Row {
   /** Of the current state. */
   readonly outputIds: readonly string[];
   /** Over the last 30 finished runs; null before any. */
-  readonly kpis: { runs: number; failures: number; policyFailures: number; planMs: number | null; applyMs: number | null } | null;
+  readonly kpis: {
+    runs: number;
+    failures: number;
+    policyFailures: number;
+    planMs: number | null;
+    applyMs: number | null;
+  } | null;
   /** Of the connection behind the repository. */
   readonly vcsHttpUrl: string | null;
   readonly vcsProvider: string | null;
