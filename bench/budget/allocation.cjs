@@ -1,5 +1,5 @@
-// Loaded before a service: SIGUSR2 begins to count the bytes that are allocated, the next one writes their sum, and the
-// bytes of each function, to the file that has the number of the process in BENCH_ALLOCATION_FOLDER.
+// Loaded before a service: SIGUSR2 starts to count allocated bytes; the next one writes their sum, and the bytes of
+// each function, to a file named by the process id in BENCH_ALLOCATION_FOLDER.
 const { writeFileSync } = require('node:fs');
 const { Session } = require('node:inspector');
 const path = require('node:path');

@@ -28,7 +28,7 @@ What a request costs, in figures that other programs on the machine hardly touch
 multiple of what bare node:http takes in the same round, bytes allocated, statements, and time of PostgreSQL.
 Ends with 1 where a request costs more than bench/budget/budget.json allows.`;
 
-/** What one request costs. */
+/** The cost of one request. */
 interface Cost {
   /** Processor time of the main thread, in times of what bare node:http takes. */
   readonly bare: number;
@@ -43,7 +43,7 @@ const CONNECTIONS = 32;
 const SECONDS = 2;
 const budgetFile = path.join(benchRoot, 'budget', 'budget.json');
 const without = ['search', 'lock', 'OpenAPI', 'cas 0', 'approle'];
-/** By how much a figure may be above its budget before it counts as broken: a share, and an amount for small figures. */
+/** How far a figure may exceed its budget: a share, and an amount for small figures. */
 const tolerance: Record<keyof Cost, readonly [share: number, amount: number]> = {
   bare: [0.15, 0.2],
   kilobytes: [0.05, 1],
@@ -96,7 +96,7 @@ async function inPostgres(
   return statementsOf(url, requests, parts ? 12 : 0);
 }
 
-/** The requests whose cost is kept, of the services in a tree. */
+/** The requests with a budget, of the services in a tree. */
 async function scenariosOf(setting: Setting): Promise<Scenario[]> {
   return [...(await secretsFamily(setting)), ...(await workspacesFamily(setting))].filter(
     ({ name }) => setting.wanted(name) && !without.some((part) => name.includes(part)),

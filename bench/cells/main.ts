@@ -21,11 +21,11 @@ const CONNECTIONS = 32;
 /** A processor is full at this share of its time: above it, waiting grows quickly. */
 const FULL = 0.6;
 
-/** What one request takes, in µs of processor time. */
+/** The cost of one request, in µs of processor time. */
 interface Cost {
   readonly node: number;
   readonly postgres: number;
-  /** Of every other node on the same database. */
+  /** For every other node on the same database. */
   readonly others: number;
 }
 
@@ -74,7 +74,7 @@ async function measure(ground: Ground, pinning: Pinning | undefined): Promise<Ma
     await withClient(url, (client) => client.query('SELECT pg_stat_statements_reset()'));
     const before = [mainThread(node.pid), mainThread(other.pid)] as const;
     const { requests } = await generator.run(node.url, load, CONNECTIONS, SECONDS, 2e6);
-    // What others do about the last commits comes a little later.
+    // The work of other nodes on the last commits comes a little later.
     await sleep(1000);
     const own = mainThread(node.pid) - before[0];
     const others = mainThread(other.pid) - before[1] - idle * (SECONDS + 1);
@@ -89,7 +89,7 @@ async function measure(ground: Ground, pinning: Pinning | undefined): Promise<Ma
   return costs;
 }
 
-/** What a node takes in a second without requests, in µs. */
+/** The cost of an idle second of a node, in µs. */
 async function idleMicros(pid: number): Promise<number> {
   const before = mainThread(pid);
   await sleep(2000);
@@ -100,7 +100,7 @@ async function idleMicros(pid: number): Promise<number> {
 function carried(costs: ReadonlyMap<string, Cost>, nodes: number, writes: number, postgresCores: number) {
   const [read, write] = [costs.get('kv read')!, costs.get('kv write')!];
   const own = read.node * (1 - writes) + write.node * writes;
-  // Each node also takes in what all the others write.
+  // Each node also processes the writes of all others.
   const perNode = own / nodes + (write.others * writes * (nodes - 1)) / nodes;
   const postgres = (read.postgres * (1 - writes) + write.postgres * writes) / postgresCores;
   const byNodes = (FULL * 1e6) / perNode;

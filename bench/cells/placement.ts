@@ -1,29 +1,32 @@
-/** How organizations are placed: by a digest of their id, or where least is used; then left there, or moved away from a full cell. */
+/**
+ * How organizations are placed: by a digest of their id, or in the least used cell; then left there, or moved away from
+ * a full cell.
+ */
 export type Placement = 'digest' | 'least used' | 'least used, then moved';
 
-/** What is simulated: loads are shares of what one cell carries. */
+/** The simulation: loads are shares of the capacity of one cell. */
 export interface Fleet {
   readonly cells: number;
   readonly organizations: number;
   readonly days: number;
-  /** What all organizations need together on the first day, in cells. */
+  /** The total load on the first day, in cells. */
   readonly demand: number;
   /** The exponent of Zipf's law: the load of the organization of rank r is proportional to r^-skew. */
   readonly skew: number;
   /** The standard deviation of the logarithm of a load from one day to the next. */
   readonly change: number;
-  /** Above this share of what it carries a cell is full. */
+  /** Above this share of its capacity, a cell is full. */
   readonly full: number;
 }
 
 /** What happened in the cells of a fleet. */
 export interface Outcome {
-  /** The greatest share that a cell used on any day. */
+  /** The highest load of a cell on any day. */
   readonly peak: number;
-  /** The share of days of cells above what they carry. */
+  /** The share of cell days above capacity. */
   readonly overloaded: number;
   readonly moves: number;
-  /** The load of the largest organization when it was largest: no placement gets below it. */
+  /** The highest load of the largest organization: no placement gets below it. */
   readonly largest: number;
 }
 
@@ -69,7 +72,7 @@ export function play(fleet: Fleet, placement: Placement, seed: number): Outcome 
   return { peak, overloaded: overloaded / (fleet.days * fleet.cells), moves, largest };
 }
 
-/** Moves from each full cell the smallest organization that is enough, if it fits elsewhere. Answers how many moved. */
+/** Moves the smallest sufficient organization out of each full cell, if it fits elsewhere. Returns how many moved. */
 function relieve({ full }: Fleet, loads: readonly number[], cellOf: number[], used: number[]): number {
   let moves = 0;
   for (const [cell, share] of used.entries()) {

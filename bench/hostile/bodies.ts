@@ -18,12 +18,12 @@ export interface Body {
   readonly text: string;
 }
 
-/** Room for the head, and for the values around those that are many. */
+/** Room for the headers, and for the values around the many. */
 const slack = 40;
 
 /**
- * The worst bodies that are still within the bounds: everything that is declared as long as it may be, one field after the
- * other, and what is not declared in every shape. `inside` is the place of the fields in a document.
+ * The worst bodies within the bounds: every declared field as long as allowed, one after the other, and undeclared
+ * fields in every shape. `inside` is the place of the fields in a document.
  */
 export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: Hints, form: boolean): Body[] {
   const json = (kind: string, value: unknown): Body => ({ kind, media, text: textOf(value) });
@@ -69,7 +69,7 @@ export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: 
   return bodies.filter(({ text }) => Buffer.byteLength(text) <= bounds.bytes);
 }
 
-/** Texts sent as they are; other values become JSON. */
+/** Texts are sent unchanged; other values become JSON. */
 const textOf = (value: unknown): string => JSON.stringify(value) ?? '{}';
 
 const numbers = ({ values, bytes }: Bounds) => Math.min(values - slack, Math.floor(bytes / 5) - slack);
@@ -86,7 +86,7 @@ function formNames(count: number, bytes: number): string {
   return text;
 }
 
-/** Fields besides those of a document, where it keeps them. */
+/** Additional fields, at their place in a document. */
 function within(schema: Schema, fields: string): string {
   const data = schema.properties?.data;
   if (!data?.properties) return `{${fields}}`;

@@ -7,24 +7,24 @@ import type { Hints } from './worst-values';
 export interface Dialect {
   /** The prefix of the document's paths. */
   readonly prefix: string;
-  /** What callers send to be known. */
+  /** The headers that authenticate callers. */
   readonly credentials: Readonly<Record<string, string>>;
-  /** Of a sender, and of what an operation takes. */
+  /** The bounds of a sender and an operation. */
   bounds(sender: Sender, operation: Operation): Bounds;
   readonly hints: Hints;
   /** Values of the parameters in paths. */
   readonly parameters: Readonly<Record<string, string>>;
   /** Whether forms are read. */
   readonly forms: boolean;
-  /** Operations that a caller is not sent to: they would end the service, or what the others are about. */
+  /** Skipped operations: they would end the service, or delete what others need. */
   readonly spared: RegExp;
-  /** Operations that strangers may use, who are else refused before their body is read. */
+  /** Operations for strangers, who are otherwise refused before their body is read. */
   readonly open: RegExp;
 }
 
 const page = 'page%5Bsize%5D=100&page%5Bnumber%5D=1';
 
-/** Every declared operation with its worst bodies, of strangers and of callers. */
+/** Every declared operation with its worst bodies, from strangers and from callers. */
 export function casesFor(operations: readonly Operation[], dialect: Dialect): Case[] {
   return operations.flatMap((operation) => [
     ...casesOf(operation, dialect, 'stranger'),
@@ -71,8 +71,8 @@ const general =
   /^(no body|list|long query|long texts|unicode|commas|escapes|lists|maps|keys|objects|depth|exact numbers|one text|not JSON|form .*)$/;
 
 /**
- * The order in which cases are run, the same every time: first what is meant, so that the others find something there, then
- * what is made for one field, then all the rest, well mixed, so that a shorter run sees a fair part of it.
+ * The fixed order of cases: first valid ones, so that others find existing resources, then those for one field, then
+ * all others, well mixed, so that a shorter run covers a fair part.
  */
 export function ordered(cases: readonly Case[]): Case[] {
   const meant = cases.filter(({ kind }) => kind === 'as meant');

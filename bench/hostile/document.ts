@@ -1,4 +1,4 @@
-/** A schema of an OpenAPI 3.0 document, as far as bodies are made from it. */
+/** The parts of an OpenAPI 3.0 schema for generating bodies. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -17,7 +17,7 @@ interface Described {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Schema }>> };
 }
 
-/** What of an OpenAPI document is read. */
+/** The parts of an OpenAPI document that are read. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
@@ -36,7 +36,7 @@ export interface Operation {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-/** Every operation that a service declares, its schemas without references. */
+/** Every declared operation of a service, with its references resolved. */
 export function operationsOf(document: Document): Operation[] {
   return Object.entries(document.paths).flatMap(([template, item]) =>
     methods

@@ -1,4 +1,4 @@
-// Loaded before a service that is sent made-up addresses: it reaches this machine, and nothing else is there.
+// Loaded before a service that gets generated addresses: it can reach only this machine.
 const dns = require('node:dns');
 const net = require('node:net');
 

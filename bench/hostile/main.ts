@@ -9,7 +9,10 @@ import { prepareWorkspaces } from './workspaces';
 
 const services = { secrets: prepareSecrets, workspaces: prepareWorkspaces };
 
-/** Sends both services their worst requests, prints what held their event loops longest; true when all is within the goals. */
+/**
+ * Sends both services their worst requests and prints what blocked their event loops longest; true if all is within the
+ * goals.
+ */
 async function hostile(options: HostileOptions, setup: Ground): Promise<boolean> {
   const texts = [machine()];
   let good = true;

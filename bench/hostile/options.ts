@@ -5,7 +5,7 @@ export interface HostileOptions {
   readonly services: readonly ('secrets' | 'workspaces')[];
   /** For each service. */
   readonly seconds: number;
-  /** Part of what a case is called. */
+  /** Part of a case's name. */
   readonly only: string;
   readonly write: boolean;
 }

@@ -3,7 +3,7 @@ import { weightOf } from './turns';
 
 const ms = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(0));
 const senders: readonly Sender[] = ['stranger', 'caller'];
-/** Of smaller requests the lines of the audit log hold more of what we say ourselves than of what was sent. */
+/** The audit lines of smaller requests consist mostly of our own fields. */
 const auditFromBytes = 4096;
 
 /** The outcomes of a service as Markdown: the longest turn of each sender, and the worst of operation and body. */
@@ -33,7 +33,7 @@ export function report(service: string, outcomes: readonly Outcome[], left: numb
   return lines.join('\n');
 }
 
-/** Whether a request held the event loop longer than its sender may. */
+/** Whether a request blocked the event loop longer than its sender may. */
 export function isTooLong({ sender, turn }: Outcome): boolean {
   return weightOf(turn) > limits[sender];
 }

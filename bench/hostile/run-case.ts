@@ -4,7 +4,7 @@ import { type LoopTurns, noTurn, type Turn, weightOf } from './turns';
 /** Who sends a request. */
 export type Sender = 'stranger' | 'caller';
 
-/** One request that a service is sent. */
+/** One request to a service. */
 export interface Case {
   readonly sender: Sender;
   /** `POST /sys/mounts/{path}` */
@@ -18,7 +18,7 @@ export interface Case {
 
 /** The outcome. */
 export interface Outcome extends Case {
-  /** 0 where the connection ended without an answer. */
+  /** 0 if the connection ended without an answer. */
   readonly status: number;
   /** The longest turn of the event loop meanwhile; the shortest of several tries where the first was too long. */
   readonly turn: Turn;
@@ -30,7 +30,7 @@ export interface Outcome extends Case {
 export interface Target {
   readonly url: string;
   readonly turns: LoopTurns;
-  /** Bytes in its audit log; 0 where it keeps none. */
+  /** Bytes in its audit log; 0 if it has none. */
   auditBytes(): number;
 }
 
@@ -39,7 +39,10 @@ export const limits: Readonly<Record<Sender, number>> = { stranger: 50, caller: 
 const tries = 3;
 const patienceMs = 120_000;
 
-/** Sends a request, again when it took too long: what was collected of earlier ones may have come in between. */
+/**
+ * Sends a request, and repeats it if it took too long, because garbage of earlier ones may have been collected
+ * meanwhile.
+ */
 export async function runCase(target: Target, one: Case): Promise<Outcome> {
   const bytes = bytesOf(one);
   const before = target.auditBytes();
@@ -62,7 +65,7 @@ async function attempt(target: Target, one: Case): Promise<{ status: number; tur
   return { status, turn: turn === undefined ? noTurn : turn };
 }
 
-/** The turn that answered is over, and written down, once another request was answered in a later one. */
+/** The turn of the answer is over and recorded once another request was answered in a later turn. */
 async function settled({ url }: Target): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const status = await send(url, { method: 'GET', path: '/readyz', headers: {} });
@@ -92,7 +95,7 @@ function send(url: string, one: Pick<Case, 'method' | 'path' | 'headers' | 'body
       status = response.statusCode!;
       response.on('end', done).on('error', done).on('close', done).resume();
     });
-    // What is refused before it was read ends with a reset, after its answer.
+    // A request that is refused before it was read ends with a reset, after its answer.
     request.on('error', done).on('timeout', () => request.destroy());
     request.end(one.body);
   });

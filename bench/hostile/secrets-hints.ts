@@ -21,7 +21,9 @@ const policies = [
   '{'.repeat(59_000),
 ];
 
-/** The longest and worst values that the validators of the secrets service accept, or look at before they refuse them. */
+/**
+ * The longest and worst values that the validators of the secrets service accept, or examine before they refuse them.
+ */
 export function secretsHints(): Hints {
   return {
     policy: policies,

@@ -10,7 +10,7 @@ import { secretsHints } from './secrets-hints';
 import { startWatched } from './service';
 
 const KiB = 1024;
-/** What is not there from the start. */
+/** Resources that do not exist from the start. */
 const mounts: readonly (readonly [string, object])[] = [
   ['mounts/kv1', { type: 'kv' }],
   ['mounts/kv2', { type: 'kv', options: { version: '2' } }],
@@ -40,7 +40,7 @@ export async function prepareSecrets(setup: Ground): Promise<{ target: Target; c
   return { target, cases: [...cases, ...(await withManyPolicies(v1, credentials))] };
 }
 
-/** A caller whose policies hold as many rules as a caller may have, where rights are looked up. */
+/** A caller with the maximum number of policy rules, for look-ups of rights. */
 async function withManyPolicies(v1: string, credentials: Record<string, string>): Promise<Case[]> {
   const policies = Array.from({ length: 5 }, (_, n) => `rules-${n}`);
   for (const name of policies) {

@@ -7,22 +7,22 @@ export const watchProgram = path.join(__dirname, 'watch.cjs');
 /** One long turn of an event loop. */
 export interface Turn {
   readonly wallMs: number;
-  /** Processor time of the main thread; undefined if the system does not tell. */
+  /** Processor time of the main thread; undefined if the system does not report it. */
   readonly cpuMs?: number;
 }
 
-/** What a turn counts for: a busy machine lengthens the wall time of every turn. */
+/** The effective time of a turn: a busy machine lengthens the wall time of every turn. */
 export const weightOf = ({ wallMs, cpuMs }: Turn): number => cpuMs ?? wallMs;
 
 export const noTurn: Turn = { wallMs: 0, cpuMs: 0 };
 
-/** The long turns of a watched process, in the order in which they were written down. */
+/** The long turns of a watched process, in order. */
 export class LoopTurns {
   private offset = 0;
 
   constructor(private readonly file: string) {}
 
-  /** The longest turn since the last look. */
+  /** The longest turn since the last call. */
   longest(): Turn {
     return this.since().reduce((most, turn) => (weightOf(turn) > weightOf(most) ? turn : most), noTurn);
   }

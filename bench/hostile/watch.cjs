@@ -1,11 +1,11 @@
-// Loaded before a service: writes down every turn of its event loop that took long, in wall time and, where the
-// system tells (Linux), in processor time of the main thread, which a busy machine does not lengthen.
+// Loaded before a service: records every long turn of its event loop, in wall time and, if the system reports it
+// (Linux), in processor time of the main thread, which a busy machine does not lengthen.
 const { appendFileSync, openSync, readSync } = require('node:fs');
 
 const file = process.env.HOSTILE_TURNS;
 const tellMs = 5;
 
-/** Processor time of this thread so far in ms; undefined where the system does not tell. */
+/** Processor time of this thread so far in ms; undefined if the system does not report it. */
 function processorClock() {
   let handle;
   try {

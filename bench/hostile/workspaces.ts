@@ -16,7 +16,7 @@ interface Made {
   readonly data: { readonly id: string };
 }
 
-/** The workspace service with an organization that has of everything, used by its owner, and its cases. */
+/** The workspace service with an organization that has one of everything, used by its owner, and its cases. */
 export async function prepareWorkspaces(setup: Ground): Promise<{ target: Target; cases: Case[] }> {
   const firstRun = path.join(setup.folder, 'first-run.json');
   const target = await startWatched(

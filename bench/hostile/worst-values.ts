@@ -7,13 +7,13 @@ export type Hints = Readonly<Record<string, readonly unknown[]>>;
 interface Making {
   readonly bounds: Bounds;
   readonly hints: Hints;
-  /** Characters of every text, elements of every list and map; few where left out. */
+  /** Characters of every text, elements of every list and map; few if left out. */
   readonly size: Partial<Record<'string' | 'array' | 'object' | 'any', number>>;
   /** What texts are made of. */
   readonly text?: string;
 }
 
-/** A value that fits a schema, as large as is asked for. */
+/** A value that fits a schema, of the given size. */
 export function makeValue(schema: Schema, making: Making, name = ''): unknown {
   const hinted = making.hints[name];
   if (hinted) return hinted[0];

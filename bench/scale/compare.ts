@@ -5,7 +5,7 @@ import { ENTRIES, type Installation } from './installation';
 import { type ScaleNode, startNode } from './node';
 import type { ScaleOptions } from './options';
 
-/** What one start of a node showed. */
+/** The measurements of one start of a node. */
 interface Round {
   readonly readyMs: number;
   readonly idleMb: number;
@@ -22,7 +22,7 @@ export interface Rates {
   readonly processorShare: number;
 }
 
-/** What was seen of both. */
+/** The results of both. */
 export interface Compared {
   readonly empty: Round;
   readonly full: Round;
@@ -62,7 +62,7 @@ export async function compare(
 ): Promise<Compared> {
   const seen: { empty: Round; full: Round; runs: Record<string, Pair[]> }[] = [];
   for (let n = 0; n < rounds; n++) {
-    // One after the other: a node that starts must not take the processor from the other one that does.
+    // One after the other, so that two starting nodes do not compete for the processor.
     const [first, second] = n % 2 === 0 ? [empty, full] : [full, empty];
     const nodes = new Map<Installation, ScaleNode>();
     for (const one of [first, second]) nodes.set(one, await startNode(one));
@@ -111,7 +111,7 @@ interface Target {
 
 const PAIRS = 4;
 
-/** Short runs in turn: what the machine does meanwhile, it does to both. The first of each is not measured. */
+/** Short alternating runs, so that other load affects both. The first of each is not measured. */
 async function alternate(empty: Target, full: Target, generator: Generator, seconds: number): Promise<Pair[]> {
   const run = async ({ node, load }: Target): Promise<Run> => {
     const before = node.processorMs();

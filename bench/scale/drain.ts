@@ -7,7 +7,7 @@ import { ask } from '../src/service';
 import type { Installation } from './installation';
 import type { ScaleNode } from './node';
 
-/** How leases that were due at once came to their end, under load. */
+/** How leases that were due at once were revoked under load. */
 export interface Drained {
   readonly count: number;
   readonly seconds: number;

@@ -16,7 +16,7 @@ export interface Installation extends NodeSetting {
 export const ENTRIES = 200;
 const policy = 'path "auth/token/create" { capabilities = ["update"] }';
 
-/** Makes an installation, or finds the one that was kept in the folder. */
+/** Creates an installation, or reuses the one in the folder. */
 export async function installation(
   name: string,
   { folder, cores }: { folder: string; cores: string | undefined },
@@ -37,7 +37,7 @@ export async function installation(
   return { ...secrets, databaseUrl, folder, cores, made: true };
 }
 
-/** Initialises a secrets service and fills a cubbyhole; answers the first token, and that of the cubbyhole. */
+/** Initialises a secrets service and fills a cubbyhole; returns the first token, and that of the cubbyhole. */
 export async function initialise({ url }: Pick<ScaleNode, 'url'>): Promise<{ root: string; token: string }> {
   const shares = { recovery_shares: 1, recovery_threshold: 1 };
   const { root_token: root } = await ask<{ root_token: string }>(`${url}/v1/sys/init`, 'PUT', {}, shares);

@@ -49,7 +49,7 @@ async function measure(
     );
     await seed(full, { tokens: 0, leases: 0, keys });
   }
-  // From here on PostgreSQL shares the cores of the load, as in the other bench.
+  // From here on PostgreSQL shares the cores with the load, as in the other benchmark.
   pinProcess(pinning?.others, postgres.pid);
   if (options.rounds > 0) await measureBoth(options, empty, full, generator, add);
   const node = await startNode(full);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { benchRoot, startChild } from '../src/child';
 import { freePort } from '../src/service';
 
-/** What every node of the table is started with. */
+/** The options of every measured node. */
 export interface NodeSetting {
   readonly databaseUrl: string;
   readonly sealKey: string;
@@ -50,7 +50,7 @@ export async function startNode({ databaseUrl, sealKey, folder, cores }: NodeSet
   };
 }
 
-/** Any answer but 5xx counts when nothing is initialised yet: then `/readyz` refuses for ever. */
+/** Before initialisation any answer except 5xx counts, because `/readyz` refuses. */
 async function untilReady(url: string, began: number): Promise<number> {
   for (;;) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);

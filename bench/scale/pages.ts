@@ -14,7 +14,7 @@ export interface Pages {
   readonly slowestMs: number;
 }
 
-/** Reads pages at random places among `keys`, one after the other, each right. */
+/** Reads pages at random positions among `keys`, one after the other, and checks each. */
 export async function readPages(
   { url }: ScaleNode,
   { token }: Installation,
@@ -40,7 +40,7 @@ export async function readPagesOverDeleted(
   const from = Math.floor((Math.random() * keys) / 2);
   const headers = { 'X-Service-Token': token };
   let next = FIRST_KEY + from;
-  // A little more or less is deleted than asked: the load is counted in seconds.
+  // A few more or fewer are deleted than requested, because the load is measured in seconds.
   while (next < FIRST_KEY + from + deleted) {
     const load = { method: 'DELETE', paths: ['/v1/cubbyhole/list/key-{n}'], headers };
     const { requestsPerSecond } = await generator.run(url, load, 32, 2, next);

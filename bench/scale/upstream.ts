@@ -1,7 +1,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// A scheduler that says yes and counts what was ended: the other side of leases that are due.
+// A scheduler that accepts and counts revocations of due leases.
 
 let ended = 0;
 const server = http.createServer((request, response) => {

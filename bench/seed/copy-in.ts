@@ -23,7 +23,7 @@ function copyIn(
     const pump = async (connection: CopyConnection): Promise<void> => {
       connection.sendCopyFromChunk(COPY_HEADER);
       for await (const chunk of rows) {
-        // The server has said why; the rest would be sent for nothing.
+        // The server has reported the error; the rest would be sent for nothing.
         if (failure) return;
         connection.sendCopyFromChunk(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
         if (connection.stream.writableNeedDrain) await once(connection.stream, 'drain');

@@ -1,11 +1,11 @@
 // PostgreSQL's binary COPY format: half the bytes of its text format, and nothing to escape.
 
-/** What begins a COPY in binary format. */
+/** The header of a binary COPY. */
 export const COPY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
-/** What ends it. */
+/** Its trailer. */
 export const COPY_TRAILER = Buffer.from([0xff, 0xff]);
 
-/** Rows as COPY takes them: `begin` a row with its number of fields, then say each field. */
+/** Rows for COPY: `begin` a row with its number of fields, then add each field. */
 export class CopyRows {
   private buffer = Buffer.allocUnsafeSlow(1 << 20);
   private at = 0;
@@ -16,7 +16,7 @@ export class CopyRows {
     return this;
   }
 
-  /** `bytea`; of `text`, the encoded characters. */
+  /** `bytea`, or the encoded characters of `text`. */
   bytes(value: Uint8Array | null): this {
     if (value === null) return this.none();
     this.room(4 + value.length);

@@ -25,7 +25,7 @@ export async function openService(): Promise<Service> {
   return service;
 }
 
-/** A write set as every request begins with one. */
+/** An empty write set. */
 export function emptySet(): WriteSet {
   return source<{ newWriteSet(): WriteSet }>('kernel/storage/write-set').newWriteSet();
 }

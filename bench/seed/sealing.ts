@@ -3,20 +3,20 @@ import { CopyRows } from './copy-rows';
 import { openService } from './kernel';
 import { seeded, type What } from './tables';
 
-/** Numbers of rows that a thread is to make. */
+/** The range of rows for a thread. */
 export interface Portion {
   readonly what: What;
   readonly from: number;
   readonly to: number;
 }
 
-/** What a thread is given at its start. */
+/** The input of a thread. */
 export interface SealingData {
   readonly ownerHash: Uint8Array;
   readonly due: number;
 }
 
-/** One thread that makes rows: asked for portions, it answers with their bytes, in turn. */
+/** A thread that generates rows: it answers requests for portions with their bytes, in order. */
 async function main(): Promise<void> {
   const { ownerHash, due } = workerData as SealingData;
   const { kernel } = await openService();

@@ -4,15 +4,15 @@ import { emptySet, type Kernel, type TokenRecord } from './kernel';
 /** What can be seeded. */
 export type What = 'token' | 'lease' | 'entry';
 
-/** Who owns what is made, and where it lies. */
+/** The owner and place of generated rows. */
 export interface SeedDeps {
   readonly kernel: Kernel;
   readonly owner: TokenRecord;
-  /** This many of the leases have a second to live. */
+  /** How many leases live for one second. */
   readonly due: number;
 }
 
-/** How the rows of a table are made: the columns that are said, and the row of a number. */
+/** How to generate the rows of a table: its columns, and the row of a number. */
 interface Seeded {
   readonly columns: readonly string[];
   row(rows: CopyRows, n: number, deps: SeedDeps): void | Promise<void>;
@@ -21,7 +21,7 @@ interface Seeded {
 const DAY_SECONDS = 86_400;
 const words = (text: string) => text.split(' ');
 
-/** How tokens, leases and entries are made: by the code that serves requests, up to the row. */
+/** Generates tokens, leases and entries with the code that serves requests, up to the row. */
 export const seeded: Readonly<Record<What, Seeded>> = {
   token: {
     columns: words('hash accessor_hash namespace_id path created_at_ms expires_at_ms due_at_ms sealed'),

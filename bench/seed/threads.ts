@@ -5,9 +5,9 @@ import type { Portion, SealingData } from './sealing';
 import type { What } from './tables';
 
 const ROWS = 2000;
-// A thread does not inherit what makes node read TypeScript.
+// A thread does not inherit the hooks that make node read TypeScript.
 const program = `require('tsx/cjs'); require(${JSON.stringify(path.join(__dirname, 'sealing.ts'))});`;
-/** Portions a thread has before it, so that it never waits for the database. */
+/** Queued portions per thread, so that it never waits for the database. */
 const AHEAD = 3;
 
 /** Threads that make rows. `rows` may be asked for one table at a time. */
@@ -39,7 +39,7 @@ export class SealingThreads {
     };
     const takers = this.workers.map((worker) => (bytes: Uint8Array) => {
       made.push(bytes);
-      // What the database does not take yet is not made either.
+      // Rows are not generated faster than the database accepts them.
       if (made.length < AHEAD * this.workers.length) ask(worker);
       else idle.push(worker);
       wake();

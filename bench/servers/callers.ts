@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What a crowd asks: `count` callers, each on a separate connection, who come within `withinMs`. */
+/** A crowd: `count` callers, each on a separate connection, who arrive within `withinMs`. */
 export interface Crowd {
   readonly url: string;
   readonly headers: Record<string, string>;
@@ -24,7 +24,7 @@ function call({ url, headers }: Crowd): Promise<void> {
   });
 }
 
-/** Calls as its parent asks, says when all were answered, and ends. */
+/** Sends the parent's calls, reports when all are answered, and ends. */
 process.once('message', async (crowd: Crowd) => {
   const { count, withinMs } = crowd;
   const calls = Array.from({ length: count }, async (_, n) => {

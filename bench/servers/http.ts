@@ -26,7 +26,7 @@ function writeBytes(url: string, res: http.ServerResponse): void {
   res.end(body);
 }
 
-/** Three servers that give the same small answer: the ceiling, Express as it comes, and ours with its log lines. */
+/** Three servers with the same small answer: the ceiling, plain Express, and ours with its log lines. */
 async function start(kind: string): Promise<number> {
   if (kind === 'keystead') {
     const app = createApp();

@@ -1,7 +1,7 @@
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
-/** Stand-ins of a scheduler and a directory; the first argument is how long the scheduler thinks, in milliseconds. */
+/** Stand-ins of a scheduler and a directory; the first argument is the scheduler's delay in milliseconds. */
 async function start(): Promise<object> {
   const scheduler = new SchedulerStandIn();
   const directory = new DirectoryStandIn();

@@ -13,7 +13,7 @@ const statements: Record<string, { name: string; text: string }> = {
   select: { name: 'select', text: 'SELECT value FROM ceiling WHERE key = $1' },
 };
 
-/** What PostgreSQL itself gives: named statements on as many connections as there are clients, one row a time. */
+/** The speed of PostgreSQL itself: named statements on one connection per client, one row at a time. */
 async function main() {
   const statement = statements[kind] as { name: string; text: string };
   const value = randomBytes(120);
@@ -22,7 +22,7 @@ async function main() {
   const until = began + Number(seconds) * 1000;
   const times: number[] = [];
   const client = async (connection: pg.Client) => {
-    // At least once, so that the slowest of machines has a figure too.
+    // At least once, so that even the slowest machine has a figure.
     do {
       const key = `key-${Math.floor(Math.random() * rows)}`;
       const at = performance.now();

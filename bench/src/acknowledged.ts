@@ -12,12 +12,12 @@ const readersOfEach = 2;
 const patienceMs = 10_000;
 /** The first requests may meet services that have just started. */
 const firstPatienceMs = 60_000;
-/** What cannot be read for so long after the end is reported as unread, which is neither lost nor kept. */
+/** Values that cannot be read for this long after the end are reported as unread, which is neither lost nor kept. */
 const readBackMs = 600_000;
-/** A caller waits so long between its requests: this is a watch, no measure of speed. */
+/** A caller's pause between requests: this is not a measurement of speed. */
 const pauseMs = 20;
 
-/** A service, and how one writes a thing of a number there and finds it again. */
+/** A service, and how to write a numbered value there and read it again. */
 interface Side {
   readonly name: string;
   readonly url: string;
@@ -70,7 +70,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** What the callers of one side saw. */
+/** The results of the callers of one service. */
 class Seen {
   readonly kept: { at: string; shown: string }[] = [];
   readonly failures: Record<string, number> = {};
@@ -127,7 +127,7 @@ async function watch(side: Side, endMs: number): Promise<Record<string, unknown>
   };
   const wrong: string[] = [];
   const read = async () => {
-    // What was written more than a second ago every node must show.
+    // Every node must show writes older than a second.
     const one = seen.kept[Math.floor(Math.random() * (seen.kept.length - 200))];
     const answer = one && (await seen.send('GET', one.at));
     if (answer && !(answer.good && answer.text.includes(one.shown))) wrong.push(one.at);

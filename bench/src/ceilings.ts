@@ -24,7 +24,7 @@ export async function prepareCeilings(postgres: Server): Promise<string> {
   return url;
 }
 
-/** Runs a statement on as many connections as there are clients, from the cores a server under test would have. */
+/** Runs a statement on as many connections as there are clients, from the cores that a server under test would have. */
 export async function measureCeiling(
   url: string,
   statement: Statement,

@@ -7,9 +7,9 @@ import { pinned } from './machine';
 
 export const benchRoot = path.resolve(__dirname, '..');
 
-/** A process of ours that said it is ready. */
+/** A child process that reported that it is ready. */
 export interface Child {
-  /** What it said when it was ready. */
+  /** The line with which it reported that. */
   readonly line: string;
   readonly pid: number;
   stop(): Promise<void>;
@@ -24,7 +24,7 @@ interface ChildOptions {
   patienceSeconds?: number;
 }
 
-/** Starts a Node program as a child process and waits for its line; throws with its output when it ends before. */
+/** Starts a Node program as a child process and waits for its line; throws with its output if it ends before. */
 export async function startChild(file: string, args: readonly string[], options: ChildOptions = {}): Promise<Child> {
   const node = [...(options.nodeArguments ?? []), ...(file.endsWith('.ts') ? ['--import', 'tsx'] : []), file, ...args];
   const [command, all] = pinned(options.cores, process.execPath, node);

@@ -4,11 +4,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './service';
 
-/** A node that has not come back by then is copied again, as its operator would. */
+/** A node that has not recovered by then is rebuilt, as its operator would do. */
 const REBUILD_MS = 40_000;
 const READY_MS = 180_000;
 
-/** What has to be installed for it, and where Debian puts it. */
+/** The required programs, and their paths on Debian. */
 const programs = {
   etcd: '/usr/bin/etcd',
   patroni: '/usr/bin/patroni',
@@ -16,7 +16,7 @@ const programs = {
   postgres: '/usr/lib/postgresql/15/bin/postgres',
 };
 
-/** Those that are missing, by name; empty if everything is there. */
+/** The missing programs, by name; empty if there are none. */
 export const missingPrograms = (): string[] =>
   Object.entries(programs).flatMap(([name, file]) => (existsSync(file) ? [] : [`${name} (${file})`]));
 
@@ -26,11 +26,11 @@ export type Death = 'server' | 'machine';
 /** PostgreSQL on three "machines" of which one is primary and one a synchronous standby, behind one address. */
 export interface Cluster {
   url(database: string): string;
-  /** Kills the primary with SIGKILL and answers when, and a way to start again what was killed. */
+  /** Kills the primary with SIGKILL; returns when, and a function to restart it. */
   killPrimary(how: Death): Promise<{ name: string; restart(): void }>;
   /** The name of the primary; undefined while there is none. */
   primary(): Promise<string | undefined>;
-  /** How often a killed node could not go on from its files and was copied again. */
+  /** How often a killed node could not recover from its files and was rebuilt. */
   rebuilt: number;
   /** Resolves when there are a primary and a synchronous standby. */
   ready(): Promise<void>;
@@ -214,7 +214,7 @@ function patroniOf(node: Node, etcd: number): object {
       },
       pg_hba: ['host all all 127.0.0.1/32 scram-sha-256', 'host replication all 127.0.0.1/32 scram-sha-256'],
       parameters: { unix_socket_directories: node.folder },
-      // A copy begins at once, not with the next checkpoint in minutes.
+      // A copy starts at once, not with the next checkpoint in minutes.
       basebackup: [{ checkpoint: 'fast' }],
     },
   };

@@ -16,7 +16,7 @@ what was lost, what is stuck, and how long writes or reads failed. Every second 
 PostgreSQL. All files are in FOLDER, which is kept when it is named. Needs patroni, haproxy, etcd and PostgreSQL 15, and a build.`;
 
 const leaseSeconds = 45;
-/** What is due ends within so long of its time, even after failovers. */
+/** How late due leases and tokens may end, even after failovers. */
 const graceSeconds = 20;
 const writersOfEach = 2;
 
@@ -27,14 +27,14 @@ interface Answer {
   readonly body: never;
 }
 
-/** What was promised, and where it is found again. */
+/** Acknowledged writes, and where to read them again. */
 interface Promised {
   readonly service: Service;
   readonly at: string;
   readonly token?: string;
 }
 
-/** What all callers saw. */
+/** The results of all callers. */
 class Seen {
   readonly promised: Promised[] = [];
   readonly wrong: string[] = [];
@@ -49,7 +49,7 @@ class Seen {
     private readonly headers: Record<Service, Record<string, string>>,
   ) {}
 
-  /** The answer where it was a success or a refusal; undefined if the outcome is unknown. */
+  /** The answer if it was a success or a refusal; undefined if the outcome is unknown. */
   async send(service: Service, method: string, at: string, body?: object, token?: string): Promise<Answer | undefined> {
     this.tally.asked++;
     try {
@@ -229,7 +229,7 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
       process.stderr.write(`${JSON.stringify(rounds.at(-1))}\n`);
     }
   } catch (error) {
-    // What was seen until then is worth its report.
+    // Report the results until then.
     seen.wrong.push(`kill ${rounds.length + 1}: ${(error as Error).message}`);
   }
   running = false;
@@ -262,7 +262,7 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
   return lost.length + stuck.length + seen.wrong.length + left === 0 && slowest(rounds) <= 10_000;
 }
 
-/** What is wrong with a lock: it is not as was acknowledged last, or can be neither taken nor given back. */
+/** The fault of a lock: it differs from the last acknowledged state, or can be neither taken nor released. */
 async function stuckLock(seen: Seen, { id, state }: Locker): Promise<string[]> {
   const at = `/api/v2/workspaces/${id}`;
   const shown = async () =>
@@ -277,7 +277,7 @@ async function stuckLock(seen: Seen, { id, state }: Locker): Promise<string[]> {
   return [];
 }
 
-/** How many leases and tokens are still there although their time is over for a while. */
+/** How many leases and tokens still exist although they ended a while ago. */
 async function leftOver(cluster: Cluster): Promise<number> {
   await sleep((leaseSeconds + graceSeconds) * 1000);
   const pool = createPool({ url: cluster.url('outside'), max: 1 });

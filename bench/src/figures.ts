@@ -1,4 +1,4 @@
-/** What one run of load showed. */
+/** The figures of one run. */
 export interface Figures {
   requestsPerSecond: number;
   requests: number;

@@ -6,7 +6,7 @@ import { ensureDatabase } from '@keystead/postgres';
 import { benchRoot, startChild } from './child';
 import type { Setting } from './family';
 
-/** Where a service is started: its cores, its PostgreSQL, and who ends it. */
+/** Where a service is started: its cores, its PostgreSQL, and its cleanup. */
 export type Place = Pick<Setting, 'cores' | 'atEnd' | 'tree'> & { readonly postgres: Pick<Setting['postgres'], 'url'> };
 
 /** Starts the built main program of a service on a free port; returns its address and process once it answers. */
@@ -34,7 +34,7 @@ export async function startServiceProcess(
   return { url: `http://127.0.0.1:${port}`, pid: child.pid };
 }
 
-/** Starts a workspace service; answers also the token of who may do everything there. */
+/** Starts a workspace service; also returns the token of its administrator. */
 export async function startWorkspaces(
   setting: Place & Pick<Setting, 'folder'>,
   database = 'workspaces',

@@ -16,9 +16,9 @@ const thinkMs = 2000;
 const rounds = 1000;
 
 /**
- * Shows what 500 callers who wait for credentials of a slow scheduler do to other callers, and to memory. They come
- * within the milliseconds given as argument, by default at once. The service has a core for itself, and callers and
- * scheduler give way to the reader: what they compute happens on other machines. Linux only.
+ * Shows the effect of 500 callers who wait for credentials of a slow scheduler on other callers and on memory. They
+ * arrive within the milliseconds given as argument, by default at once. The service has its own core, and callers and
+ * scheduler have a lower priority, as if on other machines. Linux only.
  */
 async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   const pinning = choosePinning();

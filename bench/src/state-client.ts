@@ -49,7 +49,7 @@ export class StateClient {
     await this.ask('GET', `workspaces/${this.id}`);
   }
 
-  /** Announces a state, and answers its links. */
+  /** Announces a state, and returns its links. */
   async announce(state: MadeState, serial: number): Promise<{ raw: string; json: string; id: string }> {
     const { data } = await this.ask<Version>('POST', `workspaces/${this.id}/state-versions`, {
       data: { type: 'state-versions', attributes: { serial, md5: state.md5, force: true } },
@@ -62,13 +62,13 @@ export class StateClient {
     };
   }
 
-  /** Sends bytes to an upload link; answers the status. */
+  /** Sends bytes to an upload link; returns the status. */
   async put(link: string, state: MadeState): Promise<number> {
     const headers = { 'Content-Type': 'application/octet-stream', 'Content-Length': state.bytes };
     return (await this.send('PUT', link, headers, state.pieces())).status;
   }
 
-  /** Downloads the current state; answers how many bytes came. */
+  /** Downloads the current state; returns the number of bytes. */
   async download(): Promise<number> {
     const { data } = await this.ask<Version>('GET', `workspaces/${this.id}/current-state-version`);
     return (await this.send('GET', data.attributes['hosted-state-download-url']!, {})).bytes;

@@ -41,7 +41,7 @@ async function measure({ url, pid, token }: StateService): Promise<void> {
   };
   const inline = (client: StateClient) => client.createInline(madeState(15.9, ++serial), serial);
   const started = residentKib(pid);
-  // What every process grows by once it has done its work a few times is not what is measured.
+  // The initial growth of every process is not measured.
   for (let i = 0; i < warmUps; i++) for (const client of clients) await upload(client, 0.1, { json: true });
   await one.download();
   await sleep(2000);

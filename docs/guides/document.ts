@@ -17,7 +17,7 @@ export interface Block {
   line: number;
   /** Title of its section. */
   section: string;
-  /** What the fence says behind its signs; empty if it says nothing. */
+  /** The info string of the fence; empty if there is none. */
   language: string;
   text: string;
 }
@@ -63,11 +63,11 @@ export function stepsOf(path: string): Step[] {
 }
 
 /**
- * Says where printed output differs from what a page shows; undefined when it agrees.
+ * Where printed output differs from a page; undefined if it matches.
  *
- * `…` in the shown text means anything on one line, and a line that is only `…` any number of lines. JSON is
- * compared as values: every key shown must be there, with the same value unless it is a string that contains `…`; the key
- * `…` means any key: one of the values must be the one shown. Of several printed answers the last counts.
+ * `…` in the shown text means anything on one line, and a line that is only `…` any number of lines. JSON is compared
+ * as values: every key shown must be there, with the same value unless it is a string that contains `…`; the key `…`
+ * means any key: one of the values must be the one shown. Of several printed answers the last counts.
  */
 export function differenceOf(shown: string, printed: string): string | undefined {
   const expected = parseJson(shown);

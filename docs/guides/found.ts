@@ -31,7 +31,7 @@ const reads = [
   'sys/rekey-recovery-key/init',
 ];
 const mounts = ['sys/mounts', 'sys/auth'];
-/** Where a guide that took the mounts of an installation for its own would show. */
+/** Mounts of the installation, which a guide must not touch. */
 const standard = ['cloudtwo/config/root', 'scheduler/config/access', 'auth/cloudone/config'];
 
 /**

@@ -11,7 +11,7 @@ export interface Request {
   readonly data: string;
 }
 
-/** Commands in front of the real ones that fail once when told to, and remember what was asked of them. */
+/** Wrappers of the real commands that fail once on demand, and record their calls. */
 export interface Watched {
   /** For `PATH`, in front. */
   readonly folder: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbedded } from '../../packages/postgres/src/index';
 
-/** A PostgreSQL for those who follow the guide of the engine `database`: its manager, a user that is there, a table. */
+/** A PostgreSQL for the guide of the `database` engine: its manager, an existing user, a table. */
 export interface PracticeDatabase {
   /** Host, port and database. */
   readonly address: string;
