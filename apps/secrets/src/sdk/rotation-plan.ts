@@ -54,7 +54,7 @@ export function checkTerms(terms: Terms, hasKey: boolean): void {
   if ((period > 0 || schedule) && !hasKey) refuse('only a root credential that is stored here can be rotated');
 }
 
-/** Refuses a window without a schedule, or shorter than an hour, and a schedule beside a period. */
+/** Refuses a window without a schedule, or shorter than an hour, and a schedule together with a period. */
 export function checkWindow(terms: Omit<Terms, 'disable_automated_rotation'>): void {
   const { rotation_period: period, rotation_schedule: schedule, rotation_window: window } = terms;
   if (period > 0 && schedule) refuse("only one of 'rotation_period' and 'rotation_schedule' can be set");
@@ -80,7 +80,7 @@ const claimMs = 5 * 60_000;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
 
-/** Where a plan is kept, beside the terms. Both are read and changed in one turn. */
+/** Where a plan is kept, together with its settings. Both are read and changed in one turn. */
 export interface PlanStore {
   /** Stores what `change` makes of the plan; undefined leaves it. Answers what was stored. */
   change(change: (plan: Plan, terms: Terms) => Plan | undefined): Promise<Plan | undefined>;
