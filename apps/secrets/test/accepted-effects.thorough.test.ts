@@ -37,6 +37,7 @@ const elsewhere: Readonly<Record<string, string>> = {
     'tidy_cert_store tidy_revoked_certs tidy_revoked_cert_issuer_associations tidy_expired_issuers tidy_acme safety_buffer revoked_safety_buffer issuer_safety_buffer acme_account_safety_buffer',
     'tidy: its status says later what it did',
   ),
+  ...unseen(['tidy'], 'tidy_invalid_certs tidy_move_legacy_ca_bundle', 'declared-paths: they have no effect'),
   'write kv/move overwrite': 'relocation: where there is a secret',
   'write kv/copy overwrite': 'relocation: where there is a secret',
   'write kv/copy all_versions': 'relocation: what is copied',

@@ -52,7 +52,7 @@ describe('blobs in an object store', () => {
     const [first, second] = [store.objects.get(key(0))!, store.objects.get(key(1))!];
     store.objects.set(key(0), second);
     store.objects.set(key(1), first);
-    await expect(readWholeBlob(db(), keyring(), id)).rejects.toThrow('not what was stored there');
+    await expect(readWholeBlob(db(), keyring(), id)).rejects.toThrow('is not authentic');
     store.objects.set(key(0), first);
     store.objects.delete(key(1));
     await expect(readWholeBlob(db(), keyring(), id)).rejects.toThrow('lacks chunk 1');

@@ -135,9 +135,9 @@ export const rotationOutput = rotationFields.output.extend({
   last_rotation_error: z.string(),
 });
 
-/** Whether automatic rotation is configured. */
+/** Whether anything about automatic rotation is configured. */
 export function hasTerms(terms: Terms): boolean {
-  return Boolean(terms.rotation_period || terms.rotation_schedule);
+  return Boolean(terms.rotation_period || terms.rotation_schedule || terms.disable_automated_rotation);
 }
 
 /** The settings and the state of rotation. */

@@ -163,6 +163,7 @@ const BulkActions = document('bulk_actions', {
 const create = endpoints(organizationPolicy, bulkSerializer, {
   visible: (access, { id }: Organization) => access.isMember(id),
 }).post('/organizations/:organization_name/explorer/bulk-actions', {
+  idempotent: false,
   summary:
     'Create a change request in each of some workspaces, which the caller administers; teams that may read them are told.',
   body: BulkActions,

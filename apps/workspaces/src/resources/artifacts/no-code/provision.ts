@@ -1,4 +1,5 @@
 import { createGzip } from 'node:zlib';
+import { jsonText, parseExact } from '@keystead/envelope';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
@@ -29,7 +30,7 @@ export async function findRoot(
 ): Promise<FolderDocs | undefined> {
   const found = version === undefined ? undefined : await findVersion(db, module, version);
   const text = found?.docsBlobId ? await readWholeBlob(db, keyring, found.docsBlobId) : undefined;
-  return text && (JSON.parse(text.toString('utf8')) as ModuleDocs).root;
+  return text && (parseExact(text.toString('utf8')) as ModuleDocs).root;
 }
 
 /** The same of the version that workspaces get now. Throws `invalid`. */
@@ -68,7 +69,7 @@ function configurationOf(
       name,
       {
         ...(type === '' ? {} : { type }),
-        ...(required ? {} : { default: JSON.parse(given) as unknown }),
+        ...(required ? {} : { default: parseExact(given) }),
         ...(sensitive ? { sensitive } : {}),
       },
     ]),
@@ -106,7 +107,7 @@ export async function provision(
   const { module } = from;
   const root = await requireRoot(db, env.keyring, from);
   const source = `${new URL(env.publicUrl).host}/${module.namespace}/${module.name}/${module.provider}`;
-  const text = JSON.stringify(configurationOf(root, source, versionOf(from)!), undefined, 2);
+  const text = jsonText(configurationOf(root, source, versionOf(from)!));
   const starter = {
     actor,
     applies: workspacePolicy['can-queue-apply'](access, workspace),
