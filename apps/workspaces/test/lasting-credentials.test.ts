@@ -61,6 +61,7 @@ const innocent: ReadonlyMap<string, string> = new Map(
     'ingress-attributes.sender-avatar-url': 'an address of the Git host',
     'ingress-attributes.sender-html-url': 'an address of the Git host',
     'notification-configurations.token': 'always null: what was given is not shown',
+    'workspace-upgrade.plan-url': 'an address of the console',
   }),
 );
 

@@ -139,7 +139,7 @@ describe('modules that follow a repository', () => {
     await expect(statuses('mono')).resolves.toEqual(['1.2.0 ok', '1.0.0 ok']);
     expect(await archiveAt('mono', '1.0.0')).toMatch(/\/module\.tar\.gz\/\/modules\/net\?expires=/);
     const { body: docs } = await admin.get(`${protocol}/mono/crane/1.0.0`).expect(200);
-    expect(docs.root.outputs).toEqual([{ name: 'x', description: '' }]);
+    expect(docs.root.outputs).toEqual([{ name: 'x', description: '', sensitive: false }]);
     await gone('mono');
   });
 

@@ -436,15 +436,15 @@ export class Leases {
 
   private async tidySome({ after }: { after: string }) {
     const values = [this.storage.clock.now(), MARKED_AT_ONCE, Buffer.from(after, 'hex')];
-    const { rows } = await this.storage.database.query<{ last: Buffer | null; scanned: number; ended: number }>(
+    const { rows } = await this.storage.database.query<{ last: Buffer | null; seen: number; ended: number }>(
       sql.ORPHANS,
       values,
     );
-    const { last, scanned, ended } = rows[0]!;
+    const { last, seen, ended } = rows[0]!;
     return {
       state: { after: last?.toString('hex') ?? after },
       advanced: ended,
-      finished: scanned < MARKED_AT_ONCE,
+      finished: seen < MARKED_AT_ONCE,
     };
   }
 
