@@ -342,7 +342,7 @@ describe('policies in the life of a run', () => {
     expect(await runs.statusOf(run)).not.toBe('post_plan_awaiting_decision');
   });
 
-  it('do not judge by a version of OPA that was disabled since, which is said', async () => {
+  it('do not judge by a version of OPA that was disabled since, which is said (WV.9)', async () => {
     const type = 'opa-versions';
     const of = async (name: string) => ({ policies: [await policy(name)], workspaces: [runs.workspace] });
     await set('pinned', { 'policy-tool-version': '1.5.0' }, await of('pinned'));

@@ -44,7 +44,7 @@ const verified = [
 ];
 const detailed = [
   text(pathEntry, 'operation.summary', 'undefined'),
-  text(document, 'schemas[named.response] = operation.response', 'undefined'),
+  text(document, 'schemas[names.response] = operation.response', 'undefined'),
 ];
 
 /** Mutants of the sentences of the secrets service's specification that stand outside of tables. */
@@ -82,10 +82,10 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     text(cloudoneLogin, 'checkIdentity(role, who.oid, groups)', 'undefined'),
     text(cloudoneLogin, '!principals.includes(oid)', 'false'),
     text(cloudoneLogin, '!groups.some((group) => bound.includes(group))', 'false'),
-    text(resourceCheck, '!holds(role.bound_subscription_ids, where.subscription)', 'false'),
-    text(resourceCheck, '!holds(role.bound_resource_groups, where.group)', 'false'),
-    text(resourceCheck, '!holds(role.bound_locations, resource.location)', 'false'),
-    text(resourceCheck, '!holds(role.bound_scale_sets, where.scaleSet)', 'false'),
+    text(resourceCheck, '!permits(role.bound_subscription_ids, where.subscription)', 'false'),
+    text(resourceCheck, '!permits(role.bound_resource_groups, where.group)', 'false'),
+    text(resourceCheck, '!permits(role.bound_locations, resource.location)', 'false'),
+    text(resourceCheck, '!permits(role.bound_scale_sets, where.scaleSet)', 'false'),
   ],
   'SP.25': [
     ...ignored('write cloudone role/:name', 'max_ttl', 'max_jwt_exp'),
@@ -101,7 +101,9 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     `read ${totp}/:method_id`,
     ...['algorithm', 'digits', 'id', 'issuer', 'key_size', 'period', 'qr_size', 'skew', 'type', 'namespace'],
   ),
-  'SP.28': [text(`${src}/kernel/mfa/methods.ts`, '{ has: held }', "{ has: '00000000-0000-0000-0000-000000000000' }")],
+  'SP.28': [
+    text(`${src}/kernel/mfa/methods.ts`, '{ has: lockedRow }', "{ has: '00000000-0000-0000-0000-000000000000' }"),
+  ],
   'SP.29': [
     ...['null', 'other'].flatMap((how) => shown(how, `read ${verify}`, 'nonce', 't', 'n', 'progress')),
     ...shown('constant', `read ${verify}`, 'nonce', 'progress'),

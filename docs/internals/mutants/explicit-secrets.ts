@@ -70,7 +70,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   ],
   'S23.3': [whole('delete scheduler role/:name', 'missing')],
   'S23.4': [text(userName, 'name === undefined || name.length > limit', 'false')],
-  'S23.5': [text(methods, '{ has: held }', "{ has: '00000000-0000-0000-0000-000000000000' }")],
+  'S23.5': [text(methods, '{ has: lockedRow }', "{ has: '00000000-0000-0000-0000-000000000000' }")],
   'S23.6': [
     // What is there already, for a key that was never made.
     text(
@@ -92,7 +92,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   ],
   'S24.2': [text(userName, "type === 'IAM' ? who : { displayName: '', role: '' }", "{ displayName: '', role: '' }")],
   'S24.3': [text(userName, "type === 'IAM' ? who : { displayName: '', role: '' }", 'who')],
-  'S24.4': [text(creds, 'normalise(asked).slice(0, sessionNameLimit)', 'normalise(asked)')],
+  'S24.4': [text(creds, 'normalise(sessionName).slice(0, sessionNameLimit)', 'normalise(sessionName)')],
   'S24.5': [
     text(creds, 'input.ttl || role.default_sts_ttl || defaultTtlSeconds', 'input.ttl || role.default_sts_ttl || 1800'),
   ],
@@ -100,7 +100,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'S24.7': [text(methodConfig, 'methodRules.digits.enum.includes(config.digits)', 'true')],
   'S24.8': [text(methodConfig, 'methodRules.skew.enum.includes(config.skew)', 'true')],
   'S24.9': [text(rekey, '!(await this.ceremony.begin(state))', '(await this.ceremony.begin(state), false)')],
-  'SA.1': [text(`${src}/http/request.ts`, 'own ?? family', 'family')],
+  'SA.1': [text(`${src}/http/request.ts`, 'ownHeader ?? family', 'family')],
   'SA.2': [
     text(cloudoneLogin, 'checkIdentity(role, who.oid, groups)', 'undefined'),
     text(jwt, 'claims.iss !== check.issuer', 'false'),
@@ -121,7 +121,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SV.3': [
     text(pathEntry, 'operation.summary', 'undefined'),
     text(pathEntry, '[tagOf(mount)]', '[]'),
-    text(document, 'schemas[named.response] = operation.response', 'undefined'),
+    text(document, 'schemas[names.response] = operation.response', 'undefined'),
     text(document, 'distinct(operation.id, ids)', 'entry.description'),
   ],
 };

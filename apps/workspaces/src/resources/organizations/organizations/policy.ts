@@ -6,6 +6,9 @@ const owner = (access: Access, { id }: Organization): boolean => access.isOwner(
 /** The organization's own token may use what is not about people's money or sign-in. */
 const ownToken = (access: Access, { id }: Organization): boolean => access.isOrganizationToken(id);
 
+const createsWorkspaces = (access: Access, org: Organization): boolean =>
+  access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org);
+
 /**
  * Who may do what in an organization, by the names the API shows. What is not built, or not in the plan, is denied to all.
  * Spec: Organization (type `organizations`; id is the organization name)
@@ -16,8 +19,7 @@ export const organizationPolicy = policy<Organization>()({
   'can-access-via-teams': (access, org) => org.entitlements.teams && (owner(access, org) || ownToken(access, org)),
   'can-create-module': (access, org) => access.can(org.id, 'manage-modules'),
   'can-create-team': (access, org) => org.entitlements.teams && access.can(org.id, 'manage-teams'),
-  'can-create-workspace': (access, org) =>
-    access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org),
+  'can-create-workspace': createsWorkspaces,
   'can-manage-users': (access, org) => access.can(org.id, 'manage-membership'),
   'can-manage-subscription': owner,
   'can-manage-sso': () => false,
@@ -37,8 +39,7 @@ export const organizationPolicy = policy<Organization>()({
   'can-manage-custom-providers': () => false,
   'can-manage-run-tasks': (access, org) => org.entitlements.runTasks && access.can(org.id, 'manage-run-tasks'),
   'can-read-run-tasks': (access, org) => org.entitlements.runTasks && access.isMember(org.id),
-  'can-deploy-no-code-modules': (access, org) =>
-    access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org),
+  'can-deploy-no-code-modules': createsWorkspaces,
   'can-manage-no-code-modules': (access, org) => access.can(org.id, 'manage-modules'),
   'can-create-project': (access, org) => access.can(org.id, 'manage-projects'),
 } satisfies Policy<Organization>);
