@@ -4,6 +4,8 @@ import path from 'node:path';
 
 const root = path.resolve(__dirname, '../../..');
 const SHARES = 8;
+/** Of items with changes, if they are more than half of all, one in this many is run. */
+const MANY = 3;
 const DAY_SECONDS = 86_400;
 
 /** What decides which slice of a walk is run. */
@@ -16,7 +18,8 @@ export interface Slicing {
 
 /**
  * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
- * and a share of all others, a different one each day. Everything, unless KEYSTEAD_SLICE is set. Only for walks whose
+ * and a share of all others, a different one each day. Of a change that touches more than half of the items, a third by
+ * day: otherwise a renamed type would run the whole walk. Everything, unless KEYSTEAD_SLICE is set. Only for walks whose
  * items are independent.
  */
 export function slice<T>(
@@ -33,7 +36,10 @@ export function slice<T>(
     return answer;
   };
   const share = Math.min(SHARES, items.length);
-  return items.filter((item, at) => at % share === day % share || isChanged(declaration(item)));
+  const touched = items.filter((item) => isChanged(declaration(item)));
+  const isMuch = touched.length > items.length / 2;
+  const chosen = new Set(isMuch ? touched.filter((_item, at) => at % MANY === day % MANY) : touched);
+  return items.filter((item, at) => at % share === day % share || chosen.has(item));
 }
 
 let cached: Slicing | undefined;
