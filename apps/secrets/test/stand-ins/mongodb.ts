@@ -19,6 +19,8 @@ export class MongodbStandIn {
   /** Commands that change users, as they came. */
   readonly changes: Command[] = [];
   isPrimary = true;
+  /** The next new user is answered only after this. */
+  hold: Promise<unknown> | undefined;
   port = 0;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
@@ -50,15 +52,16 @@ export class MongodbStandIn {
         // The first greeting comes in the older form: flags, a name, two numbers, then the document.
         const isOlder = message.readInt32LE(12) === 2004;
         const begin = isOlder ? message.indexOf(0, 20) + 9 : 21;
-        const answer = Buffer.from(
-          BSON.serialize(session.answer(BSON.deserialize(message.subarray(begin)) as Command)),
-        );
+        const command = BSON.deserialize(message.subarray(begin)) as Command;
+        const answer = Buffer.from(BSON.serialize(session.answer(command)));
         const head = Buffer.alloc(isOlder ? 36 : 21);
         head.writeInt32LE(head.length + answer.length, 0);
         head.writeInt32LE(message.readInt32LE(4), 8);
         head.writeInt32LE(isOlder ? 1 : 2013, 12);
         if (isOlder) head.writeInt32LE(1, 32);
-        socket.write(Buffer.concat([head, answer]));
+        const send = () => void socket.write(Buffer.concat([head, answer]));
+        if (this.hold && 'createUser' in command) void this.hold.then(send);
+        else send();
       }
     });
   }

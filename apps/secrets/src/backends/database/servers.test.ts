@@ -314,6 +314,33 @@ describe.each([
       await secrets.root.write('database/config/bad', { ...config, verify_connection: false }).expect(400, text);
     });
 
+    it('sends no password without TLS if the name in its certificate is configured', async () => {
+      const { password } = standIn.users.get('admin.vault')!;
+      const config = {
+        plugin_name: 'mongodb-database-plugin',
+        username: 'vault',
+        password,
+        tls_server_name: 'db.test',
+      };
+      await secrets.root
+        .write('database/config/tls', { ...config, connection_url: urlOf([port]) })
+        .expect(400, /error verifying connection/);
+    });
+
+    it('lets a user be made whose connection is changed meanwhile', async () => {
+      let goOn = () => {};
+      standIn.hold = new Promise<void>((resolve) => (goOn = resolve));
+      const before = standIn.users.size;
+      const making = secrets.root.read('database/creds/kept').then((answer) => answer);
+      await until(async () => standIn.users.size > before);
+      await secrets.root.write('database/reset/mo').expect(204);
+      goOn();
+      standIn.hold = undefined;
+      const { status, body } = await making;
+      expect([status, body.errors]).toEqual([200, undefined]);
+      expect(standIn.users.has(`admin.${body.data.username}`)).toBe(true);
+    });
+
     it('sends the write concern, and follows the primary from host to host', async () => {
       await other.start();
       for (const [name, user] of standIn.users) other.users.set(name, { ...user });

@@ -78,7 +78,8 @@ function settingsOf(config: DatabaseConfig): Settings {
   }
   const { authSource, authMechanism, tls, ssl, tlsInsecure } = known.data;
   const source = authSource || database || 'admin';
-  const usesTls = [tls, ssl].includes('true') || !!tls_ca || !!tls_certificate_key;
+  const usesTls =
+    [tls, ssl].includes('true') || !!tls_ca || !!tls_certificate_key || !!tls_server_name || tls_skip_verify;
   return {
     hosts: read,
     source,
@@ -120,6 +121,7 @@ class MongoDatabase implements DatabaseClient {
   private readonly clients: readonly MongoClient[];
   /** The host that answered as the primary last. */
   private current = 0;
+  private readonly running = new Set<Promise<unknown>>();
 
   constructor(config: DatabaseConfig) {
     this.settings = settingsOf(config);
@@ -152,8 +154,10 @@ class MongoDatabase implements DatabaseClient {
     });
   }
 
+  /** The client would end the calls under way. */
   async close(): Promise<void> {
-    for (const client of this.clients) await client.close(true).catch(() => {});
+    await Promise.allSettled(this.running);
+    for (const client of this.clients) await client.close().catch(() => {});
   }
 
   private change(db: string, command: Document): Promise<Document> {
@@ -161,7 +165,13 @@ class MongoDatabase implements DatabaseClient {
     return this.run(db, writeConcern === undefined ? command : { ...command, writeConcern });
   }
 
-  private async run(db: string, command: Document): Promise<Document> {
+  private run(db: string, command: Document): Promise<Document> {
+    const call = this.onPrimary(db, command).finally(() => this.running.delete(call));
+    this.running.add(call);
+    return call;
+  }
+
+  private async onPrimary(db: string, command: Document): Promise<Document> {
     for (let tries = 1; ; tries++) {
       const at = this.current;
       try {
