@@ -2,11 +2,11 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { withClient } from '@keystead/postgres';
 import { chooseGenerator, type Load } from '../src/load';
 import { choosePinning, machine, type Pinning, pinProcess } from '../src/machine';
 import { aboutPinning, type Ground, onGround, runProgram, show } from '../src/program';
 import { ask, startServiceProcess } from '../src/service';
+import { countsStatements, forgetStatements, statementsOf } from '../src/statements';
 import { type Fleet, type Placement, play } from './placement';
 
 const usage = `npm run bench -- --cells [--write]
@@ -66,25 +66,20 @@ async function measure(ground: Ground, pinning: Pinning | undefined): Promise<Ma
     },
   };
   const url = ground.postgres.url('secrets');
-  await withClient(url, (client) => client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements'));
   const costs = new Map<string, Cost>();
   for (const [name, load] of Object.entries(loads)) {
     await generator.run(node.url, load, CONNECTIONS, 1, 1e6);
     const idle = await idleMicros(other.pid);
-    await withClient(url, (client) => client.query('SELECT pg_stat_statements_reset()'));
+    await forgetStatements(url);
     const before = [mainThread(node.pid), mainThread(other.pid)] as const;
     const { requests } = await generator.run(node.url, load, CONNECTIONS, SECONDS, 2e6);
     // The work of other nodes on the last commits comes a little later.
     await sleep(1000);
     const own = mainThread(node.pid) - before[0];
     const others = mainThread(other.pid) - before[1] - idle * (SECONDS + 1);
-    const { rows } = await withClient(url, (client) =>
-      client.query<{ ms: number }>(
-        'SELECT sum(total_exec_time + total_plan_time)::float8 AS ms FROM pg_stat_statements',
-      ),
-    );
+    const { postgres } = await statementsOf(url, requests);
     const each = (micros: number) => Math.max(0, micros / requests);
-    costs.set(name, { node: each(own), postgres: each(rows[0]!.ms * 1000), others: each(others) });
+    costs.set(name, { node: each(own), postgres, others: each(others) });
   }
   return costs;
 }
@@ -152,7 +147,7 @@ function fleetTable(): string {
 
 async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { write: { type: 'boolean', default: false } } });
-  const settings = { shared_preload_libraries: 'pg_stat_statements', max_connections: '200' };
+  const settings = { ...countsStatements, max_connections: '200' };
   const pinning = choosePinning();
   const costs = await onGround(settings, (ground) => measure(ground, pinning));
   const measured = [...costs].map(
