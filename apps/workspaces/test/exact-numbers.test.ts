@@ -38,7 +38,6 @@ const parsesPlainly = [
   'kernel/installation/identity-keys.ts',
   // The parser of the tools reads numbers itself; what is kept are texts.
   'resources/artifacts/modules/module-thread.ts',
-  'resources/artifacts/modules/protocol.ts',
   'resources/connections/forwarding/requests.ts',
   'resources/connections/oauth/app-manifests.ts',
   'resources/installation/settings/service.ts',

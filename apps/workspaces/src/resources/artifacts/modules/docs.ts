@@ -1,4 +1,9 @@
 import path from 'node:path';
+import { parseExact } from '@keystead/envelope';
+import type { Keyring } from '@keystead/keyring';
+import { readWholeBlob } from '../../../kernel/blobs/blobs';
+import type { Database } from '../../../kernel/database/database';
+import type { ModuleVersion } from './module';
 import { readInThread } from './reading-thread';
 
 /** A module that cannot be read; the message is for the person who uploads it. */
@@ -56,4 +61,14 @@ export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promis
   if (answer.root.empty)
     throw new BadModule('the archive declares nothing in its root: no .tf file of a module is there');
   return answer;
+}
+
+/** What was read of a version when it was published; undefined before that. */
+export async function docsOf(
+  db: Database,
+  keyring: Keyring,
+  { docsBlobId }: Pick<ModuleVersion, 'docsBlobId'>,
+): Promise<ModuleDocs | undefined> {
+  const bytes = docsBlobId ? await readWholeBlob(db, keyring, docsBlobId) : undefined;
+  return bytes && (parseExact(bytes.toString('utf8')) as ModuleDocs);
 }

@@ -1,12 +1,11 @@
 import { notFound } from '@keystead/refusal';
 import { rcompare } from 'semver';
 import type { Policy } from '../../../kernel/access/policy';
-import { readWholeBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import { endpoints, type LookupBy } from '../../../kernel/endpoints/endpoint';
 import * as organizations from '../../organizations/organizations/service';
 import { json } from '../../runs/agents/wire';
-import type { ModuleDocs } from './docs';
+import { docsOf } from './docs';
 import { findNamed, findVersion, type ListedVersion, type ModuleVersion, type RegistryModule } from './module';
 import { organizationsOf, readsArtifact } from './policy';
 import { noteUsage } from './usages';
@@ -88,10 +87,9 @@ const show = raw('GET')(`${at}/:module_version`, {
   answers: told('The version.'),
   load: loadVersion,
   run: async ({ db, env, target }) => {
-    const { module, version, docsBlobId, updatedAt } = target;
-    const bytes = docsBlobId ? await readWholeBlob(db, env.keyring, docsBlobId) : undefined;
-    if (!bytes) throw notFound();
-    const docs = JSON.parse(bytes.toString('utf8')) as ModuleDocs;
+    const { module, version, updatedAt } = target;
+    const docs = await docsOf(db, env.keyring, target);
+    if (!docs) throw notFound();
     const { namespace, name, provider } = module;
     return json({
       id: `${addressOf(module)}/${version}`,

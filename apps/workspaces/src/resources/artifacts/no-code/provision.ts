@@ -6,7 +6,6 @@ import { Refusal } from '@keystead/refusal';
 import { pack } from 'tar-stream';
 import type { Access } from '../../../kernel/access/access';
 import type { Actor } from '../../../kernel/audit/audit';
-import { readWholeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { create as createConfiguration } from '../../runs/configuration-versions/service';
@@ -17,7 +16,7 @@ import type { VariableInput } from '../../workspaces/variables/schema';
 import * as variables from '../../workspaces/variables/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
-import type { FolderDocs, ModuleDocs } from '../modules/docs';
+import { docsOf, type FolderDocs } from '../modules/docs';
 import { findVersion } from '../modules/module';
 import { type NoCodeModule, versionOf } from './no-code-module';
 
@@ -29,8 +28,7 @@ export async function findRoot(
   version: string | undefined,
 ): Promise<FolderDocs | undefined> {
   const found = version === undefined ? undefined : await findVersion(db, module, version);
-  const text = found?.docsBlobId ? await readWholeBlob(db, keyring, found.docsBlobId) : undefined;
-  return text && (parseExact(text.toString('utf8')) as ModuleDocs).root;
+  return found && (await docsOf(db, keyring, found))?.root;
 }
 
 /** The same of the version that workspaces get now. Throws `invalid`. */
@@ -101,11 +99,11 @@ export interface Provisioner {
 export async function provision(
   { db, env, access, actor }: Provisioner,
   from: NoCodeModule,
+  root: FolderDocs,
   workspace: Workspace,
   message: string,
 ): Promise<Run | undefined> {
   const { module } = from;
-  const root = await requireRoot(db, env.keyring, from);
   const source = `${new URL(env.publicUrl).host}/${module.namespace}/${module.name}/${module.provider}`;
   const text = jsonText(configurationOf(root, source, versionOf(from)!));
   const starter = {

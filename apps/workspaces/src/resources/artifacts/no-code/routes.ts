@@ -220,7 +220,7 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
     const given = variablesIn(vars);
     requireOptions(target, given);
     // Before anything is written.
-    await requireRoot(db, env.keyring, target);
+    const root = await requireRoot(db, env.keyring, target);
     const actor = actorOf(call);
     const caller = {
       actor,
@@ -236,7 +236,7 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
       return made.id;
     });
     const made = await workspaces.requireWorkspace(db, id);
-    await provision({ db, env, access, actor }, target, made, `Made from the module ${target.module.name}`);
+    await provision({ db, env, access, actor }, target, root, made, `Made from the module ${target.module.name}`);
     return workspaces.requireWorkspace(db, id);
   },
 });
@@ -281,11 +281,12 @@ const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
     requireOptions(offer, given);
     if (given.length > 0 && !workspacePolicy['can-update-variable'](access, target)) throw notFound();
     const actor = actorOf(call);
-    await requireRoot(db, env.keyring, offer);
+    const root = await requireRoot(db, env.keyring, offer);
     await db.transaction((tx) => setVariables(tx, env.keyring, actor, target, given));
     const run = await provision(
       { db, env, access, actor },
       offer,
+      root,
       target,
       `Upgrade of the module ${offer.module.name}`,
     );
