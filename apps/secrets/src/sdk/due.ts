@@ -1,3 +1,4 @@
+import type { Collection } from './collection';
 import type { Storage } from './storage';
 
 /** Names ordered by their due time in seconds: the first entry shows whether anything is due. */
@@ -21,6 +22,60 @@ export function dueIndex(prefix: string): DueIndex {
       const [first] = await storage.list(prefix, { limit: 1 });
       if (first === undefined || Number.parseInt(first, 10) * 1000 > nowMs) return [];
       return storage.list(prefix + first, { limit: 100 });
+    },
+  };
+}
+
+/** Records that are each due at some time. */
+export interface DueRecords<T> {
+  /** Changes one in its turn; `change` returns undefined to leave it, null to remove it. Returns what is there then. */
+  change(
+    storage: Storage,
+    name: string,
+    change: (before: T | undefined, tx: Storage) => Awaited<T | null | undefined> | Promise<T | null | undefined>,
+  ): Promise<T | undefined>;
+  /** Runs `work` for all that are due, several at a time, and throws the first failure at the end. */
+  forEach(storage: Storage, nowMs: number, work: (name: string) => Promise<unknown>): Promise<void>;
+}
+
+const atOnce = 8;
+
+/** Keeps the index of some records below `prefix`, which ends in `/`; `turnOf` names the turn of changes to one. */
+export function dueRecords<T>(
+  records: Collection<T>,
+  prefix: string,
+  turnOf: (name: string) => string,
+  dueAtMs: (record: T) => number,
+): DueRecords<T> {
+  const due = dueIndex(prefix);
+  const secondOf = (record: T | undefined) => (record === undefined ? undefined : Math.ceil(dueAtMs(record) / 1000));
+  return {
+    change: (storage, name, change) =>
+      storage.transaction(turnOf(name), async (tx) => {
+        const before = await records.find(tx, name);
+        const after = await change(before, tx);
+        if (after === undefined) return before;
+        due.move(tx, name, secondOf(before), secondOf(after ?? undefined));
+        if (after !== null) records.put(tx, name, after);
+        else if (before !== undefined) records.delete(tx, name);
+        return after ?? undefined;
+      }),
+    async forEach(storage, nowMs, work) {
+      const failures: unknown[] = [];
+      for (;;) {
+        const names = await due.list(storage, nowMs);
+        if (names.length === 0) break;
+        const next = async () => {
+          for (let name = names.pop(); name !== undefined; name = names.pop()) {
+            await work(name).catch((error) => failures.push(error));
+          }
+        };
+        const before = failures.length + names.length;
+        await Promise.all(Array.from({ length: atOnce }, next));
+        // If all of them failed, the rest is left to a later tick.
+        if (failures.length >= before) break;
+      }
+      if (failures.length > 0) throw failures[0];
     },
   };
 }

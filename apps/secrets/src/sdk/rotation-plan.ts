@@ -82,8 +82,8 @@ const longestPauseMs = 3_600_000;
 
 /** Where a plan is kept, together with its settings. Both are read and changed in one turn. */
 export interface PlanStore {
-  /** Stores what `change` makes of the plan; undefined leaves it. Answers what was stored. */
-  change(change: (plan: Plan, terms: Terms) => Plan | undefined): Promise<Plan | undefined>;
+  /** Stores what `change` makes of the plan, if there is one; undefined leaves it. */
+  change(change: (plan: Plan, terms: Terms) => Plan | undefined): Promise<unknown>;
 }
 
 /**
@@ -92,30 +92,34 @@ export interface PlanStore {
  * the window where there is one.
  */
 export async function rotateAsPlanned(store: PlanStore, nowMs: number, rotate: () => Promise<unknown>): Promise<void> {
-  let isMissed = false;
-  const claimed = await store.change((plan, terms) => {
+  let claimed: Plan | undefined;
+  await store.change((plan, terms) => {
+    claimed = undefined;
     if (plan.tryAtMs > nowMs) return undefined;
     const windowMs = terms.rotation_window * 1000;
-    isMissed = windowMs > 0 && nowMs > plan.dueAtMs + windowMs;
-    if (!isMissed) return { ...plan, tryAtMs: nowMs + claimMs };
+    if (windowMs === 0 || nowMs <= plan.dueAtMs + windowMs) {
+      claimed = { ...plan, tryAtMs: nowMs + claimMs };
+      return claimed;
+    }
     const dueAtMs = nextDue(terms, nowMs);
     // The error stays to be read: this time the credential was not replaced.
     const lastError = plan.lastError || 'the window passed without an attempt';
     return dueAtMs === undefined ? undefined : { ...plan, dueAtMs, tryAtMs: dueAtMs, lastError };
   });
-  if (!claimed || isMissed) return;
+  if (!claimed) return;
+  const { tryAtMs, failures } = claimed;
   // Unless the configuration was rewritten meanwhile: then the plan starts afresh.
   const conclude = (after: (plan: Plan, dueAtMs: number) => Plan) =>
     store.change((plan, terms) => {
       const dueAtMs = nextDue(terms, nowMs);
-      return dueAtMs === undefined || plan.tryAtMs !== claimed.tryAtMs ? undefined : after(plan, dueAtMs);
+      return dueAtMs === undefined || plan.tryAtMs !== tryAtMs ? undefined : after(plan, dueAtMs);
     });
   try {
     await rotate();
   } catch (error) {
-    const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(claimed.failures, 20), longestPauseMs);
+    const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(failures, 20), longestPauseMs);
     const lastError = error instanceof Refusal ? error.message : 'internal error';
-    await conclude((plan) => ({ ...plan, tryAtMs: nowMs + pauseMs, failures: claimed.failures + 1, lastError }));
+    await conclude((plan) => ({ ...plan, tryAtMs: nowMs + pauseMs, failures: failures + 1, lastError }));
     throw error;
   }
   await conclude((plan, dueAtMs) => ({

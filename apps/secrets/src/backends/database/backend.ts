@@ -45,10 +45,8 @@ export const database = (parts: DatabaseParts): Backend => {
       rotateRolePath(parts),
     ],
     secrets: { user: userSecret(databases) },
-    async tick(call) {
-      await rotateWhenDue(parts, call);
-      await rotateRootsWhenDue(databases, policies, call);
-    },
+    // A user whose password cannot be changed does not keep those of the connections waiting.
+    tick: (call) => rotateWhenDue(parts, call).finally(() => rotateRootsWhenDue(databases, policies, call)),
     undo: {
       user: (user, call) => endUser(databases, user, call),
       root: ({ name }, call) => resumeRootRotation(databases, String(name), call),

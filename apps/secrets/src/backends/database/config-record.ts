@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
-import { dueIndex } from '../../sdk/due';
+import { dueRecords } from '../../sdk/due';
 import { Plan, rotationFields } from '../../sdk/rotation-plan';
 import type { Storage } from '../../sdk/storage';
 import { configFields, connectionFields } from './config-fields';
@@ -39,23 +39,10 @@ export function changeConfig(
 
 /** When the passwords of configured users are changed next. */
 export const rootPlans = collection('root-rotation/', Plan);
-const due = dueIndex('root-due/');
-/** The connections whose password is due. */
-export const listRootsDue = due.list;
-const secondOf = (plan: Plan | undefined) => plan && Math.ceil(plan.tryAtMs / 1000);
-
-/** Puts the plan that `change` answers in the place of the one there was, in the turn of the connection; undefined for none. */
-export function changeRootPlan(
-  storage: Storage,
-  name: string,
-  change: (tx: Storage, before: Plan | undefined) => Promise<Plan | undefined> | Plan | undefined | void,
-): Promise<Plan | undefined> {
-  return storage.transaction(`config/${name}`, async (tx) => {
-    const before = await rootPlans.find(tx, name);
-    const after = (await change(tx, before)) ?? undefined;
-    due.move(tx, name, secondOf(before), secondOf(after));
-    if (after) rootPlans.put(tx, name, after);
-    else if (before) rootPlans.delete(tx, name);
-    return after;
-  });
-}
+/** Those of them that are due; they change in the turn of their connection. */
+export const dueRoots = dueRecords(
+  rootPlans,
+  'root-due/',
+  (name) => `config/${name}`,
+  ({ tryAtMs }) => tryAtMs,
+);

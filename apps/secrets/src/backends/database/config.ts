@@ -12,7 +12,6 @@ import { data, empty, missing } from '../../sdk/reply';
 import {
   checkTerms,
   hasTerms,
-  type Plan,
   type PlanStore,
   planned,
   rotateAsPlanned,
@@ -22,7 +21,7 @@ import {
 } from '../../sdk/rotation-plan';
 import { shownAddress } from './address';
 import { configFields, connectionFields } from './config-fields';
-import { type ConnectionRecord, changeConfig, changeRootPlan, configs, listRootsDue, rootPlans } from './config-record';
+import { type ConnectionRecord, changeConfig, configs, dueRoots, rootPlans } from './config-record';
 import { type Databases, driverOf } from './databases';
 import { type PasswordPolicies, usualPassword } from './passwords';
 import { checkTemplate } from './user-name';
@@ -66,7 +65,7 @@ export const configPath = (databases: Databases) =>
       async run({ params, storage }) {
         const config = await configs.find(storage, params.name);
         if (!config) return missing;
-        const terms = { ...rotationFields.defaults, ...config };
+        const terms = termsOf(config);
         const rotation = hasTerms(terms) ? shownRotation(terms, await rootPlans.find(storage, params.name)) : {};
         return data({ ...connectionData(config), ...rotation });
       },
@@ -100,9 +99,9 @@ export const configPath = (databases: Databases) =>
               refuse(`error creating database object: error verifying connection: ${error.message}`);
             });
         }
-        await changeRootPlan(storage, params.name, (tx, before) => {
+        await dueRoots.change(storage, params.name, (before, tx) => {
           configs.put(tx, params.name, config);
-          return planned(input, nowMs, before?.rotatedAtMs);
+          return planned(input, nowMs, before?.rotatedAtMs) ?? null;
         });
         databases.forget(mount, params.name);
         return empty;
@@ -112,12 +111,18 @@ export const configPath = (databases: Databases) =>
       summary: 'Delete a connection; users created through it can then no longer be dropped.',
       operationId: 'delete-connection-configuration',
       async run({ params, storage, mount }) {
-        await changeRootPlan(storage, params.name, (tx) => configs.delete(tx, params.name));
+        await dueRoots.change(storage, params.name, (_before, tx) => {
+          configs.delete(tx, params.name);
+          return null;
+        });
         databases.forget(mount, params.name);
         return empty;
       },
     },
   });
+
+/** Connections of versions before this have no settings of the rotation. */
+const termsOf = (config: ConnectionRecord) => ({ ...rotationFields.defaults, ...config });
 
 function connectionData(config: ConnectionRecord): Record<string, unknown> {
   const details = Object.entries(connectionFields.defaults).flatMap(([name, initial]) => {
@@ -171,7 +176,10 @@ export const rotateRootPath = (databases: Databases, policies: PasswordPolicies)
       operationId: 'rotate-root-credentials',
       stepUp: true,
       async run(call) {
-        await rotateRoot(databases, policies, call.params.name, call);
+        const { params, storage, nowMs } = call;
+        const config = await rotateRoot(databases, policies, params.name, call);
+        // The next time is counted from this one.
+        await dueRoots.change(storage, params.name, (before) => before && planned(termsOf(config), nowMs, nowMs));
         return empty;
       },
     },
@@ -181,8 +189,8 @@ async function rotateRoot(
   databases: Databases,
   policies: PasswordPolicies,
   name: string,
-  { storage, mount, nowMs }: BackgroundCall,
-): Promise<void> {
+  { storage, mount }: BackgroundCall,
+): Promise<ConnectionRecord> {
   const { config } = await databases.open(storage, mount, name);
   for (const field of ['username', 'password'] as const) {
     if (config[field] === '') refuse(`unable to rotate root credentials: no ${field} in configuration`);
@@ -199,40 +207,25 @@ async function rotateRoot(
   await call('setPassword', config.root_rotation_statements, words);
   await settleRoot(databases, storage, mount, name, pending);
   intent.settle();
-  // By hand or by itself, the next time is counted from this one.
-  await changeRootPlan(
-    storage,
-    name,
-    (_tx, before) => before && planned({ ...rotationFields.defaults, ...config }, nowMs, nowMs),
-  );
+  return config;
 }
 
-/** Changes the passwords of configured users that are due, one after the other. */
-export async function rotateRootsWhenDue(
+/** Changes the passwords of configured users that are due. */
+export const rotateRootsWhenDue = (
   databases: Databases,
   policies: PasswordPolicies,
   call: BackgroundCall,
-): Promise<void> {
-  const { storage, nowMs } = call;
-  const failures: unknown[] = [];
-  for (const name of await listRootsDue(storage, nowMs)) {
+): Promise<void> =>
+  dueRoots.forEach(call.storage, call.nowMs, (name) => {
     const store: PlanStore = {
-      async change(change) {
-        let made: Plan | undefined;
-        await changeRootPlan(storage, name, async (tx, before) => {
-          const config = await configs.find(tx, name);
-          made = before && config && change(before, { ...rotationFields.defaults, ...config });
-          return made ?? before;
-        });
-        return made;
-      },
+      change: (change) =>
+        dueRoots.change(call.storage, name, async (before, tx) => {
+          const config = before && (await configs.find(tx, name));
+          return config && change(before, termsOf(config));
+        }),
     };
-    await rotateAsPlanned(store, nowMs, () => rotateRoot(databases, policies, name, call)).catch((error) =>
-      failures.push(error),
-    );
-  }
-  if (failures.length > 0) throw failures[0];
-}
+    return rotateAsPlanned(store, call.nowMs, () => rotateRoot(databases, policies, name, call));
+  });
 
 /** Stores the password that is valid now: the undo of a rotation that stopped halfway. */
 export async function resumeRootRotation(

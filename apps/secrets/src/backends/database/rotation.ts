@@ -2,13 +2,12 @@ import type { BackgroundCall } from '../../sdk/call';
 import { allowed, newPassword } from './creds';
 import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
-import { changeStatic, dueAfter, listDue, missedWindow, nextUser, type StaticRole, staticRoles } from './static-record';
+import { dueAfter, dueStatic, missedWindow, nextUser, type StaticRole, staticRoles } from './static-record';
 
 /** No other node tries during this time. */
 const claimMs = 60_000;
 const firstPauseMs = 10_000;
 const longestPauseMs = 600_000;
-const atOnce = 8;
 
 /** What rotations get. */
 export interface RotationParts {
@@ -32,7 +31,7 @@ export async function rotateStatic(
   try {
     const opened = await allowed(databases, storage, mount, found.db_name, name);
     const password = await newPassword(policies, mount, found, opened);
-    const claimed = await changeStatic(
+    const claimed = await dueStatic.change(
       storage,
       name,
       (role) => role && { ...role, pending: role.pending ?? password, tryAtMs: nowMs + claimMs },
@@ -48,14 +47,14 @@ export async function rotateStatic(
     await set(nextUser(claimed), pending);
   } catch (error) {
     // Even if the connection is gone: roles that stay due would block all others.
-    await changeStatic(storage, name, (role) => {
+    await dueStatic.change(storage, name, (role) => {
       if (!role || role.pending !== pending) return undefined;
       const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(role.failures, 20), longestPauseMs);
       return { ...role, failures: role.failures + 1, tryAtMs: nowMs + pauseMs };
     });
     throw error;
   }
-  return changeStatic(storage, name, (role) => {
+  return dueStatic.change(storage, name, (role) => {
     if (!role || pending === undefined || role.pending !== pending) return undefined;
     const dueAtMs = dueAfter(role, nowMs);
     const { pending: _set, ...rest } = role;
@@ -78,27 +77,12 @@ async function rotateInWindow(parts: RotationParts, name: string, call: Backgrou
     await rotateStatic(parts, name, call);
     return;
   }
-  await changeStatic(call.storage, name, (role) => {
+  await dueStatic.change(call.storage, name, (role) => {
     const dueAtMs = role && missedWindow(role, call.nowMs);
     return dueAtMs === undefined ? undefined : { ...role!, dueAtMs, tryAtMs: dueAtMs };
   });
 }
 
 /** Changes the passwords that are due. Every node looks; the one that moves the time in the database does it. */
-export async function rotateWhenDue(parts: RotationParts, call: BackgroundCall): Promise<void> {
-  const failures: unknown[] = [];
-  for (;;) {
-    const names = await listDue(call.storage, call.nowMs);
-    if (names.length === 0) break;
-    const next = async () => {
-      for (let name = names.pop(); name !== undefined; name = names.pop()) {
-        await rotateInWindow(parts, name, call).catch((error) => failures.push(error));
-      }
-    };
-    const before = failures.length + names.length;
-    await Promise.all(Array.from({ length: atOnce }, next));
-    // An unavailable database is left to a later tick.
-    if (failures.length >= before) break;
-  }
-  if (failures.length > 0) throw failures[0];
-}
+export const rotateWhenDue = (parts: RotationParts, call: BackgroundCall): Promise<void> =>
+  dueStatic.forEach(call.storage, call.nowMs, (name) => rotateInWindow(parts, name, call));

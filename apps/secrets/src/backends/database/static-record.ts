@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import { parseCron } from '../../sdk/cron';
-import { dueIndex } from '../../sdk/due';
+import { dueRecords } from '../../sdk/due';
 import { duration, keyValues, string, stringList } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
-import type { Storage } from '../../sdk/storage';
 
 /** The settings of a static role, whose password this service manages. */
 export const staticFields = recordFields({
@@ -46,27 +45,13 @@ type StaticTerms = z.output<typeof staticFields.input>;
 /** The users whose passwords this mount manages. */
 export const staticRoles = collection('static/', Stored);
 
-const due = dueIndex('due/');
-/** The names of some that are to be rotated now. */
-export const listDue = due.list;
-const secondOf = (role: StaticRole | undefined) => role && Math.ceil(role.tryAtMs / 1000);
-
-/** Changes one; `change` returns undefined to leave it, null to remove it. Returns the result. */
-export function changeStatic(
-  storage: Storage,
-  name: string,
-  change: (role: StaticRole | undefined) => StaticRole | null | undefined,
-): Promise<StaticRole | undefined> {
-  return storage.transaction(`static/${name}`, async (tx) => {
-    const before = await staticRoles.find(tx, name);
-    const after = change(before);
-    if (after === undefined) return before;
-    due.move(tx, name, secondOf(before), secondOf(after ?? undefined));
-    if (after) staticRoles.put(tx, name, after);
-    else if (before) staticRoles.delete(tx, name);
-    return after ?? undefined;
-  });
-}
+/** Those of them whose password is due. */
+export const dueStatic = dueRecords(
+  staticRoles,
+  'due/',
+  (name) => `static/${name}`,
+  ({ tryAtMs }) => tryAtMs,
+);
 
 /** The user whose password is returned. */
 export const activeUser = ({ active, username }: StaticRole): string => active ?? username;

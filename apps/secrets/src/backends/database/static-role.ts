@@ -10,7 +10,7 @@ import { connectionOf } from './config-record';
 import { allowed, requireAllowed } from './creds';
 import { checkCredentials, namesClash, roles } from './role';
 import { type RotationParts, rotateStatic } from './rotation';
-import { activeUser, changeStatic, dueAfter, type StaticRole, staticFields, staticRoles } from './static-record';
+import { activeUser, dueAfter, dueStatic, type StaticRole, staticFields, staticRoles } from './static-record';
 
 const shortestPeriodSeconds = 5;
 
@@ -64,7 +64,7 @@ export const staticRolePath = (parts: RotationParts) =>
         if (await roles.find(storage, params.name)) refuse(namesClash);
         await allowed(parts.databases, storage, mount, input.db_name, params.name);
         const dueAtMs = dueAfter(input, stored?.rotatedAtMs ?? nowMs);
-        await changeStatic(storage, params.name, (role) => {
+        await dueStatic.change(storage, params.name, (role) => {
           if (role) return { ...role, ...input, dueAtMs, tryAtMs: dueAtMs };
           return { ...input, password: '', rotatedAtMs: 0, dueAtMs, tryAtMs: nowMs, failures: 0, fresh: true };
         });
@@ -74,7 +74,7 @@ export const staticRolePath = (parts: RotationParts) =>
         } catch (error) {
           // Without an answer the password may be set: then it is kept, and tried again.
           if (!(error instanceof Unreachable)) {
-            await changeStatic(storage, params.name, (role) => (role?.fresh ? null : undefined));
+            await dueStatic.change(storage, params.name, (role) => (role?.fresh ? null : undefined));
           }
           throw error;
         }
@@ -85,7 +85,7 @@ export const staticRolePath = (parts: RotationParts) =>
       summary: 'Stop managing a user; it keeps its present password.',
       operationId: 'delete-static-role',
       async run({ params, storage }) {
-        await changeStatic(storage, params.name, () => null);
+        await dueStatic.change(storage, params.name, () => null);
         return empty;
       },
     },
