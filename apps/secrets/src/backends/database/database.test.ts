@@ -292,11 +292,14 @@ describe('the engine database with PostgreSQL', () => {
       expect(await logsIn(manager, managerPassword)).toBe(false);
       await secrets.root.read(`${at}/creds/app`).expect(200);
       // The statement fails: the password stays, and the next try comes soon.
-      await write({ root_rotation_statements: ['SELECT nothing'] }).expect(204);
+      await write({ root_rotation_statements: ['SELECT 1 / 0'] }).expect(204);
       const { last_rotation } = await read();
       clock.advance(3_601_000);
       await until(async () => (await read()).rotation_failures === 1);
-      expect(await read()).toMatchObject({ last_rotation, last_rotation_error: expect.stringContaining('nothing') });
+      expect(await read()).toMatchObject({
+        last_rotation,
+        last_rotation_error: expect.stringContaining('division by zero'),
+      });
       await secrets.root.read(`${at}/creds/app`).expect(200);
       // Its intent says which password is valid first; until then the connection cannot be changed.
       clock.advance(310_000);
