@@ -118,7 +118,7 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SP.32': [`write ${alias}`, `write ${alias}/id/:id`].flatMap((of) => shown('null', of, 'canonical_id', 'id')),
   'SP.33': shown('missing', 'read cubbyhole :path*', 'text', 'number', 'list', 'none'),
   'SP.34': [
-    text(`${src}/kernel/storage/list-names.ts`, 'rest.slice(0, slash + 1)', 'rest.slice(0, slash)'),
+    text(`${src}/kernel/storage/entries.ts`, 'rest.slice(0, slash + 1)', 'rest.slice(0, slash)'),
     ...shown('other', 'list cubbyhole :path*', 'keys'),
   ],
   'SP.35': ['null', 'constant'].flatMap((how) => shown(how, 'read scheduler config/access', 'address')),

@@ -6,15 +6,13 @@ import { BodyAborted, createApp, discardBody, type Gate, type Logger, labelRoute
 import type { Express } from 'express';
 import { AuditFailed } from '../kernel/audit/device-set';
 import type { SentPath } from '../kernel/routing/sent-path';
-import type { Outcome } from '../pipeline/outcome';
-import type { Request } from '../pipeline/request';
-import { StepUpRequired } from '../pipeline/step-up';
+import { StepUpRequired } from '../pipeline/authorize';
+import type { Outcome, Request } from '../pipeline/request';
 import { type ConsoleEdge, SignedOut } from './console-edge';
 import { crossOrigin, type OriginRules } from './cross-origin';
 import { readFields } from './read-fields';
-import { type RequestRules, readRequest } from './request';
+import { Detour, type RequestRules, readRequest, readTarget } from './request';
 import { send, sendOutcome, sendRefusal } from './response';
-import { Detour, readTarget } from './url';
 
 /** What the HTTP edge is made of. */
 export interface AppParts {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { ExactNumber, mayBeInexact, parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import {
   BodyAborted,
@@ -11,10 +12,7 @@ import {
   readBody,
   scanJson,
 } from '@keystead/server';
-import { tooManyBytes, tooManyValues } from '../pipeline/bounds';
-import type { BodyBounds, RequestFields } from '../pipeline/request';
-import { parseForm } from './form-body';
-import { type BodyFields, parseJsonBody } from './json-body';
+import { type BodyBounds, type RequestFields, tooManyBytes, tooManyValues } from '../pipeline/request';
 
 /** Larger bodies are read a few at a time: once parsed, they take many times their size. */
 const largeBodyBytes = 2 * 1024 * 1024;
@@ -109,4 +107,115 @@ function requireMergePatch(type: string): void {
   if (media !== 'application/merge-patch+json') {
     throw new Refusal('media-type', `PATCH requires Content-Type of application/merge-patch+json, provided ${media}`);
   }
+}
+
+/** Fields of a body, and whether some number in them is held by its digits. */
+export interface BodyFields {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly exact: boolean;
+}
+
+const halfOfCharacter = /\p{Surrogate}/u;
+/** Lone halves come only by an escape: bytes are read as UTF-8, which has none. */
+const mayHoldHalves = /\\u[dD][89a-fA-F]/;
+
+/**
+ * Reads a JSON object that was looked over. Duplicate keys: the last wins. Numbers keep their digits. Throws
+ * `malformed` with a text that quotes no more than one character of the body, and the names of fields.
+ */
+function parseJsonBody(text: string): BodyFields {
+  const exact = mayBeInexact(text);
+  const value = exact ? parseExactly(text) : parseNatively(text);
+  if (value === null) return { fields: {}, exact: false };
+  if (typeof value !== 'object' || Array.isArray(value) || value instanceof ExactNumber) {
+    const kind = Array.isArray(value)
+      ? 'array'
+      : value instanceof ExactNumber
+        ? 'number'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : typeof value;
+    const text = `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
+    throw new Refusal('malformed', `failed to decode JSON input: ${text}`);
+  }
+  if (mayHoldHalves.test(text)) requireWhole(value, []);
+  return { fields: value as Record<string, unknown>, exact };
+}
+
+/** Other systems replace half of a character or refuse the whole answer: what is read back would not be what was sent. */
+function requireWhole(value: unknown, at: string[]): void {
+  if (typeof value === 'string' && halfOfCharacter.test(value)) {
+    throw new Refusal('malformed', `${at.join('.') || 'the body'} contains half of a character`);
+  }
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return;
+  for (const [key, inner] of Object.entries(value)) {
+    requireWhole(key, at);
+    at.push(key);
+    requireWhole(inner, at);
+    at.pop();
+  }
+}
+
+function parseNatively(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw undecodable(text, error);
+  }
+}
+
+function parseExactly(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch (error) {
+    // The native parser has the position in its message; the exact one is not asked twice.
+    try {
+      JSON.parse(text);
+    } catch (native) {
+      throw undecodable(text, native);
+    }
+    throw undecodable(text, error);
+  }
+}
+
+function undecodable(text: string, error: unknown): Refusal {
+  const position = /position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1];
+  const at = position === undefined ? undefined : text.charAt(Number(position));
+  return new Refusal(
+    'malformed',
+    at
+      ? `failed to decode JSON input: invalid character ${at === "'" ? `'\\''` : `'${printable(at)}'`}`
+      : 'failed to decode JSON input: unexpected end of JSON input',
+  );
+}
+
+function printable(character: string): string {
+  return character < ' ' ? JSON.stringify(character).slice(1, -1) : character;
+}
+
+/** Forms are typed by people; what is larger is sent as JSON. */
+const maxFormBytes = 1024 * 1024;
+
+/** Reads the fields of a form; a repeated one becomes a list. Throws `too-large`. */
+function parseForm(text: string, maxValues: number): Record<string, unknown> {
+  if (text.length > maxFormBytes) throw tooManyBytes(maxFormBytes);
+  let pairs = 1;
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) {
+    if (++pairs > maxValues) throw tooManyValues(maxValues);
+  }
+  return pairFields(new URLSearchParams(text));
+}
+
+/** Fields from pairs of names and texts; a repeated name becomes a list. */
+export function pairFields(pairs: URLSearchParams): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const [key, value] of pairs) {
+    const before = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    if (before === undefined) {
+      // Assigning would leave out a name that assignment treats specially.
+      Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true });
+    } else if (Array.isArray(before)) before.push(value);
+    else fields[key] = [before, value];
+  }
+  return fields;
 }

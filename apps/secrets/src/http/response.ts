@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { envelope, errorBody, injected, tellingErrorBody } from '@keystead/envelope';
 import type { Refusal } from '@keystead/refusal';
 import { requestId } from '@keystead/server';
-import { Misguided } from '../pipeline/misguided';
-import type { Outcome } from '../pipeline/outcome';
+import { Misguided } from '../pipeline/authorize';
+import type { Outcome } from '../pipeline/request';
 import { statusOf } from '../pipeline/status';
 
 const fixedHeaders = [

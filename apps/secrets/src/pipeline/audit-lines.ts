@@ -1,15 +1,12 @@
 import { envelope } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
-import type { RouteMatch } from '../kernel/routing/route-match';
+import type { RouteMatch } from '../kernel/routing/sent-path';
 import type { WriteSet } from '../kernel/storage/types';
 import type { TokenRecord } from '../kernel/tokens/types';
-import type { Bearer } from './authenticate';
 import { PolicyDenied } from './authorize';
 import type { Kernel } from './kernel';
-import type { Outcome } from './outcome';
-import type { Request } from './request';
-import type { RequestContext } from './request-context';
+import type { Bearer, Outcome, Request, RequestContext } from './request';
 
 /** The content of a request's audit lines, as far as it is known. */
 export function entryOf({ inputs, audit }: Kernel, request: Request, context: RequestContext): AuditedRequest {

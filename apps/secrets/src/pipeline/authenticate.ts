@@ -1,22 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 import type { Identified } from '../kernel/policy/access';
-import type { AccessList } from '../kernel/policy/types';
-import type { RouteMatch } from '../kernel/routing/route-match';
+import type { RouteMatch } from '../kernel/routing/sent-path';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { CallerToken } from '../sdk/call';
 import { withinCidrs } from '../sdk/token-params';
 import type { Kernel } from './kernel';
-import type { Request } from './request';
-
-/** A caller with a valid token. */
-export interface Bearer {
-  readonly record: TokenRecord;
-  readonly facts: CallerToken;
-  readonly access: AccessList;
-  readonly identity: Identified | undefined;
-  /** Token, entity and group policies together, sorted. */
-  readonly policies: readonly string[];
-}
+import type { Bearer, Request } from './request';
 
 /**
  * Finds out whose token was sent; nothing is counted or changed yet.

@@ -1,24 +1,10 @@
 import { Refusal } from '@keystead/refusal';
 import type { Operation as Capability } from '../kernel/policy/capability';
 import type { Decision } from '../kernel/policy/types';
-import { questionOf, type RouteMatch } from '../kernel/routing/route-match';
+import { questionOf, type RouteMatch } from '../kernel/routing/sent-path';
+import type { AnyOperation } from '../sdk/path';
 import { listed, listedText } from '../sdk/reply';
-import type { Bearer } from './authenticate';
-import { Misguided } from './misguided';
-import type { Request } from './request';
-
-/** What was decided about a request. */
-export interface Grant {
-  /** What the request counts as: create or update where the path tells them apart. */
-  readonly capability: Capability;
-  /** Sudo on this path, for what a handler allows only then. */
-  readonly sudo: boolean;
-  /** What must be true of the entry at commit, because the caller may only create or only change it. */
-  readonly guard: 'absent' | 'present' | undefined;
-  readonly decision: Decision | undefined;
-  /** What the path's `stored` found, where the decision depended on it. */
-  readonly stored?: unknown;
-}
+import type { Bearer, Grant, Request } from './request';
 
 /** What the decision needs to know about the target of the path. */
 export interface Existence {
@@ -100,4 +86,26 @@ export function requireOperation(match: RouteMatch, bearer: Bearer | undefined):
 
 function capabilityOf(request: Request): Capability {
   return request.verb === 'write' ? 'update' : request.verb;
+}
+
+/** There is no such path, and the caller is warned where to look instead: tools show that rather than the refusal. */
+export class Misguided extends Refusal {
+  constructor(
+    message: string,
+    readonly warning: string,
+  ) {
+    super('unsupported-path', message);
+  }
+}
+
+/** A page asked for something that its session allows only after a step-up. */
+export class StepUpRequired extends Refusal {
+  constructor() {
+    super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');
+  }
+}
+
+/** Throws `StepUpRequired`; never for who sends a token. */
+export function requireStepUp({ session }: Pick<Request, 'session'>, operation: AnyOperation | undefined): void {
+  if (session && !session.steppedUp && operation?.stepUp) throw new StepUpRequired();
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Pending } from '../kernel/storage/pending';
 import type { Committer, Entry, EntryKey, EntryReader, WriteSet } from '../kernel/storage/types';
-import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet } from '../kernel/storage/write-set';
+import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet, Pending } from '../kernel/storage/write-set';
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { DecisionQueues, View } from './decision-queues';
 

@@ -1,8 +1,7 @@
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
-import { cacheKey } from '../kernel/storage/entry-rows';
-import { isLost } from '../kernel/storage/lanes';
-import { Pending } from '../kernel/storage/pending';
+import { isLost } from '../kernel/storage/committer';
+import { cacheKey } from '../kernel/storage/entries';
 import type {
   Committer,
   Entry,
@@ -12,7 +11,7 @@ import type {
   Precondition,
   WriteSet,
 } from '../kernel/storage/types';
-import { isEmpty, joinSet, newWriteSet, PreconditionFailed } from '../kernel/storage/write-set';
+import { isEmpty, joinSet, newWriteSet, Pending, PreconditionFailed } from '../kernel/storage/write-set';
 
 /** What one decision reads from and writes into. */
 export interface View {

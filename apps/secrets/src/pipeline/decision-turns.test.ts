@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
-import { cacheKey } from '../kernel/storage/entry-rows';
+import { cacheKey } from '../kernel/storage/entries';
 import type { Entry, EntryReader, EntryStore, Tx, WriteSet } from '../kernel/storage/types';
 import { addDelete, addPut, PreconditionFailed } from '../kernel/storage/write-set';
 import { DecisionQueues, type View } from './decision-queues';

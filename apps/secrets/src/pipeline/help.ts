@@ -1,7 +1,7 @@
 import type { LiveMount } from '../kernel/mounts/mount';
 import type { Path } from '../sdk/path';
 import type { Kernel } from './kernel';
-import type { Outcome } from './outcome';
+import type { Outcome } from './request';
 
 /** `?help=1` of a path, for callers who may use it: what it is, what it takes, and its part of the document. */
 export function pathHelp(kernel: Kernel, mount: LiveMount, declared: Path): Outcome {

@@ -1,7 +1,6 @@
 import type { InFlightRequest } from '../kernel/routing/in-flight';
 import type { Kernel } from './kernel';
-import type { Request } from './request';
-import type { RequestContext } from './request-context';
+import type { Request, RequestContext } from './request';
 
 /** A request that is being carried out, as its last step left it. */
 export class InFlight {

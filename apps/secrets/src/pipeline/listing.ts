@@ -1,12 +1,10 @@
 import { isRefusal } from '@keystead/refusal';
 import { parseListFilter } from '../kernel/policy/list-filter';
-import { questionOf } from '../kernel/routing/route-match';
-import { SentPath } from '../kernel/routing/sent-path';
+import { questionOf, SentPath } from '../kernel/routing/sent-path';
 import { Pauses } from '../kernel/storage/slices';
 import { missing, type Reply } from '../sdk/reply';
-import type { Bearer } from './authenticate';
 import type { Kernel } from './kernel';
-import type { Located } from './request-context';
+import type { Bearer, Located } from './request';
 
 /**
  * A listing as the caller's policies let it be seen: only keys they have rights on, and no longer than a page. Others have

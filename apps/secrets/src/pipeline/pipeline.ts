@@ -1,7 +1,7 @@
-import { Refusal } from '@keystead/refusal';
+import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { RateLimited } from '../kernel/quotas/quotas';
-import { checkMatch, type RouteMatch } from '../kernel/routing/route-match';
+import { checkMatch, type RouteMatch } from '../kernel/routing/sent-path';
 import type { WriteSet } from '../kernel/storage/types';
 import { newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
@@ -9,21 +9,26 @@ import { parseDuration } from '../sdk/duration';
 import { listedText } from '../sdk/reply';
 import type { Storage } from '../sdk/storage';
 import { ChainedLine, entryOf, failureLines, requestLine, responseLine } from './audit-lines';
-import { authenticate, type Bearer, identify } from './authenticate';
-import { authorize, type Existence, requireOperation } from './authorize';
-import { boundsOf, requireWithin } from './bounds';
+import { authenticate, identify } from './authenticate';
+import { authorize, type Existence, requireOperation, requireStepUp, StepUpRequired } from './authorize';
 import { CallStorage, type Joining } from './call-storage';
 import { mountHelp, pathHelp } from './help';
 import { InFlight } from './in-flight';
 import type { Kernel } from './kernel';
 import { shapeListing } from './listing';
-import type { Outcome } from './outcome';
-import { refusedStatus, requireReading } from './reading-node';
-import type { Request } from './request';
+import type { Bearer } from './request';
+import {
+  boundsOf,
+  emptyContext,
+  type Located,
+  type Outcome,
+  type Request,
+  type RequestContext,
+  requireWithin,
+} from './request';
 import { RequestCall } from './request-call';
-import { emptyContext, type Located, type RequestContext } from './request-context';
 import { type Answered, settle } from './settle';
-import { requireStepUp, StepUpRequired } from './step-up';
+import { refusedStatus } from './status';
 import { handleWhileSealed } from './while-sealed';
 
 /** Keeps the context that a step has extended. */
@@ -135,6 +140,17 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
     void kernel.leases.abandonIntents(set.opened);
     throw error;
   }
+}
+
+/**
+ * What a node that reads from a standby lets through: reads, while it is not too far behind. What shows the state of the node
+ * itself is answered in any case. Throws `PrimaryNeeded` and `unavailable`.
+ */
+function requireReading({ standby, whileSealed }: Kernel, { verb, path, wrapTtl }: Request): void {
+  if (!standby) return;
+  if (!isReading(verb) || wrapTtl !== undefined) throw new PrimaryNeeded();
+  const { trouble } = standby.lag;
+  if (trouble !== undefined && !path.locateSystem(whileSealed, verb)) throw new Refusal('unavailable', trouble);
 }
 
 /** Where a request leads; undefined if that is nowhere, and another node may have made something there a moment ago. */

@@ -1,23 +1,19 @@
 import { readBasic } from '@keystead/auth';
-import type { Envelope } from '@keystead/envelope';
-import { jsonText } from '@keystead/envelope';
+import { type Envelope, jsonText } from '@keystead/envelope';
 import type { Guessed } from '../kernel/attempts/attempts';
 import { passwordRule } from '../kernel/mounts/lockout';
 import { fillTemplate, isTemplated } from '../kernel/policy/template';
 import type { DemandedMethod } from '../kernel/policy/types';
-import { questionOf, type RouteMatch } from '../kernel/routing/route-match';
-import { SentPath } from '../kernel/routing/sent-path';
+import { questionOf, type RouteMatch, SentPath } from '../kernel/routing/sent-path';
 import type { Call, Caller, Included, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import type { Storage } from '../sdk/storage';
-import type { Bearer } from './authenticate';
-import { PolicyDenied } from './authorize';
+import { PolicyDenied, requireStepUp } from './authorize';
 import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
-import { markSent, type Request } from './request';
-import type { Located } from './request-context';
+import type { Bearer } from './request';
+import { type Located, markSent, type Request } from './request';
 import { findReusable } from './reuse';
-import { requireStepUp } from './step-up';
 
 const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];

@@ -1,6 +1,14 @@
-import type { SentPath } from '../kernel/routing/sent-path';
-import type { Verb } from '../sdk/call';
+import type { Envelope } from '@keystead/envelope';
+import { Refusal } from '@keystead/refusal';
+import type { AuditedRequest } from '../kernel/audit/audit';
+import type { Identified } from '../kernel/policy/access';
+import type { Operation as Capability } from '../kernel/policy/capability';
+import type { AccessList, Decision } from '../kernel/policy/types';
+import type { RouteMatch, SentPath } from '../kernel/routing/sent-path';
+import type { TokenRecord } from '../kernel/tokens/types';
+import type { CallerToken, Verb } from '../sdk/call';
 import type { WholeBody } from '../sdk/path';
+import type { StreamSink } from '../sdk/reply';
 
 /** How much of a body is read. */
 export interface BodyBounds {
@@ -80,4 +88,114 @@ export function markSent(fields: RequestFields['fields']): Marks {
     marks.set(fields, marked);
   }
   return marked;
+}
+
+/** For callers without a known token: logins, shares of keys and wrapping tokens need no more. */
+const unknownCaller: BodyBounds = { bytes: 64 * 1024, values: 1000 };
+/** Of a known caller, for everything with declared fields. */
+const declaredFields: BodyBounds = { bytes: 2 * 1024 * 1024, values: 50_000 };
+/** Where the whole body is what is stored. */
+const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
+
+const text = 'http: request body too large';
+
+/** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0060. */
+export function boundsOf(match: RouteMatch, authenticated: boolean): BodyBounds {
+  const { operation } = match;
+  const bounds = !authenticated
+    ? unknownCaller
+    : operation?.freeform || operation?.largeBody
+      ? freeForm
+      : declaredFields;
+  return operation?.wholeBody ? { ...bounds, wholeBody: operation.wholeBody } : bounds;
+}
+
+/** While the service is sealed no caller is known. */
+export const sealedBounds = unknownCaller;
+
+/** Holds the fields of a query to the bounds. Throws `too-large`. */
+export function requireWithin({ fields, bytes }: RequestFields, { values }: BodyBounds): void {
+  // A name and what separates it from the next take two bytes.
+  if (bytes > 2 * values && Object.keys(fields).length > values) throw tooManyValues(values);
+}
+
+/** The refusal of a body with too many bytes; of the largest, in the words clients know. */
+export function tooManyBytes(limit: number): Refusal {
+  if (limit === freeForm.bytes) return new Refusal('too-large', text);
+  const mebibytes = limit / (1024 * 1024);
+  return new Refusal('too-large', `${text}: more than ${mebibytes >= 1 ? `${mebibytes} MiB` : `${limit / 1024} KiB`}`);
+}
+
+/** The refusal of a body with too many values. */
+export function tooManyValues(limit: number): Refusal {
+  return new Refusal('too-large', `${text}: more than ${limit} values`);
+}
+
+/** A caller with a valid token. */
+export interface Bearer {
+  readonly record: TokenRecord;
+  readonly facts: CallerToken;
+  readonly access: AccessList;
+  readonly identity: Identified | undefined;
+  /** Token, entity and group policies together, sorted. */
+  readonly policies: readonly string[];
+}
+
+/** What was decided about a request. */
+export interface Grant {
+  /** What the request counts as: create or update where the path tells them apart. */
+  readonly capability: Capability;
+  /** Sudo on this path, for what a handler allows only then. */
+  readonly sudo: boolean;
+  /** What must be true of the entry at commit, because the caller may only create or only change it. */
+  readonly guard: 'absent' | 'present' | undefined;
+  readonly decision: Decision | undefined;
+  /** What the path's `stored` found, where the decision depended on it. */
+  readonly stored?: unknown;
+}
+
+/**
+ * What is known of a request. Each step answers a value that says more than the one it was given; a request that ends early
+ * is audited with the last of them.
+ */
+export interface RequestContext {
+  readonly match: RouteMatch | undefined;
+  readonly wrapTtlSeconds: number;
+  /** Whose token it is, before anything was asked about its rights. */
+  readonly token: TokenRecord | undefined;
+  readonly bearer: Bearer | undefined;
+  readonly grant: Grant | undefined;
+  /** What its audit lines say of it, from its request line on; absent where nothing keeps any. */
+  readonly entry: AuditedRequest | undefined;
+}
+
+/** It is known where the request leads. */
+export interface Located extends RequestContext {
+  readonly match: RouteMatch;
+}
+
+/** Before the first step. */
+export const emptyContext: RequestContext = {
+  match: undefined,
+  wrapTtlSeconds: 0,
+  token: undefined,
+  bearer: undefined,
+  grant: undefined,
+  entry: undefined,
+};
+
+/** What a request came to: everything the HTTP edge needs to answer it. */
+export interface Outcome {
+  readonly status: number;
+  /** Enveloped answers. */
+  readonly envelope?: Envelope;
+  readonly injected?: boolean;
+  /** Bare answers: text and bytes as they are, anything else as JSON. */
+  readonly bare?: unknown;
+  readonly contentType?: string;
+  /** The body goes on: see `RawReply`. */
+  readonly stream?: (sink: StreamSink) => () => void;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Text of an envelope that was stored earlier. */
+  readonly stored?: string;
 }

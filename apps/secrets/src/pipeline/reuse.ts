@@ -1,10 +1,10 @@
 import type { LeaseRecord } from '../kernel/leases/types';
-import type { RouteMatch } from '../kernel/routing/route-match';
+import type { RouteMatch } from '../kernel/routing/sent-path';
 import type { EntryKey, WriteSet } from '../kernel/storage/types';
 import { addPut } from '../kernel/storage/write-set';
 import type { Caller, ReusableSecret } from '../sdk/call';
-import type { Bearer } from './authenticate';
 import type { Kernel } from './kernel';
+import type { Bearer } from './request';
 
 /** The part of a call that says who makes it, and where. */
 interface Calling {

@@ -9,7 +9,7 @@ import { loginAfterWait } from '../sdk/token-params';
 import type { ChainedLine } from './audit-lines';
 import { issueLogin, issueToken } from './issue-token';
 import type { Kernel } from './kernel';
-import type { Outcome } from './outcome';
+import type { Outcome } from './request';
 import type { RequestCall } from './request-call';
 import { remember } from './reuse';
 

@@ -1,4 +1,5 @@
-import { type RefusalKind, usualStatus } from '@keystead/refusal';
+import { PrimaryNeeded, type Refusal, type RefusalKind, usualStatus } from '@keystead/refusal';
+import type { Kernel } from './kernel';
 
 /** Statuses of refusals in this service: its clients expect one for denied requests and one for invalid requests. */
 export const statusOf: Readonly<Record<RefusalKind, number>> = {
@@ -8,3 +9,7 @@ export const statusOf: Readonly<Record<RefusalKind, number>> = {
   transition: 400,
   invalid: 400,
 };
+
+/** The status that a refusal is answered with: callers who need another node are sent there, if this one knows where. */
+export const refusedStatus = ({ standby }: Kernel, refusal: Refusal): number =>
+  refusal instanceof PrimaryNeeded && standby?.primaryUrl !== undefined ? 307 : statusOf[refusal.kind];

@@ -3,10 +3,8 @@ import { ROOT_NAMESPACE_ID } from '../kernel/storage/types';
 import type { Call, Caller, MountView } from '../sdk/call';
 import { withoutEndSlashes } from '../sdk/path-text';
 import type { Storage } from '../sdk/storage';
-import { requireWithin, sealedBounds } from './bounds';
 import type { Kernel } from './kernel';
-import type { Outcome } from './outcome';
-import { markSent, type Request } from './request';
+import { markSent, type Outcome, type Request, requireWithin, sealedBounds } from './request';
 
 const anonymous: Caller = { entityId: '', displayName: '', policies: [], root: false, sudo: false, address: '' };
 

@@ -7,13 +7,14 @@ import { path } from '../../sdk/path';
 import { recordFields } from '../../sdk/record-fields';
 import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import type { KvConfig } from './key-metadata';
 
 const fields = recordFields({
   max_versions: [int().describe('Number of versions per secret; 0: ten.'), 0],
   cas_required: [bool().describe('Writes must name the current version.'), false],
   delete_version_after: [signedDuration().describe('Time after which versions are deleted; 0: never.'), 0],
 });
+/** The mount's defaults for its secrets. */
+export type KvConfig = typeof fields.defaults;
 const config = single('config', fields.input);
 
 /** The mount's settings for all its secrets. */

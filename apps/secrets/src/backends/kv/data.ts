@@ -7,12 +7,11 @@ import { anything, field, int, intList, nested } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, missing, notFoundWith, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { configOf } from './config';
+import { configOf, type KvConfig } from './config';
 import {
   changeKey,
   findKey,
   type KeyMetadata,
-  type KvConfig,
   newKey,
   putKey,
   readable,

@@ -1,4 +1,5 @@
 import type { Page, Storage } from '../../sdk/storage';
+import type { KvConfig } from './config';
 
 /** One version of a secret; times are epoch milliseconds, 0 for never. */
 export interface VersionFacts {
@@ -20,13 +21,6 @@ export interface KeyMetadata {
   /** Seconds; 0: the mount's setting, negative: never. */
   readonly deleteAfterSeconds: number;
   readonly customMetadata: Readonly<Record<string, string>> | null;
-}
-
-/** The mount's defaults for its secrets. */
-export interface KvConfig {
-  readonly max_versions: number;
-  readonly cas_required: boolean;
-  readonly delete_version_after: number;
 }
 
 const prefix = 'meta/';

@@ -7,12 +7,11 @@ import { type Operation, path } from '../../sdk/path';
 import { pathProblem } from '../../sdk/path-text';
 import { data, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { configOf } from './config';
+import { configOf, type KvConfig } from './config';
 import { checkCas } from './data';
 import {
   findKeys,
   type KeyMetadata,
-  type KvConfig,
   newKey,
   putKey,
   readable,

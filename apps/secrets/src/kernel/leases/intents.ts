@@ -1,6 +1,6 @@
 import type { Statement } from '../storage/database';
-import { INTENT_GRACE_MS, intentCell } from '../storage/rows';
 import type { StorageKernel } from '../storage/storage';
+import { INTENT_GRACE_MS, intentCell } from '../storage/write-steps';
 import { restOf } from './revocation';
 import type { LeaseHosts } from './types';
 

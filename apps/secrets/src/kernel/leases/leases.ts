@@ -4,7 +4,7 @@ import type { SecretReply } from '../../sdk/reply';
 import type { LiveMount } from '../mounts/mount';
 import type { Namespace } from '../namespaces/namespaces';
 import type { Statement } from '../storage/database';
-import { prefixEnd } from '../storage/entry-rows';
+import { prefixEnd } from '../storage/entries';
 import type { JobFacts } from '../storage/jobs';
 import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';

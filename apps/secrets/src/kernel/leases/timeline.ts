@@ -1,5 +1,5 @@
 import type { Statement } from '../storage/database';
-import { prefixEnd } from '../storage/entry-rows';
+import { prefixEnd } from '../storage/entries';
 import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';
 import { LEASE_COLUMNS, openLease, type StoredLease } from './lease-row';

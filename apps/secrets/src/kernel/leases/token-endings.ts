@@ -1,8 +1,8 @@
 import type { Statement } from '../storage/database';
-import { cacheKey } from '../storage/entry-rows';
-import { entryNotices, mountEntriesNotice } from '../storage/set-notices';
+import { cacheKey } from '../storage/entries';
 import type { StorageKernel } from '../storage/storage';
 import type { Notice, Tx } from '../storage/types';
+import { entryNotices, mountEntriesNotice } from '../storage/write-set';
 import { HASTEN_OF_TOKENS } from './statements';
 import type { LeaseHosts } from './types';
 

@@ -1,19 +1,27 @@
-import { BatchScheduler } from '@keystead/postgres';
+import { BatchScheduler, isConnectionLoss } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type { CoherentCache, Ticket } from './cache';
 import type { NodeNotices } from './changes';
 import type { Database, ObserveStorage } from './database';
 import type { DeletedRows } from './deleted-rows';
-import { cacheKey } from './entry-rows';
-import { claims, isLost, type Lane, laneOf } from './lanes';
-import { insertIntents, insertTokens, type PutColumns, putColumns } from './rows';
+import { cacheKey } from './entries';
 import { SerialQueue } from './serial-queue';
-import { entryNotices, noticesOf } from './set-notices';
 import { resumeInSlices } from './slices';
 import * as sql from './statements';
-import type { Barrier, Clock, Committer, Entry, EntryPut, Fault, Notice, Tx, WriteSet } from './types';
-import { isEmpty, PreconditionFailed } from './write-set';
-import { type AuditChain, entryOf, lastOperations, putRows, type WrittenRow, writeSets } from './write-steps';
+import type { Barrier, Clock, Committer, Entry, EntryDelete, EntryPut, Fault, Notice, Tx, WriteSet } from './types';
+import { entryNotices, isEmpty, needsTransaction, noticesOf, PreconditionFailed } from './write-set';
+import {
+  type AuditChain,
+  entryOf,
+  insertIntents,
+  insertTokens,
+  lastOperations,
+  type PutColumns,
+  putColumns,
+  putRows,
+  type WrittenRow,
+  writeSets,
+} from './write-steps';
 
 export interface CommitterOptions {
   readonly database: Database;
@@ -297,4 +305,46 @@ function ofOneLane(waiting: readonly QueuedSet[]): QueuedSet[] {
     if (one.lane === lane && batch.length < MAX_SETS && claims(owners, one.set)) batch.push(one);
   }
   return batch;
+}
+
+/** How a set is written: in its own transaction, or merged with others of its lane. */
+export type Lane = 'puts' | 'token' | 'mixed' | 'own' | 'intents';
+
+/** The lane of a set: the narrowest that fits everything it writes. */
+function laneOf(set: WriteSet): Lane {
+  if (needsTransaction(set)) return 'own';
+  if (onlyIntents(set)) return 'intents';
+  const others = set.leases.length + set.intents.length + set.settled.length + set.notices.length + set.audit.length;
+  if (others > 0 || set.deletes.length > 0 || set.puts.some(isChecked)) return 'mixed';
+  if (set.tokens.length === 0 && set.authorities.length <= 1) return 'puts';
+  if (set.tokens.length === 1 && set.puts.length === 0 && set.authorities.length === 0) return 'token';
+  return 'mixed';
+}
+
+/**
+ * Sets that write one key share a batch only under the same token: otherwise one might be left out, and the other lost.
+ * A condition on the key would not see the write of another set in the batch.
+ */
+function claims(owners: Map<string, string>, set: WriteSet): boolean {
+  const owner = set.authorities.map((hash) => hash.toString('latin1')).join();
+  const writes = [...set.puts, ...set.deletes];
+  if (
+    writes.some((write) => owners.has(cacheKey(write)) && (isChecked(write) || owners.get(cacheKey(write)) !== owner))
+  ) {
+    return false;
+  }
+  for (const write of writes) owners.set(cacheKey(write), isChecked(write) ? CHECKED : owner);
+  return true;
+}
+
+const isChecked = ({ require }: EntryPut | EntryDelete): boolean => require !== undefined;
+/** Not a real owner: the second caller for such a key waits for the next batch. */
+const CHECKED = 'checked';
+
+/** After a lost connection a write may or may not have been committed. */
+export const isLost = (error: unknown): boolean =>
+  isConnectionLoss(error) || (error instanceof Refusal && error.kind === 'unavailable');
+
+function onlyIntents(set: WriteSet): boolean {
+  return set.intents.length > 0 && isEmpty({ ...set, intents: [] }) && set.authorities.length === 0;
 }

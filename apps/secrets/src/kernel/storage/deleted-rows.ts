@@ -1,5 +1,5 @@
 import type { Database } from './database';
-import { prefixEnd } from './entry-rows';
+import { prefixEnd } from './entries';
 import * as sql from './statements';
 import type { EntryKey, PrefixDelete } from './types';
 

@@ -9,9 +9,9 @@ import { Database, type ObserveStorage } from './database';
 import { DeletedRows } from './deleted-rows';
 import { DatabaseEntries } from './entries';
 import { Jobs } from './jobs';
-import { PREFIX_MARK } from './set-notices';
 import { StandbyChanges } from './standby-changes';
 import type { Clock, Entry, Fault } from './types';
+import { PREFIX_MARK } from './write-set';
 
 export interface StorageOptions {
   /** The service's database, migrated. */

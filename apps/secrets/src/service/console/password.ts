@@ -1,9 +1,8 @@
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { SentPath } from '../../kernel/routing/sent-path';
 import type { Kernel } from '../../pipeline/kernel';
-import type { Outcome } from '../../pipeline/outcome';
 import { handle } from '../../pipeline/pipeline';
-import type { Request } from '../../pipeline/request';
+import type { Outcome, Request } from '../../pipeline/request';
 import type { PasswordSignIn } from './proof';
 import type { From } from './trail';
 

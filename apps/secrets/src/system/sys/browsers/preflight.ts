@@ -1,7 +1,6 @@
 import type { LiveMount } from '../../../kernel/mounts/mount';
 import type { AccessList } from '../../../kernel/policy/types';
-import { questionOf } from '../../../kernel/routing/route-match';
-import { SentPath } from '../../../kernel/routing/sent-path';
+import { questionOf, SentPath } from '../../../kernel/routing/sent-path';
 import { Pauses } from '../../../kernel/storage/slices';
 import type { TokenRecord } from '../../../kernel/tokens/types';
 import { pathProblem } from '../../../sdk/path-text';

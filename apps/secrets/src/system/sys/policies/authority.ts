@@ -6,8 +6,7 @@ import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { Access, AccessQuery } from '../../../kernel/policy/access';
 import type { Explanation, Question } from '../../../kernel/policy/types';
 import type { Quotas } from '../../../kernel/quotas/quotas';
-import { questionOf, type RouteMatch } from '../../../kernel/routing/route-match';
-import { SentPath } from '../../../kernel/routing/sent-path';
+import { questionOf, type RouteMatch, SentPath } from '../../../kernel/routing/sent-path';
 import type { TokenRecord, Tokens } from '../../../kernel/tokens/types';
 import type { Verb } from '../../../sdk/call';
 
