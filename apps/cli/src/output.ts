@@ -84,10 +84,15 @@ export class Output {
     this.streams.out(this.streams.terminal?.out ? `${text}\n` : text);
   }
 
-  /** A part of streamed output. Colours only stay on a terminal. */
+  /** Whole lines of streamed output. Colours stay on a terminal, where nothing else may command it. */
   piece(text: string): void {
-    const colored = this.streams.terminal?.out && !this.streams.env?.NO_COLOR;
-    this.streams.out(colored ? text : text.replace(/\u001b\[[\d;]*m/g, ''));
+    const onTerminal = this.streams.terminal?.out;
+    const colored = onTerminal && !this.streams.env?.NO_COLOR;
+    const parts = text.split(/(\u001b\[[\d;]*m)/);
+    const kept = parts.map((part, at) =>
+      at % 2 === 1 ? (colored ? part : '') : onTerminal ? visible(part.replaceAll('\r\n', '\n'), true) : part,
+    );
+    this.streams.out(kept.join(''));
   }
 
   /** A remark for people, kept out of the output for programs. With JSON output, it is a line of JSON, too. */

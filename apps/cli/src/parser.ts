@@ -24,7 +24,9 @@ const globalFlags = Object.values(globalSettings).filter((setting: GlobalSetting
 
 /** Parses a command line. Throws `Problem` naming the mistake, and `HelpWanted`. */
 export function parse(specs: readonly CommandSpec[], groups: Groups, typed: readonly string[]): Parsed {
-  const args = respell(typed, spellingOf(specs));
+  const spelled = respell(typed, spellingOf(specs));
+  // Of several words, the parsing library reads one.
+  const args = spelled[0] === 'help' && spelled.length > 2 ? [...spelled.slice(1), '--help'] : spelled;
   let parsed: Parsed | undefined;
   let outputText = '';
   const program = makeTree(specs, groups, (found) => {
@@ -35,6 +37,7 @@ export function parse(specs: readonly CommandSpec[], groups: Groups, typed: read
   function collect(text: string) {
     outputText += text;
   }
+  if (args.join(' ') === globalHelp) throw new HelpWanted(describeGlobal(program));
   try {
     program.parse(args, { from: 'user' });
   } catch (error) {
@@ -47,6 +50,21 @@ export function parse(specs: readonly CommandSpec[], groups: Groups, typed: read
   if (!parsed) throw new HelpWanted(program.helpInformation());
   return parsed;
 }
+
+/** Shows what every command takes; the help of each command points there. */
+const globalHelp = 'help global';
+
+function describeGlobal(program: Command): string {
+  const help = program.createHelp();
+  help.prepareContext({});
+  const width = help.longestOptionTermLength(program, help);
+  const lines = program.options.map((option) =>
+    help.formatItem(help.optionTerm(option), width, option.description, help),
+  );
+  return `Options that every command takes:\n${lines.join('\n')}\n\n${environmentText()}\n`;
+}
+
+const environmentText = (): string => `Environment, the first that is set:\n${describeVariables()}`;
 
 /** What groups of commands are for, by their words. */
 export type Groups = Readonly<Record<string, string>>;
@@ -92,7 +110,7 @@ function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed:
     return node;
   };
   for (const spec of specs) for (const name of namesOf(spec)) define(nodeOf(name), spec, name, found);
-  program.addHelpText('after', `\nEnvironment, the first that is set:\n${describeVariables()}`);
+  program.addHelpText('after', `\n${environmentText()}`);
   return program;
 }
 
@@ -110,7 +128,10 @@ function define(node: Command, spec: CommandSpec, name: string, found: (parsed: 
   const examples = spec.examples.map((example) => `  keystead ${example}`).join('\n');
   const same = namesOf(spec).filter((one) => one !== name);
   const also = same.length > 0 ? `Also: ${same.map((one) => `keystead ${one}`).join(', ')}\n\n` : '';
-  node.addHelpText('after', `\n${also}Examples:\n${examples}${spec.more ? `\n\n${spec.more}` : ''}`);
+  node.addHelpText(
+    'after',
+    `\n${also}Examples:\n${examples}${spec.more ? `\n\n${spec.more}` : ''}\n\nFor all commands: keystead ${globalHelp}`,
+  );
   node.action((...args: unknown[]) => {
     const values = args.slice(0, -2) as (string | string[] | undefined)[];
     found({ spec, flags: node.optsWithGlobals(), args: flat(values) });
@@ -125,7 +146,7 @@ function flat(values: readonly (string | string[] | undefined)[]): string[] {
 /** Output and error handling are settings of each command, not of the tree. */
 function inherit(command: Command): void {
   for (const child of command.commands) {
-    child.copyInheritedSettings(command).configureHelp({ showGlobalOptions: true });
+    child.copyInheritedSettings(command);
     inherit(child);
   }
 }

@@ -50,7 +50,8 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
 }
 
 /** Whether the help is that of the whole program. */
-const isWhole = (args: readonly string[]): boolean => args.every((arg) => arg.startsWith('-')) || args[0] === 'help';
+const isWhole = (args: readonly string[]): boolean =>
+  args.every((arg) => arg.startsWith('-')) || args.join(' ') === 'help';
 
 /** The requested format, even if the rest of the command line is invalid. */
 function formatAsked(args: readonly string[], env: NodeJS.ProcessEnv): Format {

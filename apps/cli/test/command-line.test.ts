@@ -59,10 +59,17 @@ describe('the program', () => {
     expect([code, said]).toEqual([1, expect.stringContaining(`(${name})`)]);
   });
 
-  it('shows in the help of every command what all of them take, and where an error is explained', async () => {
+  it('shows what all commands take on a page of its own, named by the help of each, and where an error is explained', async () => {
     const { printed } = await keystead(['token', 'create', '--help']);
-    expect(printed).toContain('Global Options:');
-    expect(printed).toContain('SERVICE_ADDR');
+    expect(printed).toContain('For all commands: keystead help global');
+    expect(printed).not.toContain('SERVICE_ADDR');
+    const global = await keystead(['help', 'global']);
+    expect(global.code).toBe(0);
+    for (const word of ['--address <url>', '--tls-skip-verify', 'SERVICE_ADDR', 'WORKSPACES_ORGANIZATION']) {
+      expect(global.printed).toContain(word);
+    }
+    expect(global.printed).not.toContain('Begin with');
+    expect((await keystead(['help', 'token', 'create'])).printed).toBe(printed);
     const { said } = await keystead(['token', 'create', '--fast']);
     expect(said).toContain('(keystead token create --help says more)');
   });
