@@ -33,7 +33,7 @@ function withOwnLinks(page, text) {
             if (/^(https?:|mailto:|#)/.test(target)) return whole;
             const [file, anchor] = target.split('#');
             const to = path.posix.join(path.posix.dirname(page), file);
-            if (/\.(png|svg)$/.test(to) && existsSync(path.join(docs, to))) {
+            if (/\.(webp|svg)$/.test(to) && existsSync(path.join(docs, to))) {
               cpSync(path.join(docs, to), path.join(staged, isPicture ? to : path.join('public', to)));
               return isPicture ? whole : `[${label}](/${to}){target="_self"}`;
             }

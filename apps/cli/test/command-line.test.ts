@@ -59,7 +59,7 @@ describe('the program', () => {
     expect([code, said]).toEqual([1, expect.stringContaining(`(${name})`)]);
   });
 
-  it('shows what all commands take on a page of its own, named by the help of each, and where an error is explained', async () => {
+  it('shows what all commands take on a separate page that the help of each names, and where an error is explained', async () => {
     const { printed } = await keystead(['token', 'create', '--help']);
     expect(printed).toContain('For all commands: keystead help global');
     expect(printed).not.toContain('SERVICE_ADDR');
