@@ -1,86 +1,147 @@
 import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { FileBadge } from 'lucide-react';
+import { FileBadge, KeyRound, type LucideIcon, Vault } from 'lucide-react';
+import type { ReactNode } from 'react';
 import { Badge } from '../design/badge';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { useSession } from '../shell/session';
 import type { CertificateInfo } from './engines/certificates';
-import { useMounts } from './mounts';
-import { mountPage } from './pages';
+import { hasVersions, useMounts } from './mounts';
+import { mountPage, page } from './pages';
 import { useReadable } from './readable';
 import { encodedPath, listed } from './reads';
 
 const dayMs = 86_400_000;
-/** Certificates that expire within this time are shown, and those within the shorter one stand out. */
-const soonMs = 30 * dayMs;
+/** What expires within this many days is shown, and within the shorter time stands out. */
+const soonDays = 30;
 const urgentMs = 7 * dayMs;
-const mostMounts = 5;
-/** As many certificates of a mount are looked at; more of one are shown by its own page. */
-const mostLookedAt = 1000;
-const mostShown = 8;
+const mostShown = 10;
+/** Each is one request. */
+const mostSources = 40;
 
-/** The certificates that expire next, of authorities whose certificates may be listed; nothing where none does soon. */
+interface Expiring {
+  readonly key: string;
+  readonly icon: LucideIcon;
+  readonly kind: string;
+  readonly name: string;
+  readonly at: string;
+  readonly until: number;
+  readonly link: (children: ReactNode) => ReactNode;
+}
+
+/** A list that can be asked for what expires soon, and how its entries are shown. */
+interface Source {
+  readonly path: string;
+  readonly how: 'list' | 'scan';
+  readonly read: (name: string, info: never) => Expiring;
+}
+
+interface Metadata {
+  readonly current_version: number;
+  readonly versions: Readonly<Record<string, { readonly deletion_time: string }>>;
+}
+interface TokenInfo {
+  readonly display_name: string;
+  readonly expire_time: string;
+}
+
+const tokens: Source = {
+  path: 'auth/token/accessors',
+  how: 'list',
+  read: (accessor, { display_name, expire_time }: TokenInfo) => ({
+    key: accessor,
+    icon: KeyRound,
+    kind: 'token',
+    name: display_name || 'token',
+    at: 'auth/token/',
+    until: Date.parse(expire_time),
+    link: (children) => <Link {...page('/access/tokens', { accessor })}>{children}</Link>,
+  }),
+};
+
+const certificatesOf = (mount: string): Source => ({
+  path: `${mount}certs/detailed`,
+  how: 'list',
+  read: (serial, { common_name, not_after }: CertificateInfo) => ({
+    key: `${mount} ${serial}`,
+    icon: FileBadge,
+    kind: 'certificate',
+    name: common_name || serial,
+    at: mount,
+    until: Date.parse(not_after),
+    link: (children) => <Link {...mountPage({ mount, tab: 'certificates' })}>{children}</Link>,
+  }),
+});
+
+const secretsOf = (mount: string): Source => ({
+  path: `${mount}detailed-metadata/`,
+  how: 'scan',
+  read: (name, { current_version, versions }: Metadata) => ({
+    key: mount + name,
+    icon: Vault,
+    kind: 'secret',
+    name,
+    at: mount,
+    until: Date.parse(versions[current_version]?.deletion_time ?? ''),
+    link: (children) => <Link {...page('/secrets', { at: mount + name })}>{children}</Link>,
+  }),
+});
+
+/** Tokens, certificates and secrets that expire next, of those lists that this session may read; nothing if none does soon. */
 export function ExpiringSoon() {
   const { transport } = useSession();
-  const authorities = useMounts()
-    .secret.filter(({ type }) => type === 'pki')
-    .slice(0, mostMounts);
-  const readable = useReadable(
-    authorities.map(({ path }) => `${path}certs/detailed`),
-    [],
-    'list',
-  );
-  const asked = authorities.filter(({ path }) => readable.has(`${path}certs/detailed`));
-  const lists = useQueries({
-    queries: asked.map(({ path }) => ({
+  const { secret: mounts } = useMounts();
+  const sources = [
+    tokens,
+    ...mounts.filter(({ type }) => type === 'pki').map(({ path }) => certificatesOf(path)),
+    ...mounts.filter(hasVersions).map(({ path }) => secretsOf(path)),
+  ].slice(0, mostSources);
+  const paths = (how: Source['how']) => sources.filter((source) => source.how === how).map(({ path }) => path);
+  const [lists, scans] = [
+    useReadable(
+      paths('list').filter((path) => path !== tokens.path),
+      [tokens.path],
+      'list',
+    ),
+    useReadable(paths('scan'), [], 'scan'),
+  ];
+  const asked = sources.filter(({ path, how }) => (how === 'list' ? lists : scans).has(path));
+  const found = useQueries({
+    queries: asked.map(({ path, how }) => ({
       queryKey: ['v1', path, 'expiring'],
       staleTime: 60_000,
       retry: false,
-      queryFn: async () => {
-        const found = await listed<CertificateInfo>(transport, `${encodedPath(path)}certs/detailed`, mostLookedAt);
-        const revoked = new Set((await listed(transport, `${encodedPath(path)}certs/revoked`)).keys);
-        return {
-          ...found,
-          keys: found.keys.filter((serial) => !revoked.has(serial)),
-          isCut: found.keys.length >= mostLookedAt,
-        };
-      },
+      queryFn: () =>
+        listed(transport, encodedPath(path), how, { expires_within: `${soonDays}d`, limit: `${mostShown + 1}` }),
     })),
   });
   const now = Date.now();
-  const ending = lists
-    .flatMap(({ data }, at) =>
-      (data?.keys ?? []).map((serial) => ({
-        serial,
-        mount: asked[at]!.path,
-        name: data?.key_info?.[serial]?.common_name || serial,
-        until: Date.parse(data?.key_info?.[serial]?.not_after ?? ''),
-      })),
-    )
-    .filter(({ until }) => until > now && until < now + soonMs)
+  const ending = found
+    .flatMap(({ data }, at) => (data?.keys ?? []).map((name) => asked[at]!.read(name, data!.key_info?.[name] as never)))
+    .filter(({ until }) => until > now)
     .sort((one, other) => one.until - other.until);
-  const cut = asked.filter((_, at) => lists[at]?.data?.isCut);
   if (ending.length === 0) return null;
   return (
     <section className="stack-tight" aria-labelledby="expiring">
-      <h2 id="expiring">Certificates that expire soon</h2>
+      <h2 id="expiring">Expires soon</h2>
       <Table
-        label="Certificates that expire soon"
+        label="Expires soon"
         rows={ending.slice(0, mostShown)}
-        keyOf={({ mount, serial }) => `${mount} ${serial}`}
+        keyOf={({ key }) => key}
         narrow="flow"
         columns={[
           {
-            head: 'Certificate',
-            cell: ({ mount, name }) => (
-              <Link {...mountPage({ mount, tab: 'certificates' })} className="row">
-                <FileBadge size={15} className="second" aria-hidden="true" />
-                {name}
-              </Link>
+            head: 'Name',
+            cell: ({ icon: Icon, kind, name, link }) => (
+              <div className="row">
+                <Icon size={15} className="second" aria-hidden="true" />
+                {link(name)}
+                <span className="second small">{kind}</span>
+              </div>
             ),
           },
-          { head: 'Engine', cell: ({ mount }) => mount },
+          { head: 'Path', cell: ({ at }) => at },
           { head: 'Expires', className: 'tight', cell: ({ until }) => <Time at={until} /> },
           {
             head: 'State',
@@ -90,13 +151,8 @@ export function ExpiringSoon() {
           },
         ]}
       />
-      {ending.length > mostShown || cut.length > 0 ? (
-        <p className="second small">
-          {ending.length > mostShown ? `${(ending.length - mostShown).toLocaleString('en')} more within a month. ` : ''}
-          {cut.length > 0
-            ? `Only the first ${mostLookedAt.toLocaleString('en')} certificates of ${cut.map(({ path }) => path).join(', ')} were looked at.`
-            : ''}
-        </p>
+      {ending.length > mostShown ? (
+        <p className="second small">More expires within {soonDays} days: the pages of each engine show it.</p>
       ) : null}
     </section>
   );

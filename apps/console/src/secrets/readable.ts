@@ -5,7 +5,7 @@ import { useSession } from '../shell/session';
 export function useReadable(
   paths: readonly string[],
   sudo: readonly string[] = [],
-  how: 'read' | 'list' = 'read',
+  how: 'read' | 'list' | 'scan' = 'read',
 ): ReadonlySet<string> {
   const asked = [...paths, ...sudo];
   const { transport, session } = useSession();

@@ -42,11 +42,16 @@ export function useList(path: string): UseQueryResult<readonly string[]> {
   });
 }
 
-/** Lists names once, at most `limit`; none if there is nothing to list. */
-export async function listed<Info>(transport: Transport, path: string, limit?: number): Promise<Listing<Info>> {
-  const some = limit === undefined ? '' : `&limit=${limit}`;
+/** Lists names once, directly in a folder or at any depth; none if there is nothing to list. */
+export async function listed<Info>(
+  transport: Transport,
+  path: string,
+  how: 'list' | 'scan' = 'list',
+  more: Readonly<Record<string, string>> = {},
+): Promise<Listing<Info>> {
+  const query = new URLSearchParams({ [how]: 'true', ...more });
   try {
-    return (await transport.call<{ data: Listing<Info> }>('GET', `/v1/${path}?list=true${some}`)).data;
+    return (await transport.call<{ data: Listing<Info> }>('GET', `/v1/${path}?${query}`)).data;
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return { keys: [] };
     throw error;

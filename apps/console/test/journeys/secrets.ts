@@ -434,20 +434,32 @@ describe('the console of the secrets service', () => {
     await page.getByRole('heading', { name: 'nowhere', level: 1 }).waitFor();
   });
 
-  journey('shows certificates by when they expire, and revokes one', async () => {
+  journey('shows what expires soon, earliest first, and revokes a certificate', async () => {
     await api('POST', 'sys/mounts/pki', { type: 'pki' });
     await api('POST', 'pki/root/generate/internal', { common_name: 'Harbour CA', ttl: '720h' });
     await api('POST', 'pki/roles/berths', { allowed_domains: ['example.com'], allow_subdomains: true });
     await api('POST', 'pki/issue/berths', { common_name: 'north.example.com', ttl: '24h' });
     await api('POST', 'pki/issue/berths', { common_name: 'south.example.com', ttl: '480h' });
+    await api('POST', 'sys/mounts/tides', { type: 'kv', options: { version: '2' } });
+    await api('POST', 'tides/metadata/tables/east', { delete_version_after: '60h' });
+    await api('POST', 'tides/data/tables/east', { data: { high: '4' } });
+    await api('POST', 'auth/token/create', { display_name: 'pilot', ttl: '200h' });
     const page = await at.signedIn('secrets', '/ui/');
-    const soonest = page.getByRole('table', { name: 'Certificates that expire soon' });
+    const soonest = page.getByRole('table', { name: 'Expires soon' });
     await soonest.getByRole('link', { name: 'south.example.com' }).waitFor();
     const rows = (await soonest.getByRole('row').allTextContents()).map((text) => text.replace(/in .*?\./, ''));
-    expect(rows.filter((text) => text.includes('example.com'))).toEqual([
-      expect.stringMatching(/^north\.example\.com.*within a week$/),
-      expect.stringMatching(/^south\.example\.com.*within a month$/),
+    expect(rows.filter((text) => /example\.com|tables|pilot/.test(text))).toEqual([
+      expect.stringMatching(/^north\.example\.comcertificate.*within a week$/),
+      expect.stringMatching(/^tables\/eastsecret.*within a week$/),
+      expect.stringMatching(/^token-pilottoken.*within a month$/),
+      expect.stringMatching(/^south\.example\.comcertificate.*within a month$/),
     ]);
+    await soonest.getByRole('link', { name: 'tables/east' }).click();
+    await page.getByRole('heading', { name: 'east', level: 1 }).waitFor();
+    await page.goBack();
+    await soonest.getByRole('link', { name: 'token-pilot' }).click();
+    await page.getByRole('button', { name: /^Revoke/ }).waitFor();
+    await page.goBack();
     await soonest.getByRole('link', { name: 'north.example.com' }).click();
     await page.waitForURL(/tab=certificates/);
     const first = page.getByRole('row').nth(1);

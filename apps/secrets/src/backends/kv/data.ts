@@ -186,7 +186,7 @@ async function writeVersion(
         : missing;
     }
     const nextVersion = withNextVersion(key ?? newKey(nowMs), config, nowMs);
-    putKey(tx, params.path, nextVersion.key);
+    putKey(tx, params.path, nextVersion.key, key);
     tx.put(valueKey(params.path, nextVersion.version), jsonText(next(given, before)));
     for (const number of nextVersion.dropped) tx.delete(valueKey(params.path, number));
     return data(showMetadata(nextVersion.key, nextVersion.version));
@@ -243,7 +243,7 @@ async function changeVersions(
       also(tx, number);
     }
     const isChanged = JSON.stringify(versions) !== JSON.stringify(key.versions);
-    if (isChanged) putKey(tx, params.path, { ...key, versions, updatedAtMs: nowMs });
+    if (isChanged) putKey(tx, params.path, { ...key, versions, updatedAtMs: nowMs }, key);
   });
   return empty;
 }

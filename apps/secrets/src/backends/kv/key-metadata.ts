@@ -1,3 +1,4 @@
+import { type Ending, endKey, listEnding } from '../../sdk/ending';
 import type { Page, Storage } from '../../sdk/storage';
 import type { KvConfig } from './config';
 
@@ -24,6 +25,7 @@ export interface KeyMetadata {
 }
 
 const prefix = 'meta/';
+const ends = 'ends/';
 
 /** The default number of versions. */
 const defaultMaxVersions = 10;
@@ -51,14 +53,28 @@ export const changeKey = <T>(
   asStored = false,
 ): Promise<T> => storage.transaction(prefix + path, change, asStored);
 
-export function putKey(storage: Storage, path: string, key: KeyMetadata): void {
+/** Stores the metadata of a secret; `before` is what is stored of it now. */
+export function putKey(storage: Storage, path: string, key: KeyMetadata, before?: KeyMetadata): void {
   storage.put(prefix + path, JSON.stringify(key));
+  const end = endOf(key);
+  const endBefore = before && endOf(before);
+  if (end === endBefore) return;
+  if (endBefore !== undefined) storage.delete(ends + endKey(endBefore, path));
+  if (end !== undefined) storage.put(ends + endKey(end, path), 'true');
+}
+
+/** When the newest version will be deleted by the clock. */
+function endOf({ versions, currentVersion, updatedAtMs }: KeyMetadata): number | undefined {
+  const newest = versions[currentVersion];
+  return newest && !newest.destroyed && newest.deletedAtMs > updatedAtMs ? newest.deletedAtMs : undefined;
 }
 
 /** Removes a secret with all its versions. */
 export function removeKey(storage: Storage, path: string, key: KeyMetadata): void {
   for (const version of Object.keys(key.versions)) storage.delete(valueKey(path, Number(version)));
   storage.delete(prefix + path);
+  const end = endOf(key);
+  if (end !== undefined) storage.delete(ends + endKey(end, path));
 }
 
 export const listKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
@@ -66,6 +82,21 @@ export const listKeys = (storage: Storage, folder: string, page: Page): Promise<
 
 export const scanKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
   storage.scan(prefix + folder, page);
+
+/** Secrets in a folder whose newest version is deleted in a range of time, earliest first. */
+export const listEndingKeys = (storage: Storage, folder: string, range: Ending) =>
+  listEnding(
+    range,
+    (page) => storage.scan(ends, page),
+    async (paths) => {
+      const names = paths.flatMap((path) => (path.startsWith(folder) ? [path.slice(folder.length)] : []));
+      const found = await findKeys(storage, folder, names);
+      return names.flatMap((name) => {
+        const key = found.get(name);
+        return key ? [[name, key] as const] : [];
+      });
+    },
+  );
 
 /** The key of a secret's metadata. */
 export const versionedKey = (path: string): string => prefix + path;

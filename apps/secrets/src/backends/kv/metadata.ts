@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { isObject } from '../../sdk/coerce';
 import { durationText } from '../../sdk/duration';
+import { EndingInput, endingOf } from '../../sdk/ending';
 import { bool, int, object, signedDuration } from '../../sdk/fields';
 import { merged } from '../../sdk/merged';
 import { PageInput, pageOf } from '../../sdk/paging';
@@ -15,6 +16,7 @@ import {
   findKey,
   findKeys,
   type KeyMetadata,
+  listEndingKeys,
   listKeys,
   newKey,
   putKey,
@@ -69,8 +71,9 @@ export const metadataPath = path('metadata/:path*', {
       if (params.path === '') throw new Refusal('invalid', 'missing path');
       const custom = input.custom_metadata && checkCustom(input.custom_metadata);
       await changeKey(storage, params.path, async (tx) => {
-        const key = (await findKey(tx, params.path)) ?? newKey(nowMs);
-        putKey(tx, params.path, changed(key, input, custom ?? key.customMetadata, nowMs));
+        const before = await findKey(tx, params.path);
+        const key = before ?? newKey(nowMs);
+        putKey(tx, params.path, changed(key, input, custom ?? key.customMetadata, nowMs), before);
       });
       return empty;
     },
@@ -86,7 +89,7 @@ export const metadataPath = path('metadata/:path*', {
         const customMetadata = fields.custom_metadata === null ? {} : key.customMetadata;
         const all = merged(customMetadata, input.custom_metadata ?? {});
         const custom = Object.keys(all).length === 0 ? null : checkCustom(all);
-        putKey(tx, params.path, changed(key, input, custom, nowMs));
+        putKey(tx, params.path, changed(key, input, custom, nowMs), key);
         return true;
       });
       return found ? empty : missing;
@@ -127,9 +130,16 @@ export const detailedMetadataPath = path('detailed-metadata/:path*', {
     summary: 'List all secrets below a folder with their metadata, at any depth.',
     operationId: 'scan-detailed-metadata',
     output: DetailedKeys,
-    input: PageInput,
-    run: async ({ storage, params, input }) =>
-      detailed(storage, params.path, await scanKeys(storage, params.path, pageOf(input))),
+    input: EndingInput,
+    async run({ storage, params, input, nowMs }) {
+      const range = endingOf(input, nowMs);
+      if (range === undefined) {
+        return detailed(storage, params.path, await scanKeys(storage, params.path, pageOf(input)));
+      }
+      const ending = await listEndingKeys(storage, params.path, range);
+      const names = ending.map(([name]) => name);
+      return keys(names, Object.fromEntries(ending.map(([name, key]) => [name, show(key)])));
+    },
   },
 });
 

@@ -202,7 +202,7 @@ async function carry(
     for (const number of numbers) putValue(tx, to, number, values.get(valueKey(from, number)));
   } else {
     const nextVersion = withNextVersion(before ?? newKey(nowMs), config, nowMs);
-    putKey(tx, to, nextVersion.key);
+    putKey(tx, to, nextVersion.key, before);
     putValue(tx, to, nextVersion.version, values.get(valueKey(from, key.currentVersion)));
     for (const number of nextVersion.dropped) tx.delete(valueKey(to, number));
   }

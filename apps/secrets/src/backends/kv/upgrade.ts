@@ -35,8 +35,8 @@ export function firstVersionOf(at: string, text: string, nowMs: number): readonl
   ];
 }
 
-/** A folder that is empty once a mount has versions. */
-const versioned = /^(?:meta\/|data\/\d+\/|config$)/;
+/** What a mount with versions holds. */
+const versioned = /^(?:meta\/|ends\/\d{12} |data\/\d+\/|config$)/;
 
 /**
  * Adopts secrets that a slow request wrote without versions during the upgrade, as their newest versions. Returns how
@@ -49,8 +49,9 @@ export async function adoptLate(storage: Storage, nowMs: number): Promise<number
     await changeKey(storage, at, async (tx) => {
       const text = await tx.get(at);
       if (text === undefined) return;
-      const { key, version, dropped } = withNextVersion((await findKey(tx, at)) ?? newKey(nowMs), config, nowMs);
-      putKey(tx, at, key);
+      const before = await findKey(tx, at);
+      const { key, version, dropped } = withNextVersion(before ?? newKey(nowMs), config, nowMs);
+      putKey(tx, at, key, before);
       tx.put(valueKey(at, version), text);
       for (const number of dropped) tx.delete(valueKey(at, number));
       tx.delete(at);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
+import { EndingInput, endingOf } from '../../sdk/ending';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { certificatePem } from '../../sdk/pem';
@@ -11,7 +12,13 @@ import { chainOf } from './chain';
 import { kindOfKey } from './key-pair';
 import { readSerial } from './serial';
 import { issuerOf, whenRevoked } from './signing';
-import { findCertificate, findCertificates, listCertificates, type StoredCertificate } from './stored-certificate';
+import {
+  findCertificate,
+  findCertificates,
+  listCertificates,
+  listExpiring,
+  type StoredCertificate,
+} from './stored-certificate';
 import { nameText, ownNames } from './subject';
 
 type Reading = Pick<Call, 'storage'>;
@@ -262,9 +269,18 @@ export const fetchPaths = [
     list: {
       summary: 'List certificates with their contents; at most 1,000 without a limit.',
       operationId: 'list-certs-detailed',
-      input: PageInput,
+      input: EndingInput,
       output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
-      async run({ input, storage, warn }) {
+      async run({ input, storage, nowMs, warn }) {
+        const range = endingOf(input, nowMs);
+        if (range !== undefined) {
+          const expiring = await listExpiring(storage, range);
+          const info = expiring.map(([serial, certificate]) => [serial, details(certificate)] as const);
+          return keys(
+            info.map(([serial]) => serial),
+            Object.fromEntries(info),
+          );
+        }
         const page = pageOf(input);
         const limit = Math.min(page.limit ?? mostDetailed, mostDetailed);
         const serials = await listCertificates(storage, { ...page, limit });

@@ -1,3 +1,4 @@
+import { type Ending, endKey, listEnding, readEndKey } from '../../sdk/ending';
 import type { Page, Storage } from '../../sdk/storage';
 
 /** A certificate that this mount issued or knows of. */
@@ -21,7 +22,7 @@ export const findCertificate = (storage: Storage, serial: string): Promise<Store
 /** Keeps a certificate. Serial numbers are random: there is none of the same. */
 export function keepCertificate(storage: Storage, serial: string, certificate: StoredCertificate): void {
   storage.put(prefix + serial, JSON.stringify(certificate));
-  storage.put(endKey(certificate.notAfterMs, serial), 'true');
+  storage.put(ends + endKey(certificate.notAfterMs, serial), 'true');
 }
 
 /** The certificates of some serial numbers, of those that are kept. */
@@ -50,7 +51,7 @@ export function changeCertificate<C extends StoredCertificate | undefined>(
 /** Forgets a certificate. */
 export function forgetCertificate(storage: Storage, serial: string, { notAfterMs }: StoredCertificate): void {
   storage.delete(prefix + serial);
-  storage.delete(endKey(notAfterMs, serial));
+  storage.delete(ends + endKey(notAfterMs, serial));
 }
 
 /** The serial numbers of the certificates that are kept. */
@@ -59,9 +60,22 @@ export const listCertificates = (storage: Storage, page?: Page): Promise<string[
 /** Serial numbers of a page of certificates, in the order in which they end, and where the next page begins. */
 export async function listByEnd(storage: Storage, page: Page) {
   const keys = await storage.list(ends, page);
-  return keys.map((key) => ({ key, serial: key.slice(13), endsAtMs: Number(key.slice(0, 12)) * 1000 }));
+  return keys.map((key) => {
+    const { name, endsAtMs } = readEndKey(key);
+    return { key, serial: name, endsAtMs };
+  });
 }
 
-// In the order of time, so that what has expired comes first.
-const endKey = (notAfterMs: number, serial: string): string =>
-  `${ends}${String(Math.floor(notAfterMs / 1000)).padStart(12, '0')} ${serial}`;
+/** Certificates that expire in a range of time and are not revoked, earliest first. */
+export const listExpiring = (storage: Storage, range: Ending) =>
+  listEnding(
+    range,
+    (page) => storage.list(ends, page),
+    async (serials) => {
+      const kept = await findCertificates(storage, serials);
+      return serials.flatMap((serial) => {
+        const certificate = kept.get(serial);
+        return certificate && certificate.revokedAtMs === undefined ? [[serial, certificate] as const] : [];
+      });
+    },
+  );

@@ -32,6 +32,14 @@ const LIST_ACCESSORS: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $4) ORDER BY accessor_hash LIMIT $3`,
 };
 
+/** Its conditions are those of the index `token_expiring`, which leaves out logins and short-lived tokens. */
+const LIST_EXPIRING: Statement = {
+  name: 'token-expiring',
+  text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE namespace_id = $1 AND state = 0 AND path LIKE 'auth/token/%'
+            AND expires_at_ms - created_at_ms >= 86400000 AND expires_at_ms > $2 AND expires_at_ms <= $3
+            ORDER BY expires_at_ms LIMIT $4`,
+};
+
 /** What tokens need from the rest of the service. */
 export interface TokenHosts {
   /** Whether a namespace is another one or below it. */
@@ -174,6 +182,19 @@ export class StoredTokens implements Tokens {
       after = barrier.mac('accessor', accessors.at(-1)!);
     }
     return accessors;
+  }
+
+  async listExpiring(
+    namespaceId: string,
+    { fromMs, untilMs, limit }: Parameters<Tokens['listExpiring']>[1],
+  ): Promise<TokenRecord[]> {
+    const { rows } = await this.storage.database.query<StoredToken>(LIST_EXPIRING, [
+      namespaceId,
+      fromMs,
+      untilMs,
+      limit,
+    ]);
+    return mapInSlices(rows, (row) => this.open(row));
   }
 
   /** The lookup hash of a token. */

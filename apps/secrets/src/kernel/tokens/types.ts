@@ -114,4 +114,6 @@ export interface Tokens {
    * The accessors of a namespace, all or in pages, in the order of their keyed hashes, which is the only indexed order.
    */
   listAccessors(namespaceId: string, page?: { after?: string; limit?: number }): Promise<string[]>;
+  /** Tokens of a namespace that were created by another token, for a day or longer, and expire in a range of time, earliest first. */
+  listExpiring(namespaceId: string, range: { fromMs: number; untilMs: number; limit: number }): Promise<TokenRecord[]>;
 }

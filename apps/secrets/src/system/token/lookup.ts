@@ -2,8 +2,9 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { CallerToken } from '../../sdk/call';
+import { EndingInput, endingOf } from '../../sdk/ending';
 import { secretString, string } from '../../sdk/fields';
-import { PageInput, pageOf } from '../../sdk/paging';
+import { pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, keys, listed } from '../../sdk/reply';
 import { findNamed, type TokenParts } from './parts';
@@ -62,10 +63,29 @@ export function lookupPaths(parts: TokenParts) {
       list: {
         summary: 'List the accessors of all tokens.',
         operationId: 'token-list-accessors',
-        description: 'Pages have the order of the whole list.',
-        input: PageInput,
-        output: z.object({ keys: z.array(z.string()) }),
-        run: async ({ namespace, input }) => keys(await tokens.listAccessors(namespace.uuid, pageOf(input))),
+        description:
+          'Pages have the order of the whole list. With expires_within only tokens that another token created for a day or longer, with details.',
+        input: EndingInput,
+        output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.looseObject({})).optional() }),
+        async run({ namespace, input, nowMs }) {
+          const range = endingOf(input, nowMs);
+          if (range === undefined) return keys(await tokens.listAccessors(namespace.uuid, pageOf(input)));
+          const expiring = await tokens.listExpiring(namespace.uuid, range);
+          const info = expiring.map((token) => [
+            token.accessor,
+            {
+              display_name: token.displayName,
+              path: token.path,
+              policies: token.policies,
+              renewable: token.renewable,
+              expire_time: new Date(token.expiresAtMs!).toISOString(),
+            },
+          ]);
+          return keys(
+            expiring.map(({ accessor }) => accessor),
+            Object.fromEntries(info),
+          );
+        },
       },
     }),
   ];
