@@ -31,25 +31,25 @@ interface Expiring {
 }
 
 /** A list that can be asked for what expires soon, and how its entries are shown. */
-interface Source {
+interface ExpiringList {
   readonly path: string;
   readonly how: 'list' | 'scan';
   readonly read: (name: string, info: never) => Expiring;
 }
 
-interface Metadata {
+interface SecretEnds {
   readonly current_version: number;
   readonly versions: Readonly<Record<string, { readonly deletion_time: string }>>;
 }
-interface TokenInfo {
+interface TokenEnds {
   readonly display_name: string;
   readonly expire_time: string;
 }
 
-const tokens: Source = {
+const tokens: ExpiringList = {
   path: 'auth/token/accessors',
   how: 'list',
-  read: (accessor, { display_name, expire_time }: TokenInfo) => ({
+  read: (accessor, { display_name, expire_time }: TokenEnds) => ({
     key: accessor,
     icon: KeyRound,
     kind: 'token',
@@ -60,7 +60,7 @@ const tokens: Source = {
   }),
 };
 
-const certificatesOf = (mount: string): Source => ({
+const certificatesOf = (mount: string): ExpiringList => ({
   path: `${mount}certs/detailed`,
   how: 'list',
   read: (serial, { common_name, not_after }: CertificateInfo) => ({
@@ -74,10 +74,10 @@ const certificatesOf = (mount: string): Source => ({
   }),
 });
 
-const secretsOf = (mount: string): Source => ({
+const secretsOf = (mount: string): ExpiringList => ({
   path: `${mount}detailed-metadata/`,
   how: 'scan',
-  read: (name, { current_version, versions }: Metadata) => ({
+  read: (name, { current_version, versions }: SecretEnds) => ({
     key: mount + name,
     icon: Vault,
     kind: 'secret',
@@ -97,7 +97,7 @@ export function ExpiringSoon() {
     ...mounts.filter(({ type }) => type === 'pki').map(({ path }) => certificatesOf(path)),
     ...mounts.filter(hasVersions).map(({ path }) => secretsOf(path)),
   ].slice(0, mostSources);
-  const paths = (how: Source['how']) => sources.filter((source) => source.how === how).map(({ path }) => path);
+  const paths = (how: ExpiringList['how']) => sources.filter((source) => source.how === how).map(({ path }) => path);
   const [lists, scans] = [
     useReadable(
       paths('list').filter((path) => path !== tokens.path),
