@@ -11,8 +11,9 @@ import { ObjectStoreStandIn } from '../../workspaces/test/object-store-stand-in'
 import { clientOf, resource, SEAL_KEY, startWorkspaces } from '../../workspaces/test/start-workspaces';
 import { keystead } from './run-keystead';
 
-const backups = 4;
-const writers = 3;
+const long = process.env.KEYSTEAD_LONG === '1';
+const backups = long ? 4 : 2;
+const writers = long ? 3 : 2;
 
 const local = (url: string) => url.replace('https://workspaces.test', '');
 const md5Of = (bytes: Buffer) => createHash('md5').update(bytes).digest('hex');

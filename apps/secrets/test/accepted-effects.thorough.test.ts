@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { valuesOf } from '@keystead/testing';
+import { slice, valuesOf } from '@keystead/testing';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { registry } from '../src/registry';
 import { isReading, type Verb } from '../src/sdk/call';
@@ -10,6 +10,7 @@ import type { AnyOperation, Path } from '../src/sdk/path';
 import { type Example, examples } from './at-once-examples';
 import { methodOf, senderTo, worldOf } from './at-once-world';
 import { startSecrets } from './start-secrets';
+import { declarationOf } from './visits';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Json = any;
@@ -162,6 +163,7 @@ describe('what requests may say where nothing is read back', () => {
     readonly fields: Readonly<Record<string, Json>>;
   }
   let operations: Operation[] = [];
+  let walked: Operation[] = [];
   beforeAll(() => {
     operations = [...secrets.service.kernel.mounts.all()].flatMap((mount) =>
       mount.backend.paths.flatMap((declared) =>
@@ -180,6 +182,7 @@ describe('what requests may say where nothing is read back', () => {
           })),
       ),
     );
+    walked = slice(operations, declarationOf);
   });
 
   const read = async (path: string): Promise<Json> => JSON.parse((await send('GET', path, secrets.rootToken)).text);
@@ -246,7 +249,7 @@ describe('what requests may say where nothing is read back', () => {
   const types = [...new Set(registry.map(({ type }) => type))];
   it.each(types)('does something in %s', async (type) => {
     const without: string[] = [];
-    for (const one of operations.filter(({ mount }) => mount.backend.type === type)) {
+    for (const one of walked.filter(({ mount }) => mount.backend.type === type)) {
       const making = examples[one.name];
       if (typeof making !== 'function') continue;
       const call = async (more: object) => outcome(one, await making(world), more);
@@ -283,7 +286,7 @@ describe('what requests may say where nothing is read back', () => {
   });
 
   it('is looked at in many places, and nowhere that is not there', () => {
-    expect(effective).toBeGreaterThan(60);
+    expect(effective).toBeGreaterThan(walked.length === operations.length ? 60 : 0);
     const names = new Set(
       operations.flatMap(({ name, fields }) => Object.keys(fields).map((field) => `${name} ${field}`)),
     );

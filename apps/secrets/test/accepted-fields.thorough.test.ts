@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { valuesOf } from '@keystead/testing';
+import { slice, valuesOf } from '@keystead/testing';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import type { AnyOperation, Path } from '../src/sdk/path';
 import { examples, type Making } from './at-once-examples';
 import { senderTo, worldOf } from './at-once-world';
 import { startSecrets } from './start-secrets';
+import { declarationOf } from './visits';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Json = any;
@@ -123,12 +124,13 @@ describe('what requests may say', () => {
 
   it('is read back, or refused', async () => {
     const forgotten: string[] = [];
-    for (const one of operations) {
+    const walked = slice(operations, declarationOf);
+    for (const one of walked) {
       const making = acts.has(one.name) ? '' : examples[`write ${one.name}`];
       if (typeof making === 'function') forgotten.push(...(await forgottenBy(one, making)));
     }
     expect(forgotten).toEqual([]);
-    expect(readBack).toBeGreaterThan(300);
+    expect(readBack).toBeGreaterThan(walked.length === operations.length ? 300 : 0);
     // Names that are not there any more.
     const names = new Set(
       operations.flatMap(({ name, operation }) =>

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
-import { propertySettings } from '@keystead/testing';
+import { propertySettings, slice } from '@keystead/testing';
 import fc from 'fast-check';
 import type { LiveMount } from '../src/kernel/mounts/mount';
 import { RuleAccess } from '../src/kernel/policy/access-list';
@@ -14,6 +14,7 @@ import { authMethods, secretsEngines } from './auth-methods';
 import { RawClient } from './raw-client';
 import { spellings, verbForms } from './spellings';
 import { startSecrets } from './start-secrets';
+import { declarationOf } from './visits';
 
 interface Visit {
   readonly mount: LiveMount;
@@ -207,7 +208,8 @@ describe('every declared path, however it is written', () => {
     const failures: string[] = [];
     const thorough = process.env.KEYSTEAD_LONG === '1';
     let asked = 0;
-    for (const [v, visit] of visits.entries()) {
+    const walked = slice(visits, declarationOf);
+    for (const [v, visit] of walked.entries()) {
       const bare = visit.plain.endsWith('/') ? visit.plain.slice(0, -1) : visit.plain;
       for (const [s, spelling] of spellings.entries()) {
         const written = spelling.write(bare);
@@ -235,7 +237,7 @@ describe('every declared path, however it is written', () => {
       }
     }
     expect(failures).toEqual([]);
-    expect(asked).toBeGreaterThan(visits.length * 65);
+    expect(asked).toBeGreaterThan(walked.length * 65);
   });
 
   it('is read as itself once it has been read, with any names', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { wrongValueOf } from '@keystead/testing';
-import { type Json, nested, type Taking, takingOf, walkOf } from './fields-walk';
+import { slice, wrongValueOf } from '@keystead/testing';
+import { declarationOf, type Json, nested, type Taking, takingOf, walkOf } from './fields-walk';
 import { resource, startWorkspaces } from './start-workspaces';
 
 const documentOf = ({ schema }: Taking): Json => schema.properties?.data;
@@ -44,9 +44,12 @@ describe('what requests may say that are not documents of a resource', () => {
     expect(unwalked.map(({ name }) => name).sort()).toEqual([assignment, ...Object.keys(elsewhere)].sort());
   });
 
-  const changing = operations.filter(
-    (one) =>
-      one.endpoint.method === 'PATCH' && documentOf(one)?.properties?.attributes && typeof one.making !== 'string',
+  const changing = slice(
+    operations.filter(
+      (one) =>
+        one.endpoint.method === 'PATCH' && documentOf(one)?.properties?.attributes && typeof one.making !== 'string',
+    ),
+    ({ endpoint }) => declarationOf(endpoint),
   );
   it.each(keyed(changing))('%s refuses a document of something else', async (_name, one) => {
     const example = await make(one);

@@ -5,7 +5,7 @@ import path from 'node:path';
 const root = path.resolve(__dirname, '../../..');
 const SHARES = 8;
 /** Of items with changes, if they are more than half of all, one in this many is run. */
-const MANY = 3;
+const MANY = 6;
 const DAY_SECONDS = 86_400;
 
 /** What decides which slice of a walk is run. */
@@ -18,7 +18,7 @@ export interface Slicing {
 
 /**
  * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
- * and a share of all others, a different one each day. Of a change that touches more than half of the items, a third by
+ * and a share of all others, a different one each day. Of a change that touches more than half of the items, a sixth by
  * day: otherwise a renamed type would run the whole walk. Everything, unless KEYSTEAD_SLICE is set. Only for walks whose
  * items are independent.
  */
