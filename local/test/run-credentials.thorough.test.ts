@@ -6,11 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Bell } from '@keystead/postgres';
 import { createLogger } from '@keystead/server';
 import { startSecrets } from '../../apps/secrets/test/start-secrets';
+import { claimJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/claims';
 import { revokeLeft } from '../../apps/workspaces/src/resources/runs/runs/jobs/credentials';
-import { jobBoard, type RunJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/jobs';
+import type { RunJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/job';
+import { finishPlan } from '../../apps/workspaces/src/resources/runs/runs/jobs/results';
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
 import { credentialsFor } from '../../apps/workspaces/src/worker/job/credentials';
-import { databaseSource } from '../../apps/workspaces/src/worker/job/database-source';
+import { databaseSource, type JobSource } from '../../apps/workspaces/src/worker/job/job-source';
 import { announced, archiveOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
 import { resource, startWorkspaces } from '../../apps/workspaces/test/start-workspaces';
 import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
@@ -40,9 +42,8 @@ describe('a run with a role of the secrets service', () => {
   const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port;
   const address = () => `http://127.0.0.1:${portOf(secrets.server)}`;
   const secretsService = () => ({ address: address(), mount: 'jwt', audience, issuer });
-  const sourceOf = (board = jobBoard) =>
+  const sourceOf = () =>
     databaseSource({
-      board,
       db: workspaces.service.db,
       keyring: workspaces.service.env.keyring,
       workerId: 'worker-1',
@@ -70,7 +71,7 @@ describe('a run with a role of the secrets service', () => {
     executor = await makeExecutor('same-user', { file, version: job.infraVersion, product: 'Terraform' });
     await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'x' })).expect(200);
     await expect(credentialsFor(sourceOf(), log, job)).rejects.toThrow('gave no credentials for role "x"');
-    await jobBoard.finishPlan(workspaces.service.db, workspaces.service.env.keyring, job, 'worker-1', {
+    await finishPlan(workspaces.service.db, workspaces.service.env.keyring, job, 'worker-1', {
       outcome: 'errored',
     });
     await secrets.root.write('sys/auth/jwt', { type: 'jwt' }).expect(204);
@@ -100,7 +101,7 @@ describe('a run with a role of the secrets service', () => {
     await putUrl(workspaces, attributes['upload-url'], await archiveOf()).expect(200);
     await startRun(workspaces.admin, workspaceId, {}, id).expect(201);
     const { db, env } = workspaces.service;
-    const job = await jobBoard.claimJob(db, env.keyring, {
+    const job = await claimJob(db, env.keyring, {
       workerId: 'worker-1',
       leaseSeconds: 60,
       versions: ['1.11.4'],
@@ -112,14 +113,15 @@ describe('a run with a role of the secrets service', () => {
   async function carried(workspaceId: string) {
     const job = await claimed(workspaceId);
     let said = '';
-    const appendLog: typeof jobBoard.appendLog = async (given, keyring, about, bytes) => {
+    const source = sourceOf();
+    const appendLog: JobSource['appendLog'] = (job, bytes) => {
       said += Buffer.from(bytes).toString();
-      return jobBoard.appendLog(given, keyring, about, bytes);
+      return source.appendLog(job, bytes);
     };
     const tokens: string[] = [];
     await carryOut(
       {
-        source: sourceOf({ ...jobBoard, appendLog }),
+        source: { ...source, appendLog },
         executor: { ...executor, workerId: 'worker-1' },
         log,
         heartbeatMs: 200,

@@ -11,10 +11,10 @@ import { createLogger } from '@keystead/server';
 import { emptyDatabase, type TestDatabase, testServer } from '@keystead/testing';
 import pg from 'pg';
 import { startSecrets } from '../../apps/secrets/test/start-secrets';
-import { jobBoard } from '../../apps/workspaces/src/resources/runs/runs/jobs/jobs';
+import { claimJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/claims';
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
 import { credentialsFor } from '../../apps/workspaces/src/worker/job/credentials';
-import { databaseSource } from '../../apps/workspaces/src/worker/job/database-source';
+import { databaseSource, type JobSource } from '../../apps/workspaces/src/worker/job/job-source';
 import { announced, archiveOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
 import { resource, startWorkspaces } from '../../apps/workspaces/test/start-workspaces';
 import { findTool, kindsHere, makeExecutor, noTool } from '../../apps/workspaces/test/worker-fixture';
@@ -162,9 +162,8 @@ describe('the identities of runs', () => {
     rmSync(box, { recursive: true, force: true });
   });
 
-  const sourceOf = (board = jobBoard) =>
+  const sourceOf = () =>
     databaseSource({
-      board,
       db: workspaces.service.db,
       keyring: workspaces.service.env.keyring,
       workerId: 'worker-1',
@@ -189,17 +188,17 @@ describe('the identities of runs', () => {
   async function carryNext(runs = executor) {
     const { db, env } = workspaces.service;
     const versions = runs.binaries.map(({ version }) => version);
-    const job = await jobBoard.claimJob(db, env.keyring, { workerId: 'worker-1', leaseSeconds: 60, versions });
+    const job = await claimJob(db, env.keyring, { workerId: 'worker-1', leaseSeconds: 60, versions });
     if (!job) throw new Error('no job');
     let said = '';
-    const appendLog: typeof jobBoard.appendLog = async (given, keyring, about, bytes) => {
+    const source = sourceOf();
+    const appendLog: JobSource['appendLog'] = (job, bytes) => {
       said += Buffer.from(bytes).toString();
-      return jobBoard.appendLog(given, keyring, about, bytes);
+      return source.appendLog(job, bytes);
     };
-    const source = sourceOf({ ...jobBoard, appendLog });
     await carryOut(
       {
-        source,
+        source: { ...source, appendLog },
         executor: { ...runs, workerId: 'worker-1' },
         log,
         heartbeatMs: 200,

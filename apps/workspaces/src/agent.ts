@@ -11,7 +11,7 @@ import { NoWorker, type WorkerDeps } from './worker/deps';
 import { startFetching } from './worker/fetch/fetch-loop';
 import { httpFetches } from './worker/fetch/http-fetches';
 import { startForwarding } from './worker/forwarding/requests';
-import { Failing } from './worker/job/failing';
+import { Failing } from './worker/job/retry';
 import { startJudging } from './worker/policies/http-judging';
 import { opaEngine } from './worker/policies/opa';
 import { startWork } from './worker/work';

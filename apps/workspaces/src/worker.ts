@@ -14,14 +14,13 @@ import { addReleased, knownVersions } from './resources/administration/admin/inf
 import { Turns } from './resources/connections/git-hosts/turns';
 import { performEvaluations } from './resources/runs/policy-evaluations/perform';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
-import { jobBoard } from './resources/runs/runs/jobs/jobs';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
 import type { WorkerDeps } from './worker/deps';
 import { databaseFetches } from './worker/fetch/database-fetches';
 import { startFetching, startLoop } from './worker/fetch/fetch-loop';
 import { fetcherOf } from './worker/fetch/fetch-parts';
-import { databaseSource } from './worker/job/database-source';
+import { databaseSource } from './worker/job/job-source';
 import { opaEngine } from './worker/policies/opa';
 import { type Found, findReleased, type Product } from './worker/tool/catalogue';
 import { startWork } from './worker/work';
@@ -136,7 +135,6 @@ export async function startWorker(config: WorkerConfig, deps: WorkerDeps, log: L
     await watch.start();
     const secrets = config.service.secretsService;
     const source = databaseSource({
-      board: jobBoard,
       db,
       keyring,
       workerId: id,

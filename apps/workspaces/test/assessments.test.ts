@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { forgetAssessments, startAssessments } from '../src/resources/runs/assessments/schedule';
 import { settleAbandoned } from '../src/resources/runs/runs/jobs/abandoned';
-import type { PlanResult } from '../src/resources/runs/runs/jobs/jobs';
+import type { PlanResult } from '../src/resources/runs/runs/jobs/job';
 import { configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { grant, team, teamToken } from './members';

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import {
   gatherBlob,
+  gzip,
   keepBlob,
   readBlob,
   readWholeBlob,
@@ -10,7 +11,6 @@ import {
   sweepBlobs,
   writeBlob,
 } from '../src/kernel/blobs/blobs';
-import { gzip } from '../src/kernel/blobs/compression';
 import { removeObjects } from '../src/kernel/blobs/objects';
 import type { Workspaces } from './start-workspaces';
 

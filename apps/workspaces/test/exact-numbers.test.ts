@@ -48,7 +48,7 @@ const parsesPlainly = [
   'resources/runs/runs/jobs/claims.ts',
   'resources/runs/runs/run.ts',
   'resources/runs/vcs/deliveries.ts',
-  'resources/states/state-versions/scanner/json-text.ts',
+  'resources/states/state-versions/scanner/json-bytes.ts',
   'resources/states/state-versions/scanner/state-reader.ts',
   'worker/agent/client.ts',
   'worker/isolation/scratch.ts',

@@ -1,5 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { type ApplyResult, jobBoard, type PlanResult, type RunJob } from '../src/resources/runs/runs/jobs/jobs';
+import * as claims from '../src/resources/runs/runs/jobs/claims';
+import { jobInputs } from '../src/resources/runs/runs/jobs/inputs';
+import type { ApplyResult, PlanResult, RunJob } from '../src/resources/runs/runs/jobs/job';
+import { append } from '../src/resources/runs/runs/jobs/logs';
+import * as results from '../src/resources/runs/runs/jobs/results';
 import type { Workspaces } from './start-workspaces';
 
 let counter = 0;
@@ -15,22 +19,22 @@ export function fakeWorker(
   const by = { workerId, leaseSeconds: 60, versions };
   const worker = {
     workerId,
-    claim: () => jobBoard.claimJob(db(), keyring(), by),
+    claim: () => claims.claimJob(db(), keyring(), by),
     /** Claims the next job, which must be there. */
     async take(kind: RunJob['kind']): Promise<RunJob> {
       const job = await worker.claim();
       assert.equal(job?.kind, kind);
       return job;
     },
-    heartbeat: (job: RunJob) => jobBoard.heartbeat(db(), job, by),
-    start: (job: RunJob) => jobBoard.started(db(), keyring(), job, workerId),
-    log: (job: RunJob, text: string) => jobBoard.appendLog(db(), keyring(), job, Buffer.from(text)),
-    inputs: (job: RunJob, publicUrl = 'https://workspaces.test') => jobBoard.jobInputs(db(), keyring(), job, publicUrl),
-    endPlan: (job: RunJob, result: PlanResult) => jobBoard.finishPlan(db(), keyring(), job, workerId, result),
-    endApply: (job: RunJob, result: ApplyResult) => jobBoard.finishApply(db(), keyring(), job, workerId, result),
-    saveState: (job: RunJob, state: Uint8Array) => jobBoard.saveState(db(), keyring(), job, state),
-    release: (job: RunJob) => jobBoard.releaseJob(db(), job, workerId),
-    retire: () => jobBoard.retireWorker(db(), workerId),
+    heartbeat: (job: RunJob) => claims.heartbeat(db(), job, by),
+    start: (job: RunJob) => claims.started(db(), keyring(), job, workerId),
+    log: (job: RunJob, text: string) => append(db(), keyring(), job, Buffer.from(text)),
+    inputs: (job: RunJob, publicUrl = 'https://workspaces.test') => jobInputs(db(), keyring(), job, publicUrl),
+    endPlan: (job: RunJob, result: PlanResult) => results.finishPlan(db(), keyring(), job, workerId, result),
+    endApply: (job: RunJob, result: ApplyResult) => results.finishApply(db(), keyring(), job, workerId, result),
+    saveState: (job: RunJob, state: Uint8Array) => results.saveState(db(), keyring(), job, state),
+    release: (job: RunJob) => claims.releaseJob(db(), job, workerId),
+    retire: () => claims.retireWorker(db(), workerId),
     /** Plans the next run: with changes, unless told otherwise. */
     async plan(result: Partial<PlanResult> = {}): Promise<RunJob> {
       const job = await worker.take('plan');

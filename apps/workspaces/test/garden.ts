@@ -4,7 +4,7 @@ import { createLogger } from '@keystead/server';
 import { type FuzzExample, smallState } from '@keystead/testing';
 import { readConfig } from '../src/config';
 import { resources } from '../src/resources/registry';
-import type { ApplyResult, PlanResult, RunJob } from '../src/resources/runs/runs/jobs/jobs';
+import type { ApplyResult, PlanResult, RunJob } from '../src/resources/runs/runs/jobs/job';
 import { createService } from '../src/service';
 import { archiveOf } from './configurations';
 import { fakeWorker } from './fake-worker';

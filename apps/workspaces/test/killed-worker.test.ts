@@ -3,10 +3,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Bell } from '@keystead/postgres';
 import { createLogger } from '@keystead/server';
-import { jobBoard, type RunJob } from '../src/resources/runs/runs/jobs/jobs';
+import type { RunJob } from '../src/resources/runs/runs/jobs/job';
 import { takeSlot } from '../src/worker/isolation/scratch';
 import type { WorkerParts } from '../src/worker/job/carry-out';
-import { databaseSource } from '../src/worker/job/database-source';
+import { databaseSource } from '../src/worker/job/job-source';
 import { recoverStates } from '../src/worker/job/recover';
 import { fakeWorker } from './fake-worker';
 import { startRuns } from './run-fixture';
@@ -34,7 +34,7 @@ describe('the job of a worker that was killed', () => {
   const restart = async () => {
     const { db, env } = workspaces.service;
     const source = databaseSource({
-      ...{ board: jobBoard, db, keyring: env.keyring, workerId: 'successor', leaseSeconds: 60, versions: ['1.11.4'] },
+      ...{ db, keyring: env.keyring, workerId: 'successor', leaseSeconds: 60, versions: ['1.11.4'] },
       ...{ secrets: undefined, issuer: 'https://here.test', now: Date.now, bell: new Bell() },
     });
     const log = createLogger({ name: 'test', level: 'silent' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { jobBoard } from '../src/resources/runs/runs/jobs/jobs';
+import { append } from '../src/resources/runs/runs/jobs/logs';
 import { follow, logOf } from './event-reader';
 import { grant, member, team } from './members';
 import { startRuns } from './run-fixture';
@@ -51,12 +51,12 @@ describe('runs as server-sent events', () => {
     await runs.worker.start(job);
     const bytes = Buffer.from('one €');
     const { db, env } = workspaces.service;
-    await jobBoard.appendLog(db, env.keyring, job, bytes.subarray(0, 5));
+    await append(db, env.keyring, job, bytes.subarray(0, 5));
     const first = await stream(0, `runs/${id}/stream`);
     const seen = await first.until((events) => events.find(({ event }) => event === 'log'));
     expect(seen.data).toEqual({ phase: 'plan', offset: 0, bytes: 4, text: 'one ' });
     first.leave();
-    await jobBoard.appendLog(db, env.keyring, job, bytes.subarray(5));
+    await append(db, env.keyring, job, bytes.subarray(5));
     const again = await stream(1, `runs/${id}/stream`, { ...bearer(), 'Last-Event-ID': seen.id! });
     const rest = await again.until((events) => events.find(({ event }) => event === 'log'));
     expect(rest.data).toEqual({ phase: 'plan', offset: 4, bytes: 3, text: '€' });

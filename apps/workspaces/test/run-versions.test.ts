@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { endUnserved } from '../src/resources/runs/runs/jobs/unserved';
+import { endUnserved } from '../src/resources/runs/runs/jobs/abandoned';
 import { configured, fetchUrl, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { startRuns } from './run-fixture';

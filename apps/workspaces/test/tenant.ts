@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { randomId } from '@keystead/auth';
-import type { RunJob } from '../src/resources/runs/runs/jobs/jobs';
+import type { RunJob } from '../src/resources/runs/runs/jobs/job';
 import { archiveOf, configured, putUrl, startRun } from './configurations';
 import type { fakeWorker } from './fake-worker';
 import { stateWithOutput } from './run-fixture';

@@ -6,11 +6,10 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { findProgram } from '@keystead/testing';
 import { type Header, pack } from 'tar-stream';
-import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/runs/jobs/jobs';
+import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/runs/jobs/job';
 import { collect } from '../src/worker/files/archive';
 import { cleanPath } from '../src/worker/files/clean-path';
 import { runCommand, Stopping } from '../src/worker/isolation/command';
-import { findConfinement } from '../src/worker/isolation/confinement';
 import {
   type Isolation,
   type IsolationKind,
@@ -18,6 +17,7 @@ import {
   isolationKinds,
   isolationOf,
 } from '../src/worker/isolation/isolation';
+import { findConfinement } from '../src/worker/isolation/launcher';
 import { makeScratch, type ScratchOptions, type Slot, takeSlot } from '../src/worker/isolation/scratch';
 import { cloudEndpoints } from '../src/worker/network/cloud-endpoints';
 import { firewallRules, type Uids } from '../src/worker/network/network';

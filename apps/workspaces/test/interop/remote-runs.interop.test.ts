@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
 import { findProgram, freePort, fromSource } from '@keystead/testing';
-import { endUnserved } from '../../src/resources/runs/runs/jobs/unserved';
+import { endUnserved } from '../../src/resources/runs/runs/jobs/abandoned';
 import { slots } from '../../src/worker/config';
 import { askVersion, type Binary } from '../../src/worker/tool/binaries';
 import { resource, startWorkspaces } from '../start-workspaces';

@@ -1,3 +1,4 @@
+import { Refusal } from '@keystead/refusal';
 import type { Database } from './database';
 
 /** Tables whose rows are locked by id while something that depends on them is decided. */
@@ -37,4 +38,16 @@ export async function lockRow(tx: Database, table: LockableTable, id: string): P
 export async function lockRows(tx: Database, table: LockableTable, ids: readonly string[]): Promise<number> {
   const text = `SELECT 1 FROM ${table} WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
   return (await tx.prisma.$queryRawUnsafe<unknown[]>(text, ids)).length;
+}
+
+/** The refusal of a change by a caller who has read an older revision. */
+export const changedSinceRead = (): Refusal =>
+  new Refusal('precondition', 'the resource has changed since it was read');
+
+/** Throws `changedSinceRead` unless `ifMatch` names the current revision. Hold the lock of the row, so that no change slips in. */
+export function requireRevision(
+  { revision }: { readonly revision?: bigint | string },
+  ifMatch: bigint | undefined,
+): void {
+  if (ifMatch !== undefined && (revision === undefined || BigInt(revision) !== ifMatch)) throw changedSinceRead();
 }

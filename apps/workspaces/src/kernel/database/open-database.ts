@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { gather, type LargeValue, readLargeValue, withFreshPlan } from '@keystead/postgres';
 import { notFound } from '@keystead/refusal';
+import { PrismaPg } from '@prisma/adapter-pg';
+import type { Transaction } from '@prisma/driver-adapter-utils';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { type Prisma, PrismaClient } from '../../generated/prisma/client';
@@ -10,8 +12,6 @@ import { KeyedMutex } from './keyed-mutex';
 import { type KeyedRead, KeyedReads, type KeyedRow, rowsOf } from './keyed-reads';
 import { LockedDecisions } from './locked-decisions';
 import { lostToMigration, untilWon } from './lost-races';
-import { SerialPostgres } from './serial-transaction';
-import { StatementNames } from './statement-names';
 import { isTorn, relationsOf, TornRead } from './torn-reads';
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
@@ -153,4 +153,68 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     close: () => client.$disconnect(),
   };
   return outside;
+}
+
+/**
+ * The driver of Prisma with statements of a transaction sent one after the other. Prisma asks for several relations of a
+ * row at once, and a connection that is not pipelined will soon refuse a statement while another is under way.
+ */
+class SerialPostgres extends PrismaPg {
+  override async connect(): ReturnType<PrismaPg['connect']> {
+    const adapter = await super.connect();
+    const start = adapter.startTransaction.bind(adapter);
+    adapter.startTransaction = async (level) => serial((await start(level)) as Awaited<ReturnType<typeof start>>);
+    return adapter;
+  }
+}
+
+/** The same transaction; a statement waits until those before it have ended, whichever way. */
+export function serial<T extends Pick<Transaction, 'queryRaw' | 'executeRaw'>>(transaction: T): T {
+  let last: Promise<unknown> = Promise.resolve();
+  const queued = <Args extends unknown[], R>(send: (...args: Args) => Promise<R>) => {
+    return (...args: Args): Promise<R> => {
+      const mine = last.then(() => send(...args));
+      last = mine.catch(() => {});
+      return mine;
+    };
+  };
+  transaction.queryRaw = queued(transaction.queryRaw.bind(transaction));
+  transaction.executeRaw = queued(transaction.executeRaw.bind(transaction));
+  return transaction;
+}
+
+/** At most this many statements get a name: each takes memory on every connection. */
+const MOST_NAMES = 150;
+/** A statement used this often is assumed to recur. */
+const USES = 4;
+/** Longer texts usually hold long lists of values, and rarely repeat. */
+const LONGEST_TEXT = 20_000;
+
+interface SeenText {
+  uses: number;
+  name?: string;
+}
+
+/** Names for statements that are sent often, so that each connection parses and plans them once. A text keeps its name. */
+class StatementNames {
+  private readonly seen = new LRUCache<string, SeenText>({ max: 1000 });
+  private names = 0;
+  private generation = 0;
+
+  /** The name for a statement with values; empty while it is too rare to have one. */
+  readonly of = ({ sql, args }: { sql: string; args: readonly unknown[] }): string => {
+    if (args.length === 0 || sql.length > LONGEST_TEXT) return '';
+    let text = this.seen.get(sql);
+    if (text === undefined) {
+      text = { uses: 0 };
+      this.seen.set(sql, text);
+    }
+    if (++text.uses >= USES && text.name === undefined && this.names < MOST_NAMES) text.name = `often_${++this.names}`;
+    return text.name === undefined ? '' : `${text.name}_${this.generation}`;
+  };
+
+  /** A migration changed what prepared statements return: all are prepared again, under new names. */
+  forget(): void {
+    this.generation++;
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { serial } from './serial-transaction';
+import { serial } from './open-database';
 
 const statement = (sql: string) => ({ sql, args: [], argTypes: [] });
 

@@ -18,6 +18,7 @@ import type { Principal, PrincipalKind } from '../access/principal';
 import { type Actor, actorOf, type Change } from '../audit/audit';
 import { holderOfLink, type LinkVerb } from '../blobs/signed-urls';
 import type { Database } from '../database/database';
+import { requireRevision } from '../database/lock-row';
 import type { Call, Endpoint, Includable, Listed, Raw, View } from './endpoint';
 import type { Environment, SiteSettings } from './environment';
 import { type Fragments, listDocument, resourceIn } from './fragments';
@@ -215,13 +216,6 @@ function ifMatch(header: string | string[] | undefined): bigint | undefined {
   return BigInt(revision);
 }
 
-function requireRevision(target: unknown, wanted: bigint | undefined): void {
-  const { revision } = (target ?? {}) as { revision?: bigint | string };
-  if (wanted !== undefined && (revision === undefined || BigInt(revision) !== wanted)) {
-    throw new Refusal('precondition', 'the resource has changed since it was read');
-  }
-}
-
 /** PostgreSQL stores no null characters, so nothing can have or match such a name. */
 function requireStorable(params: Record<string, string>, query: Query): void {
   if (Object.values(params).some((value) => value.includes('\0'))) throw notFound();
@@ -296,7 +290,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     } catch (refusal) {
       throw await refused(refusal, judged[0] ?? null, target, access);
     }
-    requireRevision(target, wanted);
+    requireRevision((target ?? {}) as { revision?: bigint | string }, wanted);
     return { target: target, access, judged };
   };
   const renew = async (): Promise<Access | undefined> => {

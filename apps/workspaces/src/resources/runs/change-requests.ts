@@ -13,7 +13,7 @@ import type { Organization } from '../organizations/organizations/organization';
 import { organizationPolicy } from '../organizations/organizations/policy';
 import * as organizations from '../organizations/organizations/service';
 import { workspacePolicy } from '../workspaces/workspaces/policy';
-import * as workspaces from '../workspaces/workspaces/service';
+import * as workspaces from '../workspaces/workspaces/workspace';
 import { tellTeamsOf } from './runs/note-notifications';
 import { accountOf } from './runs/serializer';
 

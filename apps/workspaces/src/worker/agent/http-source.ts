@@ -3,8 +3,8 @@ import { Readable } from 'node:stream';
 import { parseExact } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { z } from 'zod';
-import { fromWire, toWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
+import { fromWire, toWire } from '../../resources/runs/agents/wire';
 import type {
   ApplyResult,
   Bytes,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@keystead/server';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
-import { Failing } from '../job/failing';
+import { Failing } from '../job/retry';
 import { type Fetcher, fetchCommit } from './fetch-commit';
 import { FetchFailed } from './git';
 

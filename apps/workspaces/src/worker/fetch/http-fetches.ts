@@ -1,5 +1,5 @@
-import { fromWire } from '../../resources/runs/agents/names';
 import * as wire from '../../resources/runs/agents/protocol';
+import { fromWire } from '../../resources/runs/agents/wire';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
 import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
 import type { Forwarding } from '../forwarding/forwarding';

@@ -5,8 +5,7 @@ import type { Logger } from '@keystead/server';
 import type { z } from 'zod';
 import * as wire from '../../resources/runs/agents/protocol';
 import { type AgentClient, type AgentRequest, isOver } from '../agent/client';
-import { Failing } from '../job/failing';
-import { retry } from '../job/retry';
+import { Failing, retry } from '../job/retry';
 import type { Forwarding } from './forwarding';
 
 const waitSeconds = 20;

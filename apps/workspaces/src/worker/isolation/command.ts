@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { cleanPath } from '../files/clean-path';
-import type { Launch } from './launch';
+
+/** What to spawn, with a clean environment, for a command to run confined. */
+export interface Launch {
+  readonly file: string;
+  readonly args: readonly string[];
+}
 
 /** Why a job is stopped before its end. */
 export type StopReason = 'canceled' | 'force-canceled' | 'timeout' | 'output' | 'disk' | 'lost' | 'shutdown';

@@ -17,8 +17,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isolationHere, kindsTried, processesWith, runScript, testUids } from '../../../test/worker-fixture';
 import { readInside } from '../files/read-inside';
 import type { Stopping } from './command';
-import { findConfinement } from './confinement';
 import { type Isolation, type IsolationOptions, isolationKinds, isolationOf } from './isolation';
+import { findConfinement } from './launcher';
 import { makeScratch, sweepScratch, takeSlot } from './scratch';
 import { findIsolation } from './trial';
 

@@ -3,18 +3,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Keyring } from '@keystead/keyring';
-import { Bell } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { createLogger } from '@keystead/server';
 import { spanReceiver } from '@keystead/testing';
 import { startTracing } from '@keystead/tracing';
 import { type Asked, archiveOf, doing, makeExecutor } from '../../../test/worker-fixture';
-import type { Database } from '../../kernel/database/database';
-import type { ApplyResult, Heartbeat, JobBoard, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
+import type { ApplyResult, Heartbeat, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
 import { carryOut, type WorkerParts } from './carry-out';
 import { startClaiming } from './claim-loop';
-import { databaseSource } from './database-source';
+import type { JobSource } from './job-source';
 
 // Replaces the tool: does what the configuration's script says.
 const standIn = `#!/bin/sh
@@ -28,7 +25,7 @@ esac
 
 const quiet = { warn: () => undefined, info: () => undefined };
 
-type Given = Partial<JobBoard> & { leaseSeconds?: number; beats?: () => Heartbeat | Promise<Heartbeat> };
+type Given = Partial<JobSource> & { beats?: () => Heartbeat | Promise<Heartbeat> };
 
 describe('carrying out a job', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'carry-out-'));
@@ -46,51 +43,36 @@ describe('carrying out a job', () => {
   async function start(act: string, asked: Asked = {}, given: Given = {}, settings: Partial<WorkerParts> = {}) {
     const { job, inputs } = await doing({ ...asked, files: { 'act.sh': act } });
     const results: (PlanResult | ApplyResult)[] = [];
-    const retired: string[] = [];
     let text = '';
-    const finish = async (
-      _db: Database,
-      _keyring: Keyring,
-      _job: RunJob,
-      _worker: string,
-      result: PlanResult | ApplyResult,
-    ) => {
+    let retired = 0;
+    const finish = async (_job: RunJob, result: PlanResult | ApplyResult) => {
       results.push(result);
       return true;
     };
-    const board: JobBoard = {
-      claimJob: async () => undefined,
-      newestQueued: async () => '',
+    const source: JobSource = {
+      workerId: 'worker-1',
+      leaseSeconds: 60,
+      claim: async () => undefined,
       heartbeat: async () => given.beats?.() ?? { mine: true, cancel: 'no' },
+      abandon: async () => undefined,
       started: async () => true,
-      jobInputs: async () => inputs,
-      appendLog: async (_db, _keyring, _job, bytes) => {
+      inputs: async () => inputs,
+      appendLog: async (_job, bytes) => {
         text += Buffer.from(bytes).toString();
       },
       saveState: async () => undefined,
       finishPlan: finish,
       finishApply: finish,
-      releaseJob: async () => undefined,
-      retireWorker: async (_db, id) => void retired.push(id),
-      jobLogin: async () => undefined,
-      jobIdentities: async () => ({ withheld: 'this is a test' }),
+      release: async () => undefined,
+      retire: async () => void retired++,
+      login: async () => undefined,
+      identities: async () => ({ withheld: 'this is a test' }),
       keepToken: async () => '',
       forgetToken: async () => undefined,
       ...given,
     };
     const parts: WorkerParts = {
-      source: databaseSource({
-        board,
-        db: {} as Database,
-        keyring: {} as Keyring,
-        workerId: 'worker-1',
-        leaseSeconds: given.leaseSeconds ?? 60,
-        versions: [],
-        secrets: undefined,
-        issuer: 'https://here.test',
-        now: Date.now,
-        bell: new Bell(),
-      }),
+      source,
       executor,
       log: createLogger({ name: 'worker', level: 'silent' }),
       heartbeatMs: 50,
@@ -99,7 +81,7 @@ describe('carrying out a job', () => {
       credentials: async () => ({ environment: [], secrets: [], end: async () => {} }),
       ...settings,
     };
-    return { parts, job, results, retired, finish, text: () => text };
+    return { parts, job, results, retired: () => retired, finish, text: () => text };
   }
   const forever = 'echo begun; while :; do sleep 0.1; done';
 
@@ -226,7 +208,7 @@ describe('carrying out a job', () => {
     const under = await start(
       act,
       { job: { kind: 'apply' }, planFile: await bundle(act) },
-      { claimJob: async () => jobs.pop() },
+      { claim: async () => jobs.pop() },
       { graceSeconds: 60 },
     );
     jobs.push(under.job);
@@ -238,7 +220,7 @@ describe('carrying out a job', () => {
     expect(under.results).toEqual([
       expect.objectContaining({ outcome: 'errored', errorMessage: 'the worker was stopped' }),
     ]);
-    expect(under.retired).toEqual(['worker-1']);
+    expect(under.retired()).toBe(1);
   });
 
   /** What a plan leaves for its apply, as the executor packs it. */

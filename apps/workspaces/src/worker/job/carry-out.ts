@@ -3,16 +3,15 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@keystead/server';
 import { Course, follow, step, type Tracing } from '@keystead/tracing';
-import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
+import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
 import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
 import { RunLog } from '../tool/run-log';
 import { Stopwatch } from '../tool/stopwatch';
 import { Concealer } from './conceal';
 import { type JobCredentials, NoCredentials } from './credentials';
-import { Failing } from './failing';
 import type { JobSource } from './job-source';
-import { doubling, retry } from './retry';
+import { doubling, Failing, retry } from './retry';
 
 /** What a worker is made of. */
 export interface WorkerParts {

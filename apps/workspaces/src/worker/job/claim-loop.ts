@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Carrying, carryOut, type WorkerParts } from './carry-out';
-import { Failing } from './failing';
+import { Failing } from './retry';
 
 /** A worker at work. */
 export interface Claiming {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Failing } from './failing';
+import { Failing } from './retry';
 
 describe('what fails again and again', () => {
   it('is logged whole once, then ever more rarely, and once when it works again', () => {

@@ -1,3 +1,9 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Bell } from '@keystead/postgres';
+import type { Database } from '../../kernel/database/database';
+import * as claims from '../../resources/runs/runs/jobs/claims';
+import * as credentials from '../../resources/runs/runs/jobs/credentials';
+import { jobInputs } from '../../resources/runs/runs/jobs/inputs';
 import type {
   ApplyResult,
   Heartbeat,
@@ -7,7 +13,10 @@ import type {
   KeptToken,
   PlanResult,
   RunJob,
-} from '../../resources/runs/runs/jobs/jobs';
+  SecretsService,
+} from '../../resources/runs/runs/jobs/job';
+import { append } from '../../resources/runs/runs/jobs/logs';
+import * as results from '../../resources/runs/runs/jobs/results';
 
 /**
  * Where a worker takes its jobs from and hands its results in: the database, or a service that is asked over HTTP. What
@@ -48,4 +57,63 @@ export interface JobSource {
   keepToken(job: RunJob, token: KeptToken): Promise<string>;
   /** Says that it was revoked. */
   forgetToken(job: RunJob, id: string): Promise<void>;
+}
+
+/** How often it is looked for a job within a second. */
+const looks = 5;
+const lookMs = 200;
+
+/** Jobs from the database itself, for workers of the service. */
+export function databaseSource(parts: {
+  db: Database;
+  keyring: Keyring;
+  workerId: string;
+  leaseSeconds: number;
+  /** Of the tool, that this worker has. */
+  versions: readonly string[];
+  /** Undefined: runs that ask for credentials fail. */
+  secrets: SecretsService | undefined;
+  /** Who signs identity tokens: the public address of the service. */
+  issuer: string;
+  /** Epoch milliseconds. */
+  now: () => number;
+  /** Rung when a job was queued. */
+  bell: Bell;
+}): JobSource {
+  const { db, keyring, workerId, leaseSeconds, versions, secrets, issuer, now, bell } = parts;
+  return {
+    workerId,
+    leaseSeconds,
+    async claim(closing) {
+      const take = () => claims.claimJob(db, keyring, { workerId, leaseSeconds, versions });
+      // What is queued now is for others, if it is not given to this worker.
+      const known = await claims.newestQueued(db);
+      const job = await take();
+      if (job) return job;
+      for (let look = 0; look < looks && !closing.aborted; look++) {
+        const newest = await claims.newestQueued(db);
+        if (newest !== '' && newest !== known) return take();
+        await bell.next(lookMs, closing);
+      }
+      return undefined;
+    },
+    heartbeat: (job) => claims.heartbeat(db, job, { workerId, leaseSeconds }),
+    async abandon(job, as) {
+      await claims.heartbeat(db, job, { workerId: as, leaseSeconds: 0 });
+    },
+    started: (job) => claims.started(db, keyring, job, workerId),
+    inputs: (job) => jobInputs(db, keyring, job, issuer),
+    async appendLog(job, bytes) {
+      await append(db, keyring, job, bytes);
+    },
+    saveState: (job, state) => results.saveState(db, keyring, job, state),
+    finishPlan: (job, result) => results.finishPlan(db, keyring, job, workerId, result),
+    finishApply: (job, result, as = workerId) => results.finishApply(db, keyring, job, as, result),
+    release: (job) => claims.releaseJob(db, job, workerId),
+    retire: () => claims.retireWorker(db, workerId),
+    login: (job) => credentials.jobLogin({ db, keyring, secrets, issuer, nowMs: now() }, job),
+    identities: (job) => credentials.jobIdentities({ db, keyring, secrets, issuer, nowMs: now() }, job, workerId),
+    keepToken: (job, token) => credentials.keepToken(db, keyring, job, workerId, token),
+    forgetToken: (_job, id) => credentials.forgetToken(db, id),
+  };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
+import type { Logger } from '@keystead/server';
 
 /** Does something again after each of the pauses until it succeeds. Refusals are answers and thrown at once. */
 export async function retry<T>(
@@ -24,4 +25,50 @@ export async function retry<T>(
 /** Pauses that are twice as long each time, up to the longest, until it is too late for another. */
 export function* doubling(fromMs: number, longestMs: number, isOver: (pauseMs: number) => boolean): Iterable<number> {
   for (let pauseMs = fromMs; !isOver(pauseMs); pauseMs = Math.min(pauseMs * 2, longestMs)) yield pauseMs;
+}
+
+const longestSilenceMs = 600_000;
+
+/**
+ * Logs what fails again and again: the first time whole, then one line in ever longer intervals, and one when it works again. A service
+ * that is away for hours fills no log.
+ */
+export class Failing {
+  private met = 0;
+  private sinceMs = 0;
+  private nextMs = 0;
+
+  constructor(
+    private readonly log: Pick<Logger, 'warn' | 'info'>,
+    private readonly what: string,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** It failed. */
+  failed(error: unknown): void {
+    const nowMs = this.now();
+    this.met++;
+    if (this.met === 1) {
+      this.sinceMs = nowMs;
+      this.nextMs = nowMs + 10_000;
+      this.log.warn({ err: error }, this.what);
+    } else if (nowMs >= this.nextMs) {
+      this.nextMs = nowMs + Math.min(nowMs - this.sinceMs, longestSilenceMs);
+      this.log.warn(
+        { seconds: this.seconds, times: this.met, reason: (error as Error).message },
+        `still: ${this.what}`,
+      );
+    }
+  }
+
+  /** It worked. */
+  worked(): void {
+    if (this.met === 0) return;
+    this.log.info({ seconds: this.seconds, times: this.met }, `works again, after: ${this.what}`);
+    this.met = 0;
+  }
+
+  private get seconds(): number {
+    return Math.round((this.now() - this.sinceMs) / 1000);
+  }
 }

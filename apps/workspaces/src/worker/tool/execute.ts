@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { exactJson } from '@keystead/envelope';
 import { step } from '@keystead/tracing';
-import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/jobs';
+import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
 import { type ArchiveLimits, BadArchive, unpack } from '../files/archive';
 import { readInside, UnreadableFile } from '../files/read-inside';
 import { type Ended, runCommand, type Stopping } from '../isolation/command';

@@ -3,7 +3,7 @@ import { chown, type FileHandle, lstat, open, realpath, rm } from 'node:fs/promi
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs/jobs';
+import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs/job';
 import { cleanPath } from '../files/clean-path';
 import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
 import type { Binary } from './binaries';

@@ -7,7 +7,7 @@ import type { Database } from '../../../kernel/database/database';
 import { containing } from '../../../kernel/database/like';
 import { type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { currentRunIn, pageOf } from '../../workspaces/workspaces/list';
-import * as workspaces from '../../workspaces/workspaces/service';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from '../../workspaces/workspaces/workspace';
 
 const workspaceSerializer = serializerOf<Workspace>()({

@@ -12,6 +12,7 @@ import { workspaceSerializer } from '../../workspaces/workspaces/serializer';
 import * as workspaces from '../../workspaces/workspaces/service';
 import { findBase, type WorkspaceBase } from '../../workspaces/workspaces/target-project';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { find as findWorkspace, requireWorkspace } from '../../workspaces/workspaces/workspace';
 import type { FolderDocs } from '../modules/docs';
 import { find as findModule } from '../modules/module';
 import { modulePolicy, organizationsOf, readsArtifact, type SharedArtifact } from '../modules/policy';
@@ -235,9 +236,9 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
       await setVariables(tx, env.keyring, actor, made, given);
       return made.id;
     });
-    const made = await workspaces.requireWorkspace(db, id);
+    const made = await requireWorkspace(db, id);
     await provision({ db, env, access, actor }, target, root, made, `Made from the module ${target.module.name}`);
-    return workspaces.requireWorkspace(db, id);
+    return requireWorkspace(db, id);
   },
 });
 
@@ -271,7 +272,7 @@ const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
   body: UpgradeWorkspace,
   load: async (lookup: LookupBy<'no_code_module_id' | 'workspace_id'>): Promise<Upgrading | undefined> => {
     const offer = await load(lookup);
-    const workspace = offer && (await workspaces.find(lookup.db, lookup.params.workspace_id));
+    const workspace = offer && (await findWorkspace(lookup.db, lookup.params.workspace_id));
     return workspace?.sourceModuleId === offer?.id && workspace && offer ? { ...workspace, offer } : undefined;
   },
   run: async ({ db, env, access, target, body, ...call }) => {

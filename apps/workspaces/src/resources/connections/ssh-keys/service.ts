@@ -3,8 +3,7 @@ import { notFound } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { lockRow } from '../../../kernel/database/lock-row';
-import { requireRevision } from '../../../kernel/database/revision';
+import { lockRow, requireRevision } from '../../../kernel/database/lock-row';
 import { type KeyFacts, readPrivateKey } from './private-key';
 
 /** A private key of an organization, without the key. */

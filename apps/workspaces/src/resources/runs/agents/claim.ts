@@ -1,8 +1,7 @@
-import type { Keyring } from '@keystead/keyring';
-import type { Bell } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import { claimJob, newestQueued, releaseJob } from '../runs/jobs/claims';
 import type { RunJob } from '../runs/jobs/job';
 import type { Agent } from './agent';
@@ -21,32 +20,55 @@ const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly 
     UPDATE run_job SET state = 'queued', worker_id = NULL, claimed_until = NULL
      WHERE worker_id = ${workerId} AND state = 'claimed' AND id <> ALL(${[...holds]})`;
 
+/** Work that an agent asks for, and how it is given back if the answer is not delivered. */
+interface WorkToTake<Work> {
+  /** Takes what there is; undefined: nothing now. */
+  take(): Promise<Work | undefined>;
+  release(work: Work): Promise<void>;
+}
+
+/** Takes work for an agent, checking every `lookMs` for as long as it waits, and until it disconnects (`left`). */
+export async function waitForWork<Work>(
+  { queuedBell }: Pick<Environment, 'queuedBell'>,
+  { take, release }: WorkToTake<Work>,
+  { waitSeconds, lookMs, left }: { waitSeconds: number; lookMs: number; left: () => boolean },
+): Promise<Work | undefined> {
+  const untilMs = performance.now() + waitSeconds * 1000;
+  for (;;) {
+    const work = await take();
+    if (work && !left()) return work;
+    if (work) await release(work);
+    if (left() || performance.now() + lookMs > untilMs) return undefined;
+    await queuedBell.next(lookMs);
+  }
+}
+
 /**
  * The next job for an agent; waits for one as long as it asks for, and until the agent disconnects (`left`). Throws
  * `unauthenticated` when its token ends meanwhile.
  */
 export async function claimFor(
   db: Database,
-  keyring: Keyring,
+  { keyring, queuedBell }: Pick<Environment, 'keyring' | 'queuedBell'>,
   agent: Agent,
   asked: z.infer<typeof Claim>,
-  { left, isKnown, bell }: { left: () => boolean; isKnown: () => Promise<boolean>; bell: Bell },
+  { left, isKnown }: { left: () => boolean; isKnown: () => Promise<boolean> },
 ): Promise<RunJob | undefined> {
   const { id: workerId, versions, agentPoolId } = agent;
   const by = { workerId, versions, agentPoolId, leaseSeconds: asked['lease-seconds'] };
-  const untilMs = performance.now() + asked['wait-seconds'] * 1000;
   await releaseUnheard(db, workerId, asked.holds);
   let known = '';
-  for (let look = 0; ; look++) {
+  let looks = 0;
+  const take = async (): Promise<RunJob | undefined> => {
     // What was queued before is for others. Runs that wait for a lock, and jobs of the dead, are looked for more seldom.
     const newest = await newestQueued(db);
+    const look = looks++;
     const asks = look % wholeLooks === 0 || (newest !== '' && newest !== known);
     known = newest;
-    if (asks && look > 0 && !(await isKnown())) throw new Refusal('unauthenticated', '');
-    const job = asks ? await claimJob(db, keyring, by) : undefined;
-    if (job && !left()) return job;
-    if (job) await releaseJob(db, job, agent.id);
-    if (left() || performance.now() + lookMs > untilMs) return undefined;
-    await bell.next(lookMs);
-  }
+    if (!asks) return undefined;
+    if (look > 0 && !(await isKnown())) throw new Refusal('unauthenticated', '');
+    return claimJob(db, keyring, by);
+  };
+  const release = (job: RunJob) => releaseJob(db, job, workerId);
+  return waitForWork({ queuedBell }, { take, release }, { waitSeconds: asked['wait-seconds'], lookMs, left });
 }

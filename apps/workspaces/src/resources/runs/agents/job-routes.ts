@@ -13,10 +13,9 @@ import type { RunJob } from '../runs/jobs/job';
 import { append, endOf } from '../runs/jobs/logs';
 import { findAgent, type Loading } from './agent';
 import { type Lease, lost, nameUpload, requireBegun, requireLease } from './lease';
-import { toWire } from './names';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
-import { bodyOf, described, gather, json, numberOf, serialOf } from './wire';
+import { bodyOf, described, gather, json, numberOf, serialOf, toWire } from './wire';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 

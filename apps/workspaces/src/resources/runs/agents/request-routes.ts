@@ -10,11 +10,10 @@ import {
   takeRequest,
 } from '../../connections/forwarding/requests';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from './agent';
+import { waitForWork } from './claim';
 import { lost, mintLease, requireLease } from './lease';
-import { toWire } from './names';
 import * as wire from './protocol';
-import { waitForWork } from './wait-for-work';
-import { bodyOf, described, gather, json, numberOf } from './wire';
+import { bodyOf, described, gather, json, numberOf, toWire } from './wire';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 

@@ -8,8 +8,8 @@ import type { RunJob, SentState } from '../runs/jobs/job';
 import { endApply, finishPlan, quarantineState, takeState } from '../runs/jobs/results';
 import type { Health } from '../runs/record-assessment';
 import { type Lease, lost, openUpload, requireBegun } from './lease';
-import { fromWire } from './names';
 import type { Result, UploadName } from './protocol';
+import { fromWire } from './wire';
 
 async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJob> {
   const found = await describe(db, keyring, lease.id);

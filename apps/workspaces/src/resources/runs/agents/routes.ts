@@ -5,10 +5,9 @@ import { type Agent, findAgent, type Loading, register, requireAlive, signOff } 
 import { claimFor } from './claim';
 import { jobEndpoints } from './job-routes';
 import { mintLease } from './lease';
-import { toWire } from './names';
 import { agentPrefix, Claim, JobAnswer, Registered, Registration } from './protocol';
 import { requestEndpoints } from './request-routes';
-import { bodyOf, described, json } from './wire';
+import { bodyOf, described, json, toWire } from './wire';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
@@ -61,10 +60,9 @@ const claiming = raw('POST')(`${agent}/jobs`, {
   run: async ({ db, env, target, body, request, renew }) => {
     requireAlive(target as Agent);
     const job = await env.waiting.run((target as Agent).id, (left) =>
-      claimFor(db, env.keyring, target as Agent, body, {
+      claimFor(db, env, target as Agent, body, {
         left: () => left() || request.isGone(),
         isKnown: async () => (await renew()) !== undefined,
-        bell: env.queuedBell,
       }),
     );
     if (!job) return { status: 204, headers: {} };

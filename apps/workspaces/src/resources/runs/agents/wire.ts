@@ -1,5 +1,5 @@
 import { ExactNumber } from '@keystead/envelope';
-import { badParameter, freeForm, type Query } from '@keystead/jsonapi';
+import { badParameter, camel, dashed, freeForm, type Query } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Raw } from '../../../kernel/endpoints/endpoint';
@@ -72,3 +72,12 @@ export async function gather(
   }
   return Buffer.concat(pieces);
 }
+
+const renamed = (value: object, name: (key: string) => string): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(value).map(([key, one]) => [name(key), one]));
+
+/** The same with the names that are sent: `run-id` for `runId`. */
+export const toWire = (value: object): Record<string, unknown> => renamed(value, dashed);
+
+/** The same with our own names. */
+export const fromWire = (value: object): Record<string, unknown> => renamed(value, camel);

@@ -7,7 +7,7 @@ import type { Database } from '../../../kernel/database/database';
 import { endpoints, type LookupBy, type Raw, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import * as workspaces from '../../workspaces/workspaces/service';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 import { readRange } from '../runs/jobs/logs';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
 import { allChecksSucceeded } from '../runs/record-assessment';

@@ -5,9 +5,13 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { isPoolOpen } from '../../workspaces/projects/allowed';
-import { find as findWorkspace } from '../../workspaces/workspaces/find';
 import { resolveVersion } from '../../workspaces/workspaces/infra-version';
-import { effectiveMode, isAssessed, type Workspace } from '../../workspaces/workspaces/workspace';
+import {
+  effectiveMode,
+  find as findWorkspace,
+  isAssessed,
+  type Workspace,
+} from '../../workspaces/workspaces/workspace';
 import { requireConfiguration } from '../runs/configuration';
 import { advance } from '../runs/queue';
 import { moveRun } from '../runs/transition';

@@ -15,8 +15,8 @@ import {
   type Resource,
 } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import {
   type ConfigurationVersion,

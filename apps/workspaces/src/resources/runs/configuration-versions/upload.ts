@@ -7,8 +7,7 @@ import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../../kernel/b
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { requireWorkspace } from '../../workspaces/workspaces/find';
-import { effectiveMode } from '../../workspaces/workspaces/workspace';
+import { effectiveMode, requireWorkspace } from '../../workspaces/workspaces/workspace';
 import { newestUsable, stamp } from '../runs/configuration';
 import { create as createRun } from '../runs/create';
 import { advance, finish } from '../runs/queue';

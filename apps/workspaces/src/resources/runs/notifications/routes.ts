@@ -13,7 +13,7 @@ import * as teams from '../../people/teams/service';
 import { projectPolicy } from '../../workspaces/projects/policy';
 import * as projects from '../../workspaces/projects/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import * as workspaces from '../../workspaces/workspaces/service';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 import { notificationAttributes } from './attributes';
 import * as configurations from './configuration';
 import type { NotificationConfiguration } from './notification-configuration';

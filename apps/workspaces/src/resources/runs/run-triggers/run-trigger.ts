@@ -1,15 +1,14 @@
 import { invalid } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
-import type { RunTrigger as Row } from '../../../generated/prisma/client';
-import { Prisma } from '../../../generated/prisma/client';
+import { Prisma, type RunTrigger as Row } from '../../../generated/prisma/client';
 import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import * as workspaces from '../../workspaces/workspaces/find';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 
 const MOST_SOURCES = 20;
 

@@ -1,8 +1,7 @@
 import { mayStill } from '../../../kernel/access/current-access';
 import { recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { find as findWorkspace } from '../../workspaces/workspaces/find';
-import { isAssessed } from '../../workspaces/workspaces/workspace';
+import { find as findWorkspace, isAssessed } from '../../workspaces/workspaces/workspace';
 import type { Run } from './run';
 import { runTriggerSource } from './statuses';
 

@@ -14,8 +14,8 @@ import type { Organization } from '../../organizations/organizations/organizatio
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as actions from './actions';
 import { newestCommit } from './commits';
 import type { Configuration } from './configuration';

@@ -1,5 +1,5 @@
 import { taskStages } from '../../workspaces/run-tasks/run-task';
-import { over } from '../../workspaces/workspaces/over';
+import { over } from '../../workspaces/workspaces/workspace';
 
 /** What starts runs that destroy by the clock. */
 export const autoDestroySource = 'tfe-infrastructure-lifecycle';

@@ -3,7 +3,7 @@ import { isRefusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { find as findWorkspace } from '../../workspaces/workspaces/find';
+import { find as findWorkspace } from '../../workspaces/workspaces/workspace';
 import { create } from './create';
 import { find, type Run } from './run';
 import { runTriggerSource } from './statuses';

@@ -2,8 +2,7 @@ import type { Database } from '../../../kernel/database/database';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import type { HostCommit, HostEvent, PullRequest, Sender } from '../../connections/git-hosts/git-host';
 import type { Reached } from '../../connections/repositories/repository';
-import { findMany } from '../../workspaces/workspaces/find';
-import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { findMany, type Workspace } from '../../workspaces/workspaces/workspace';
 import { type Arrival, ingest } from './ingest';
 import { isTagOf } from './triggers';
 

@@ -3,11 +3,10 @@ import type { Database } from '../../../kernel/database/database';
 import { endpoints, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
+import { waitForWork } from '../agents/claim';
 import { lost, mintLease, requireLease } from '../agents/lease';
-import { toWire } from '../agents/names';
 import * as wire from '../agents/protocol';
-import { waitForWork } from '../agents/wait-for-work';
-import { bodyOf, described, json } from '../agents/wire';
+import { bodyOf, described, json, toWire } from '../agents/wire';
 import {
   claimFetch,
   type Fetch,

@@ -15,8 +15,8 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import { retentionType } from '../../organizations/organizations/serializer';
 import * as organizations from '../../organizations/organizations/service';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import * as workspaces from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as retention from './service';
 import { type Kind, type Preview, preview } from './sweep';
 

@@ -4,8 +4,8 @@ import { keepBlob, removeBlob, type WrittenBlob } from '../../../kernel/blobs/bl
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { requireWorkspace } from '../../workspaces/workspaces/workspace';
 import * as quarantine from './quarantine';
 import { type Claim, requireLock, requireSuccessor } from './rules';
 import type { ParsedState } from './scanner/parse-state';

@@ -7,20 +7,22 @@ import { backingDataActions } from '../../../kernel/blobs/backing-data';
 import { BlobTooLarge, readBlob } from '../../../kernel/blobs/blobs';
 import { endpoints, includable, type LookupBy, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
-import * as workspaces from '../../workspaces/workspaces/service';
-import { changeContent } from './backing-data';
-import { type Form, withLinks, withUploadLinks } from './links';
+import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as outputs from './outputs';
 import * as quarantine from './quarantine';
 import { shownSerial } from './scanner/parse-state';
 import { CreateStateVersion, inlineLimitBytes, largeBody, Rollback, serialNumber } from './schema';
 import {
+  type Form,
   outputSerializer,
   type ShownStateVersion,
   stateVersionSerializer,
+  withLinks,
+  withUploadLinks,
   workspaceOutputSerializer,
 } from './serializers';
 import * as states from './service';
+import { changeContent } from './service';
 import { find, findCurrent, findMany, list as listVersions, type StateVersion, stateVersionKey } from './state-version';
 
 /** Anything whose rights are those of a workspace. */

@@ -2,21 +2,22 @@ import { ExactNumber, parseExact } from '@keystead/envelope';
 import { invalid } from '@keystead/jsonapi';
 import { isRefusal, notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
+import { type BackingDataAction, changeBackingData, gone } from '../../../kernel/blobs/backing-data';
 import { readBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
 import { patienceMs, tooMany } from '../../../kernel/database/keyed-mutex';
+import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { requireWorkspace } from '../../workspaces/workspaces/service';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
+import { requireWorkspace } from '../../workspaces/workspaces/workspace';
 import { accept, lockWorkspace } from './accept';
-import { type Base64, decoded } from './base64';
 import * as outputs from './outputs';
 import type * as quarantine from './quarantine';
 import { type Claim, requireLock, requireOwnClaim, requireSuccessor } from './rules';
-import { jsonObject } from './scanner/json-object';
+import { jsonObject } from './scanner/json-scanner';
 import { type ParsedOutput, parseOutputs, serialAfter } from './scanner/parse-state';
 import { withSerial } from './scanner/with-serial';
-import { inlineLimitBytes } from './schema';
+import { type Base64, decoded, inlineLimitBytes } from './schema';
 import { find, findCurrent, type StateVersion } from './state-version';
 import { watch } from './watch';
 import { type Announced, announce, tryAnnounce } from './writes';
@@ -214,4 +215,36 @@ export async function promote(
     insert(tx, env, actor, workspace, claim, {}),
   );
   return still(await find(db, id));
+}
+
+/** Hides, restores or removes the content of a state version; never of the one its workspace is at. */
+export async function changeContent(
+  db: Database,
+  actor: Actor,
+  version: StateVersion,
+  action: BackingDataAction,
+): Promise<StateVersion> {
+  const { id, organizationId, status, workspaceId } = version;
+  return db.transaction(async (tx) => {
+    const item = {
+      type: 'state-versions',
+      id,
+      organizationId,
+      status,
+      readable: 'finalized',
+      blobIds: [version.rawBlobId, version.jsonBlobId],
+      async needed() {
+        await lockRow(tx, 'workspace', workspaceId);
+        const current = await tx.prisma.workspace.count({ where: { id: workspaceId, currentStateVersionId: id } });
+        return current > 0 ? 'it is the current state of its workspace' : undefined;
+      },
+      move: (from: string, change: { status: string }) =>
+        tx.prisma.stateVersion.updateMany({
+          where: { id, status: from },
+          data: { ...change, ...(change.status === gone ? { rawBlobId: null, jsonBlobId: null } : {}) },
+        }),
+    } as const;
+    await changeBackingData(tx, actor, item, action);
+    return still(await find(tx, id));
+  });
 }

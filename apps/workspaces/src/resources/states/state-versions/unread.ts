@@ -1,11 +1,11 @@
 import type { Keyring } from '@keystead/keyring';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
-import { described } from './described';
 import * as outputs from './outputs';
 import type { ParsedState } from './scanner/parse-state';
 import { find } from './state-version';
 import { watch } from './watch';
+import { described } from './writes';
 
 const claimSeconds = 600;
 /** A state at which this many nodes died is not tried again. */

@@ -5,11 +5,11 @@ import { gatherBlob, keepBlob, removeBlob, storeBlob, writeBlob } from '../../..
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { requireWorkspace } from '../../workspaces/workspaces/service';
+import { requireWorkspace } from '../../workspaces/workspaces/workspace';
 import { accept } from './accept';
 import * as quarantine from './quarantine';
 import { type Claim, requireOwnClaim } from './rules';
-import { jsonObject } from './scanner/json-object';
+import { jsonObject } from './scanner/json-scanner';
 import type { ParsedState } from './scanner/parse-state';
 import { find, type StateVersion } from './state-version';
 import { watch } from './watch';

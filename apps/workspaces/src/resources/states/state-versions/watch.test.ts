@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import type { Database } from '../../../kernel/database/database';
-import { StateDigest } from './scanner/state-digest';
+import { StateDigest } from './scanner/state-reader';
 import { StateThreads, withStateThreads } from './scanner/state-threads';
 import { watch } from './watch';
 

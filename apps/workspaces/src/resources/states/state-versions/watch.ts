@@ -1,5 +1,5 @@
 import type { Database } from '../../../kernel/database/database';
-import { type Digest, StateDigest } from './scanner/state-digest';
+import { type Digest, StateDigest } from './scanner/state-reader';
 import { type StateThread, type StateThreads, stateThreadsOf } from './scanner/state-threads';
 
 /** A state up to this long is read at once, where it is: the way to another thread would take longer. */

@@ -1,16 +1,16 @@
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal, Refusal } from '@keystead/refusal';
+import type { Prisma } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { GatheredBlob } from '../../../kernel/blobs/blobs';
-import type { Database } from '../../../kernel/database/database';
+import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import type { LockHolder } from '../../workspaces/workspaces/lock';
 import { auditColumns, auditJson } from '../../workspaces/workspaces/writes';
-import { described } from './described';
 import * as outputs from './outputs';
-import { type Claim, requireSuccessor } from './rules';
+import { type Claim, type History, requireSuccessor } from './rules';
 import { type ParsedOutput, type ParsedState, shownSerial } from './scanner/parse-state';
-import { findBase, type StateBase } from './state-base';
 import { addedVersion, type StateVersion } from './state-version';
 
 /** More outputs, or larger ones, are stored in pieces. */
@@ -248,4 +248,61 @@ export async function tryFinalize(
   const base = await goodBase(db, actor, version.workspaceId, { ...claim, lineage });
   if (!base) return false;
   return (await attempted(finalizeAt(db, actor, version, base.revision, content, sealed))) === true;
+}
+
+/** What a state says of itself, as columns. */
+export function described(parsed: ParsedState, version: Pick<StateVersion, 'lineage'>) {
+  return {
+    format: parsed.format,
+    infraVersion: parsed.infraVersion,
+    lineage: version.lineage ?? (parsed.lineage || null),
+    resourceCount: parsed.managedCount,
+    resourcesProcessed: true,
+    modules: parsed.modules,
+    providers: parsed.providers,
+    resources: parsed.resources as unknown as Prisma.InputJsonValue,
+  };
+}
+
+/** What decides whether a workspace takes a state: who holds it, and which state it is at. */
+export interface StateBase {
+  /** Moves with every change of the workspace, its lock and its current state among them. */
+  readonly revision: string;
+  readonly holder: LockHolder | undefined;
+  readonly current: History | undefined;
+}
+
+type StateBaseRow = PackedRow<
+  [
+    revision: string,
+    locked: boolean,
+    holderType: string,
+    holderId: string,
+    serial: string | null,
+    md5: string,
+    lineage: string | null,
+  ]
+>;
+
+const read: KeyedRead = {
+  name: 'state_base',
+  text: `SELECT json_agg(json_build_array(w.id, w.revision::text, w.locked_at IS NOT NULL, w.locked_by_type,
+                w.locked_by_id, s.serial::text, s.md5, s.lineage))::text AS packed
+    FROM unnest($1::text[]) AS k(key)
+    CROSS JOIN LATERAL (SELECT * FROM workspace x WHERE x.id = k.key LIMIT 1) w
+    LEFT JOIN LATERAL (SELECT * FROM state_version x WHERE x.id = w.current_state_version_id LIMIT 1) s ON true`,
+  quick: true,
+  packed: true,
+};
+
+/** What a new state would follow, as it is now. */
+async function findBase(db: Database, workspaceId: string): Promise<StateBase | undefined> {
+  const row = await db.readOne<StateBaseRow>(read, workspaceId);
+  if (!row) return undefined;
+  const [, revision, locked, type, id, serial, md5, lineage] = row.columns;
+  return {
+    revision,
+    holder: locked ? { type, id } : undefined,
+    current: serial === null ? undefined : { serial: BigInt(serial), md5, lineage },
+  };
 }

@@ -6,8 +6,8 @@ import { type Call, endpoints, type Resource, serializerOf } from '../../../kern
 import { claimsOf, workspaceIdentity } from '../../installation/identity-tokens/identity-token';
 import { candidates, openValue } from '../variable-sets/reaching';
 import { workspacePolicy } from '../workspaces/policy';
-import * as workspaces from '../workspaces/service';
 import type { Workspace } from '../workspaces/workspace';
+import * as workspaces from '../workspaces/workspace';
 import { declaredIdentities, identityKinds } from './declared';
 
 const phases = ['plan', 'apply'] as const;

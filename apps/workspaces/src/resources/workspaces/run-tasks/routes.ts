@@ -7,7 +7,7 @@ import { endpoints, includable, type Lookup, type Resource, serializerOf } from 
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { workspacePolicy } from '../workspaces/policy';
-import * as workspaces from '../workspaces/service';
+import * as workspaces from '../workspaces/workspace';
 import { requireTaken } from './call-task';
 import * as tasks from './run-task';
 import { enforcementLevels, findKey, type RunTask, taskStages, type WorkspaceTask } from './run-task';

@@ -17,9 +17,9 @@ import { projectPolicy } from '../projects/policy';
 import * as projects from '../projects/service';
 import { type Binding, bindingsOfProject, sentBindings } from '../projects/tag-bindings';
 import { workspacePolicy } from '../workspaces/policy';
-import * as workspaces from '../workspaces/service';
 import { tagsByName } from '../workspaces/tags';
 import type { Workspace } from '../workspaces/workspace';
+import * as workspaces from '../workspaces/workspace';
 import { findReservedTagKeys, reservedTagKeyEndpoints, reservedTagKeySerializer } from './reserved';
 import * as tags from './service';
 

@@ -10,7 +10,7 @@ import { seesTeam } from '../../people/teams/policy';
 import * as teams from '../../people/teams/service';
 import type { Team } from '../../people/teams/team';
 import * as projects from '../projects/service';
-import * as workspaces from '../workspaces/service';
+import * as workspaces from '../workspaces/workspace';
 import { projectGrantPolicy, workspaceGrantPolicy } from './policy';
 import * as projectGrants from './project-grants';
 import { ChangeProjectGrant, ChangeWorkspaceGrant, GrantProject, GrantWorkspace } from './schema';

@@ -11,7 +11,7 @@ import { projectPolicy } from '../projects/policy';
 import * as projects from '../projects/service';
 import { readNewVariable } from '../variables/schema';
 import { workspacePolicy } from '../workspaces/policy';
-import * as workspaces from '../workspaces/service';
+import * as workspaces from '../workspaces/workspace';
 import { variableSetPolicy } from './policy';
 import { listVariableSets } from './reads';
 import { CreateVariableSet, Projects, UpdateVariableSet, Workspaces } from './schema';

@@ -8,7 +8,7 @@ import { variableSerializer } from '../variables/serializer';
 import * as variables from '../variables/service';
 import type { Variable } from '../variables/variable';
 import { workspacePolicy } from '../workspaces/policy';
-import * as workspaces from '../workspaces/service';
+import * as workspaces from '../workspaces/workspace';
 import { effectiveVariableSerializer } from './effective-serializer';
 import { variableSetPolicy } from './policy';
 import { effectiveVariables, variablesInForce, variablesStanding } from './reaching';

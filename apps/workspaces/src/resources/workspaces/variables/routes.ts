@@ -6,7 +6,7 @@ import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { both, endpoints, type Lookup, type LookupBy, type Resource } from '../../../kernel/endpoints/endpoint';
 import { workspacePolicy } from '../workspaces/policy';
-import * as workspaces from '../workspaces/service';
+import * as workspaces from '../workspaces/workspace';
 import { CreateVariable, CreateVariableSomewhere, UpdateVariable, UpdateVariables, type VariableInput } from './schema';
 import { variableSerializer } from './serializer';
 import * as variables from './service';

@@ -5,7 +5,6 @@ import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { containing, literally } from '../../../kernel/database/like';
 import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tagged';
-import { over } from './over';
 import {
   countAll,
   findGrantedPage,
@@ -14,6 +13,7 @@ import {
   fromNearerEnd,
   type WorkspaceStamp,
 } from './stamp';
+import { over } from './workspace';
 
 /** What a list of workspaces can be sorted by. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;

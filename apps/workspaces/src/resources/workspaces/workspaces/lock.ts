@@ -2,11 +2,10 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { find, requireWorkspace } from './find';
 import { locking, unlocking } from './lock-batch';
 import type { LockTerms } from './schema';
 import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
-import type { Workspace } from './workspace';
+import { find, requireWorkspace, type Workspace } from './workspace';
 
 /** Who holds a lock: a person, a team, an organization, or a run. */
 export interface LockHolder {

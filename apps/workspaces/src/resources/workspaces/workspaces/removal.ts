@@ -2,9 +2,7 @@ import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
-import type { WorkspaceCaller } from './caller';
-import { requireWorkspace } from './find';
-import type { Workspace } from './workspace';
+import { requireWorkspace, type Workspace, type WorkspaceCaller } from './workspace';
 
 async function erase(db: Database, actor: Actor, workspace: Workspace, action: string): Promise<void> {
   const { count } = await db.prisma.workspace.deleteMany({ where: { id: workspace.id } });

@@ -3,7 +3,7 @@ import type { HostRepository } from '../../connections/git-hosts/git-host';
 import { checkRepository } from '../../connections/repositories/check';
 import { keepRepository } from '../../connections/repositories/repository';
 import type { WorkspaceSettings } from './attributes';
-import type { WorkspaceCaller } from './caller';
+import type { WorkspaceCaller } from './workspace';
 
 /** The repository that a workspace is to be connected to, as its host describes it. */
 export interface RepositoryLink {

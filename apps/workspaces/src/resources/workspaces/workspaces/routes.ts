@@ -11,7 +11,6 @@ import {
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
-import type { WorkspaceCaller } from './caller';
 import { changeConsumers, listConsumers } from './consumers';
 import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, heartbeat, lock, unlock } from './lock';
@@ -33,7 +32,7 @@ import * as workspaces from './service';
 import { assignSshKey } from './ssh-key';
 import { cachedWorkspaces, findStamp, findStampByName, type WorkspaceStamp } from './stamp';
 import { findBase, type WorkspaceBase } from './target-project';
-import type { Workspace } from './workspace';
+import { find, findByName as findInOrganization, findMany, type Workspace, type WorkspaceCaller } from './workspace';
 
 const visible = workspacePolicy['can-read-settings'];
 const { get, list, post, patch, action, remove, command } = endpoints(workspacePolicy, workspaceSerializer, {
@@ -45,10 +44,10 @@ const collection = '/organizations/:organization_name/workspaces';
 const byId = '/workspaces/:workspace_id';
 const byName = `${collection}/:name` as const;
 
-const findById = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
+const findById = ({ db, params }: LookupBy<'workspace_id'>) => find(db, params.workspace_id);
 const findByName = ({ db, params }: LookupBy<'organization_name' | 'name'>) => {
   const { organization_name, name } = params;
-  return workspaces.findByName(db, organization_name, name);
+  return findInOrganization(db, organization_name, name);
 };
 
 const stampById = ({ db, params }: LookupBy<'workspace_id'>) => findStamp(db, params.workspace_id);
@@ -274,7 +273,7 @@ export const workspaceResource: Resource = {
   includable: {
     workspaces: includable({
       serializer: workspaceSerializer,
-      load: workspaces.findMany,
+      load: findMany,
       visible,
       organizationsOf: ({ organizationId }) => [organizationId],
     }),

@@ -2,14 +2,12 @@ import type { SentReference } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { lockRow } from '../../../kernel/database/lock-row';
+import { lockRow, requireRevision } from '../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
 import type { Organization } from '../../organizations/organizations/organization';
 import { requireAllowed } from '../projects/allowed';
 import { type Bound, bindTags } from '../projects/tag-bindings';
 import { type WorkspaceSettings, workspaceAttributes } from './attributes';
-import type { WorkspaceCaller } from './caller';
-import { requireWorkspace } from './find';
 import { repinWaiting, requireVersion } from './infra-version';
 import { checkLink, keepLink, type RepositoryLink } from './repository-link';
 import type { NewWorkspace, WorkspaceChanges } from './schema';
@@ -17,10 +15,8 @@ import { initialSettings, settingsAfter } from './settings';
 import { type WorkspaceStamp, workspaceAt } from './stamp';
 import { attachTags } from './tags';
 import { moveOf, targetProjectOf, type WorkspaceBase } from './target-project';
-import { type ExecutionMode, inheritedMode, type Workspace } from './workspace';
+import { type ExecutionMode, inheritedMode, requireWorkspace, type Workspace, type WorkspaceCaller } from './workspace';
 import { creating, editing, type NewRow, writeEdit } from './writes';
-
-export { find, findByName, findMany, requireWorkspace } from './find';
 
 function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): boolean {
   return workspaceLimit !== null || settings.limitWorkspacesPerOrganization;
@@ -171,9 +167,7 @@ export async function update(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
     const current = await requireWorkspace(tx, workspace.id);
-    if (ifMatch !== undefined && current.revision !== ifMatch) {
-      throw new Refusal('precondition', 'the resource has changed since it was read');
-    }
+    requireRevision(current, ifMatch);
     const before = workspaceAttributes.stored(current);
     const after = editedSettings(current, before, changes, caller, wanted);
     const goal = { ...current, projectId: projectId ?? current.projectId };

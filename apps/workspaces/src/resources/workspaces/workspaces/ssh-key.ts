@@ -1,8 +1,7 @@
 import { notFound } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { requireWorkspace } from './find';
-import type { Workspace } from './workspace';
+import { requireWorkspace, type Workspace } from './workspace';
 
 /** Gives a workspace an SSH key of its organization, or takes it away. Throws `missing` for any other key. */
 export async function assignSshKey(

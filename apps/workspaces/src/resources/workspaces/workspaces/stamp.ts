@@ -1,8 +1,7 @@
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
 import type { Cached, View } from '../../../kernel/endpoints/endpoint';
-import { findMany, requireWorkspace } from './find';
-import { type Workspace, workspacesById } from './workspace';
+import { findMany, requireWorkspace, type Workspace, workspacesById } from './workspace';
 
 /** What rules look at, and the revisions of everything that a workspace's text shows. */
 export interface WorkspaceStamp extends WorkspaceTarget {

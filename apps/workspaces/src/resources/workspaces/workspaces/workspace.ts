@@ -1,5 +1,13 @@
+import type { Keyring } from '@keystead/keyring';
+import type { Reach } from '@keystead/outside';
+import { notFound } from '@keystead/refusal';
 import type { Workspace as Row } from '../../../generated/prisma/client';
+import type { Access } from '../../../kernel/access/access';
+import type { Actor } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
 import { rowMapper } from '../../../kernel/database/rows';
+import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import type { Edition } from '../../../kernel/installation/edition';
 import { requireFeatureSet } from '../../../kernel/installation/feature-sets';
 import { allowsAtLeast } from '../../../kernel/installation/infra-versions';
 
@@ -95,14 +103,14 @@ export const workspacesById = `(SELECT f.* FROM unnest($1::text[]) AS k(key)
  * Workspaces by id. Planning takes eight times as long as answering, and PostgreSQL would do it for each id: it thinks that
  * an unknown list has ten. Quick reads are planned once.
  */
-export const readById = {
+const readById = {
   name: 'workspace_by_id',
   quick: true,
   text: `${selectWorkspaces}, w.id AS key ${fromWorkspaces(workspacesById)}`,
 };
 
 /** Workspaces by organization and name, `acme/web`; the organization ignoring case. */
-export const readByName = {
+const readByName = {
   name: 'workspace_by_name',
   text: `${selectWorkspaces}, k.key ${fromWorkspaces()}
     JOIN unnest($1::text[]) AS k(key)
@@ -144,3 +152,42 @@ export function isAssessed(workspace: Workspace): boolean {
     return false;
   return effectiveMode(workspace).mode !== 'local' && allowsAtLeast(infraVersion, assessedSince);
 }
+
+/** The workspace with a `ws-…` id. */
+export async function find(db: Database, id: string): Promise<Workspace | undefined> {
+  const row = await db.readOne(readById, id);
+  return row && workspaceOf(row);
+}
+
+/** The workspace with a name in an organization. */
+export async function findByName(db: Database, organization: string, name: string): Promise<Workspace | undefined> {
+  if (organization.includes('/') || name.includes('/')) return undefined;
+  const row = await db.readOne(readByName, `${organization}/${name}`);
+  return row && workspaceOf(row);
+}
+
+/** Workspaces by id, in no order; unknown ones are left out. */
+export async function findMany(db: Database, ids: readonly string[]): Promise<Workspace[]> {
+  const found = await Promise.all(ids.map((id) => find(db, id)));
+  return found.filter((workspace) => workspace !== undefined);
+}
+
+/** A workspace that has to be there. Throws `missing`. */
+export async function requireWorkspace(db: Database, id: string): Promise<Workspace> {
+  const found = await find(db, id);
+  if (found === undefined) throw notFound();
+  return found;
+}
+
+/** Who changes something, and what their rules look at. */
+export interface WorkspaceCaller {
+  readonly actor: Actor;
+  readonly access: Access;
+  readonly edition: Edition;
+  readonly settings: SiteSettings;
+  /** What asking a Git host takes; without a reach none is asked. */
+  readonly vcs: { readonly keyring: Keyring; readonly reach: Reach | undefined };
+}
+
+/** Statuses of runs that are over: lists of workspaces tell them apart from those that are not, which are few. */
+export const over = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;

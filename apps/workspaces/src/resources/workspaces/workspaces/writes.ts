@@ -3,12 +3,10 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, auditRow } from '../../../kernel/audit/audit';
 import { type Batched, writeAllWithin } from '../../../kernel/database/batched-writes';
 import type { Database, Decision } from '../../../kernel/database/database';
-import { lockRow } from '../../../kernel/database/lock-row';
+import { changedSinceRead, lockRow } from '../../../kernel/database/lock-row';
 import { type WorkspaceSettings, workspaceAttributes } from './attributes';
-import { requireWorkspace } from './find';
-
 import { lastSeen, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
-import { fromWorkspaces, selectNewWorkspaces, type Workspace, workspaceOf } from './workspace';
+import { fromWorkspaces, requireWorkspace, selectNewWorkspaces, type Workspace, workspaceOf } from './workspace';
 
 const { initial, stored } = workspaceAttributes;
 const settingKeys = Object.keys(initial) as (keyof WorkspaceSettings)[];
@@ -177,7 +175,7 @@ function applyEdit(edit: Edit, latest: Edited): Edited | Error {
   const isFirst = latest.events.length === 0;
   const current = isFirst ? latest.before : settled(latest.before, latest.after);
   if (edit.ifMatch !== undefined && (!isFirst || latest.before.revision !== edit.ifMatch)) {
-    return new Refusal('precondition', 'the resource has changed since it was read');
+    return changedSinceRead();
   }
   try {
     const before = latest.after;

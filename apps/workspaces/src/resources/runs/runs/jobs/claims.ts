@@ -200,14 +200,17 @@ export async function describe(
   };
 }
 
-/** When the newest job was queued; see `JobBoard`. */
+/** When the newest of the waiting jobs was queued; empty if none waits. A cheap query, for workers that wait. */
 export async function newestQueued(db: Database): Promise<string> {
   const [row] = await db.prisma.$queryRaw<{ newest: string }[]>`
     SELECT coalesce(max(queued_at)::text, '') AS newest FROM run_job WHERE state <> 'done' AND state = 'queued'`;
   return row?.newest ?? '';
 }
 
-/** Takes the next job; see `JobBoard`. */
+/**
+ * Takes the next job of a version that the worker has; undefined if there is none. It also records that this worker is alive,
+ * gives abandoned jobs to others, and starts runs that wait. Any number of workers may call it; each about once a second.
+ */
 export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
   await noteWorker(db, by);
   await settleAbandoned(db, keyring);
@@ -243,7 +246,7 @@ export async function findClosed(
   return found;
 }
 
-/** Keeps a job for another lease; see `JobBoard`. */
+/** Keeps a job for another lease; to be called at a third of the lease. */
 export async function heartbeat(
   db: Database,
   job: RunJob,
@@ -258,7 +261,7 @@ export async function heartbeat(
   return { mine: false, cancel: gone?.cancel === 'force-cancel' ? 'force-cancel' : 'no' };
 }
 
-/** The tool is about to run; see `JobBoard`. */
+/** Records that the tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not the worker's any more. */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);

@@ -1,16 +1,16 @@
 import type { Keyring } from '@keystead/keyring';
+import { type OutsideResponse, outsideCall } from '@keystead/outside';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
 import { claimsOf, identityToken, workspaceIdentity } from '../../../installation/identity-tokens/identity-token';
 import { declaredIdentities } from '../../../workspaces/identities/declared';
 import { isMine } from './claims';
 import { isOfFork, jobInputs } from './inputs';
-import type { JobIdentities, JobLogin, KeptToken, LoginParts, RunJob } from './job';
-import { revokeToken, type SecretsService } from './secrets-service';
+import type { JobIdentities, JobLogin, KeptToken, LoginParts, RunJob, SecretsService } from './job';
 
 const cell = (id: string) => ({ table: 'run_credential', row: id, column: 'sealed' });
 
-/** Where a job logs in; see `JobBoard`. */
+/** Where a job logs in at the secrets service; undefined if its workspace has no role there. */
 export async function jobLogin(
   { db, keyring, secrets, nowMs }: LoginParts,
   job: RunJob,
@@ -29,7 +29,7 @@ export async function jobLogin(
   return { role, namespace, address, mount, jwt };
 }
 
-/** Signs the identity tokens that the variables of a job's workspace ask for, and no others; see `JobBoard`. */
+/** Signs the identity tokens that the variables of a job's workspace ask for, and no others: they are given to what runs in the job. */
 export async function jobIdentities(
   { db, keyring, secrets, issuer, nowMs }: LoginParts,
   job: RunJob,
@@ -48,7 +48,7 @@ export async function jobIdentities(
   return { tokens, secretsAddress: secrets?.address ?? null };
 }
 
-/** Records a token of a job; see `JobBoard`. */
+/** Records a token of the secrets service that a job was given, so that it ends even if the worker dies first. Returns its id. */
 export async function keepToken(
   db: Database,
   keyring: Keyring,
@@ -67,7 +67,7 @@ export async function keepToken(
   return id;
 }
 
-/** Forgets a token that was revoked; see `JobBoard`. */
+/** Forgets a token that was revoked. */
 export async function forgetToken(db: Database, id: string, jobId?: string): Promise<void> {
   await db.prisma.runCredential.deleteMany({ where: { id, jobId } });
 }
@@ -100,4 +100,26 @@ export async function revokeLeft(
     }
   }
   return revoked;
+}
+
+const timeoutMs = 15_000;
+
+/** Sends something to the secrets service, `path` below `/v1/`. Throws Unreachable. */
+export function postSecrets(
+  address: string,
+  path: string,
+  given: { namespace: string; token?: string; body?: object; ca?: string },
+): Promise<OutsideResponse> {
+  const headers = {
+    ...(given.namespace === '' ? {} : { 'X-Vault-Namespace': given.namespace }),
+    ...(given.token === undefined ? {} : { 'X-Vault-Token': given.token }),
+  };
+  const request = { method: 'POST', json: given.body ?? {}, headers, ca: given.ca } as const;
+  return outsideCall('the secrets service', `${address}/v1/${path}`, request, timeoutMs);
+}
+
+/** Ends a token; one that is over already is as good. */
+export async function revokeToken(address: string, namespace: string, token: string, ca?: string): Promise<void> {
+  const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token, ca });
+  if (answer.status >= 300 && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);
 }

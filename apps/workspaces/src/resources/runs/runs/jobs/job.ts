@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import type { Health } from '../record-assessment';
-import type { SecretsService } from './secrets-service';
 
 /** A piece of work that one worker does at a time: the plan of a run, or its apply. */
 export interface RunJob {
@@ -103,6 +102,17 @@ export interface SentState {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
+/** The secrets service that runs get credentials from. */
+export interface SecretsService {
+  /** Without a slash at the end. */
+  readonly address: string;
+  /** Where its login with signed tokens is mounted, below `auth/`. */
+  readonly mount: string;
+  readonly audience: string;
+  /** Who signs: the public address of the workspace service. */
+  readonly issuer: string;
+}
+
 /** What logging in at the secrets service is done with. */
 export interface LoginParts {
   readonly db: Database;
@@ -182,41 +192,4 @@ export interface ClaimingWorker {
   readonly versions: readonly string[];
   /** Of an agent: it is given runs of the workspaces that use the pool, and others are not. */
   readonly agentPoolId?: string;
-}
-
-/** What workers may do to runs: everything a worker process needs of this service. */
-export interface JobBoard {
-  /**
-   * Takes the next job of a version that the worker has, undefined when there is none. Also says that this worker is alive, gives
-   * abandoned jobs to others, and starts runs that wait. For any number of workers at once; call it about once a second.
-   */
-  claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined>;
-  /** When the newest of the jobs was queued that wait, empty without any: cheap, so that a new one waits for no second. */
-  newestQueued(db: Database): Promise<string>;
-  /** Keeps a job for another lease; to be called at a third of the lease. */
-  heartbeat(db: Database, job: RunJob, by: { workerId: string; leaseSeconds: number }): Promise<Heartbeat>;
-  /** The tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not ours any more. */
-  started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean>;
-  /** `publicUrl` is where the tool finds the service. */
-  jobInputs(db: Database, keyring: Keyring, job: RunJob, publicUrl: string): Promise<JobInputs>;
-  /** Adds to the log of the job. STX and ETX are added here. One call after the other. */
-  appendLog(db: Database, keyring: Keyring, job: RunJob, bytes: Uint8Array): Promise<unknown>;
-  /** Makes a state the current one while the apply goes on. Throws the refusal; the state is then in quarantine. */
-  saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void>;
-  /** Ends a plan job. False: it was not this worker's any more, and nothing was changed. */
-  finishPlan(db: Database, keyring: Keyring, job: RunJob, workerId: string, result: PlanResult): Promise<boolean>;
-  /** Ends an apply job. False: it was not this worker's any more; a state given is kept in quarantine. */
-  finishApply(db: Database, keyring: Keyring, job: RunJob, workerId: string, result: ApplyResult): Promise<boolean>;
-  /** Gives back a job that was claimed but not started, for a worker that stops. */
-  releaseJob(db: Database, job: RunJob, workerId: string): Promise<void>;
-  /** Says that a worker is gone. */
-  retireWorker(db: Database, workerId: string): Promise<void>;
-  /** Where a job logs in at the secrets service; undefined if its workspace has no role there. */
-  jobLogin(parts: LoginParts, job: RunJob): Promise<JobLogin | undefined>;
-  /** The identity tokens that the variables of its workspace ask for, to be given to what runs in the job. */
-  jobIdentities(parts: LoginParts, job: RunJob, workerId: string): Promise<JobIdentities>;
-  /** Records a token of the secrets service, so that it ends also when its worker does not live to end it. Answers its id. */
-  keepToken(db: Database, keyring: Keyring, job: RunJob, workerId: string, token: KeptToken): Promise<string>;
-  /** Forgets one that was revoked. */
-  forgetToken(db: Database, id: string): Promise<void>;
 }

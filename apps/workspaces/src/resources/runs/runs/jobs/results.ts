@@ -10,9 +10,8 @@ import * as quarantine from '../../../states/state-versions/quarantine';
 import { serialIn } from '../../../states/state-versions/scanner/parse-state';
 import * as states from '../../../states/state-versions/service';
 import { uploadRaw } from '../../../states/state-versions/upload';
-import { requireWorkspace } from '../../../workspaces/workspaces/find';
-import { afterPlan } from '../after-plan';
-import { finish } from '../queue';
+import { requireWorkspace } from '../../../workspaces/workspaces/workspace';
+import { afterPlan, finish } from '../queue';
 import type { Run } from '../run';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
@@ -53,7 +52,7 @@ const counts = ({ additions, changes, destructions, imports }: PlanResult | Appl
   imports,
 });
 
-/** Ends a plan job; see `JobBoard`. */
+/** Ends a plan job. False: it was not this worker's any more, and nothing was changed. */
 export async function finishPlan(
   db: Database,
   keyring: Keyring,
@@ -109,7 +108,7 @@ function headOf(state: Uint8Array): { serial: bigint; lineage: string | null } {
   return { serial: serialIn(serial) ?? 0n, lineage: lineage ?? null };
 }
 
-/** Makes a state the current one, as the run whose lock the workspace is under. Throws the refusal. */
+/** Makes a state the current one, as the run that holds the workspace's lock. Throws the refusal; the state is then in quarantine. */
 export async function saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void> {
   const md5 = createHash('md5').update(state).digest('hex');
   await takeState(db, keyring, job, { ...headOf(state), md5, bytes: Readable.from([state]) });
@@ -151,7 +150,7 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   await db.prisma.stateVersion.update({ where: { id: version.id }, data: by });
 }
 
-/** Ends an apply job; see `JobBoard`. */
+/** Ends an apply job. False: it was not this worker's any more; a state given is kept in quarantine. */
 export async function finishApply(
   db: Database,
   keyring: Keyring,

@@ -1,12 +1,10 @@
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
-import type { Actor } from '../../../../kernel/audit/audit';
-import { recordChange, system } from '../../../../kernel/audit/audit';
+import { type Actor, recordChange, system } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
 import type { TaskStageName } from '../../../workspaces/run-tasks/run-task';
 import { addComment } from '../actions';
-import { goOn } from '../after-plan';
-import { enqueueNow, finish } from '../queue';
+import { enqueueNow, finish, goOn } from '../queue';
 import type { Run } from '../run';
 import { lockRun, moveRun, recordEvent } from '../transition';
 import { isOverridable, moveEvaluation, namesAgainst, type SetVerdict, verdictOf } from './policies';

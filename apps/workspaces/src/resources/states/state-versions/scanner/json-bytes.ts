@@ -17,7 +17,7 @@ for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
 
 /** Whether the byte may follow a backslash; a `u` with its digits is for the caller. */
 export const isEscape = (byte: number): boolean => escapes[byte] === 1;
-export const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
+const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
 export const isHex = (byte: number): boolean => isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
 export const isSpace = (byte: number): boolean => byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
@@ -92,4 +92,143 @@ export function afterInteger({ bytes }: JsonChunk, i: number): number {
   const byte = bytes[i];
   const begins = i > from && (bytes[from] !== 0x30 || i === from + 1);
   return begins && (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY || byte === 0x0a) ? i : 0;
+}
+
+enum NumberPart {
+  Minus,
+  Zero,
+  Int,
+  Dot,
+  Fraction,
+  E,
+  Sign,
+  Exponent,
+}
+
+/** A number of JSON, byte by byte: pieces may end anywhere in it. */
+export class JsonNumber {
+  private part: NumberPart = NumberPart.Minus;
+
+  /** Begins a number. Returns false if no number begins with this byte. */
+  begin(byte: number): boolean {
+    this.part = byte === 0x2d ? NumberPart.Minus : byte === 0x30 ? NumberPart.Zero : NumberPart.Int;
+    return byte === 0x2d || isDigit(byte);
+  }
+
+  /** Whether the byte belongs to it; undefined if it may not follow what came before. */
+  takes(byte: number): boolean | undefined {
+    const digit = isDigit(byte);
+    const e = (byte | 0x20) === 0x65;
+    switch (this.part) {
+      case NumberPart.Minus:
+        if (!digit) return undefined;
+        this.part = byte === 0x30 ? NumberPart.Zero : NumberPart.Int;
+        return true;
+      case NumberPart.Zero:
+      case NumberPart.Int:
+        if (digit && this.part === NumberPart.Int) return true;
+        if (byte === 0x2e) this.part = NumberPart.Dot;
+        else if (e) this.part = NumberPart.E;
+        else return false;
+        return true;
+      case NumberPart.Dot:
+        if (!digit) return undefined;
+        this.part = NumberPart.Fraction;
+        return true;
+      case NumberPart.Fraction:
+        if (e) this.part = NumberPart.E;
+        return digit || e;
+      case NumberPart.E:
+        if (byte === 0x2b || byte === 0x2d) this.part = NumberPart.Sign;
+        else if (digit) this.part = NumberPart.Exponent;
+        else return undefined;
+        return true;
+      case NumberPart.Sign:
+        if (!digit) return undefined;
+        this.part = NumberPart.Exponent;
+        return true;
+      default:
+        return digit;
+    }
+  }
+
+  /** Whether it may end here. */
+  get complete(): boolean {
+    const { part } = this;
+    return (
+      part === NumberPart.Zero ||
+      part === NumberPart.Int ||
+      part === NumberPart.Fraction ||
+      part === NumberPart.Exponent
+    );
+  }
+}
+
+const slots = 256;
+const knownBytes = 64;
+
+/** Short texts of a document that come again and again: made once, and found by their bytes. */
+export class KnownTexts {
+  private readonly bytes = new Uint8Array(slots * knownBytes);
+  private readonly lengths = new Uint8Array(slots);
+  private readonly texts: string[] = [];
+
+  of(bytes: Buffer, from: number, to: number): string {
+    const length = to - from;
+    if (length > knownBytes || length < 2) return bytes.toString('utf8', from, to);
+    // Of a string the first and the last byte are quotes.
+    const middle = bytes[from + (length >> 1)]!;
+    const slot = (bytes[from + 1]! * 7 + bytes[to - 2]! * 31 + middle * 13 + length) & (slots - 1);
+    const start = slot * knownBytes;
+    if (this.lengths[slot] === length && this.isAt(start, bytes, from, to)) return this.texts[slot]!;
+    for (let i = 0; i < length; i++) this.bytes[start + i] = bytes[from + i]!;
+    this.lengths[slot] = length;
+    const text = bytes.toString('utf8', from, to);
+    this.texts[slot] = text;
+    return text;
+  }
+
+  private isAt(start: number, bytes: Buffer, from: number, to: number): boolean {
+    const kept = this.bytes;
+    for (let i = from, k = start; i < to; i++, k++) if (kept[k] !== bytes[i]) return false;
+    return true;
+  }
+}
+
+/** Text being put together from the pieces in which it comes. */
+export class TextBuilder {
+  private parts: Buffer[] | undefined;
+  private length = 0;
+  constructor(
+    readonly depth: number,
+    private room: number,
+    /** Where it begins in the piece at hand. */
+    public from: number,
+  ) {}
+
+  take(bytes: Buffer, to: number): void {
+    this.length += to - this.from;
+    if (this.length > this.room) {
+      this.parts = undefined;
+      this.room = -1;
+    } else {
+      // The caller may reuse the piece: what is needed of it is copied.
+      this.parts ??= [];
+      this.parts.push(Buffer.from(bytes.subarray(this.from, to)));
+    }
+    this.from = 0;
+  }
+
+  /** All of it, which ends before `to`. */
+  text(bytes: Buffer, to: number, known: KnownTexts): string | undefined {
+    // Most texts come in one piece: they are never copied.
+    if (this.length === 0) return to - this.from > this.room ? undefined : known.of(bytes, this.from, to);
+    this.take(bytes, to);
+    return this.room < 0 ? undefined : Buffer.concat(this.parts ?? []).toString('utf8');
+  }
+}
+
+/** The value of a valid JSON string. */
+export function stringOf(json: string): string {
+  return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1);
 }

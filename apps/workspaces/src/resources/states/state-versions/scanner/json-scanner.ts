@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { invalid } from '@keystead/jsonapi';
 import {
   afterInteger,
   afterSpaces,
@@ -14,15 +15,17 @@ import {
   isHex,
   isSpace,
   type JsonChunk,
+  JsonNumber,
+  KnownTexts,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
   SPACE,
+  stringOf,
+  TextBuilder,
   unfinished,
   words,
 } from './json-bytes';
-import { JsonNumber } from './json-number';
-import { KnownTexts, stringOf, TextBuilder } from './json-text';
 
 /** The bytes are not JSON. */
 export class NotJson extends Error {
@@ -323,4 +326,32 @@ export class JsonScanner {
       this.listener.end(depth, value.text(bytes, to, this.known), this.base + to);
     }
   }
+}
+
+/**
+ * The same bytes, in memory that does not grow with them. Throws `invalid` for `field` where they turn out to be no JSON
+ * object; nothing that was made of them may count before the end.
+ */
+export async function* jsonObject(source: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Uint8Array> {
+  let isObject = false;
+  const scanner = new JsonScanner({
+    deepest: 0,
+    key: () => undefined,
+    begin: (depth, kind) => {
+      if (depth === 0) isObject = kind === 'object';
+      return 0;
+    },
+    end: () => undefined,
+  });
+  try {
+    for await (const piece of source) {
+      scanner.write(piece);
+      yield piece;
+    }
+    scanner.end();
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    isObject = false;
+  }
+  if (!isObject) throw invalid(field, 'must be a JSON object');
 }

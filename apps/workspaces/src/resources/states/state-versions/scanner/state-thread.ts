@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { type Digest, StateDigest } from './state-digest';
+import { type Digest, StateDigest } from './state-reader';
 
 /** What the thread is asked: to read on in a state, to say what was read, or to forget it. */
 export type Asked =

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../../kernel/database/database';
-import type { Digest } from './state-digest';
+import type { Digest } from './state-reader';
 import type { Answered, Asked } from './state-thread';
 
 /** The thread that reads states; started for the first large one, and restarted if it has ended. */
