@@ -27,8 +27,9 @@ export interface AgentProcess {
 }
 
 /**
- * Builds an agent and starts it: a worker that knows no database, only the service's address and the token of a pool, or
- * that of the installation. `over` is called when the token is no longer valid. Throws NoWorker if the service refuses it.
+ * Builds and starts an agent: a worker without a database, which knows only the service's address and the token of a
+ * pool or of the installation. `over` is called when the token is no longer valid. Throws NoWorker if the service
+ * refuses it.
  */
 export async function startAgent(
   config: AgentConfig,
@@ -78,7 +79,7 @@ export async function startAgent(
     id: agent.id,
     pool: agent.pool,
     async close() {
-      // A commit is handed in while the agent is still one, and so are an answer and a verdict.
+      // Results are handed in while the agent is still signed on: commits, answers of Git hosts, and verdicts.
       await Promise.all([fetching?.close(), forwarding?.close(), judging?.close()]);
       await work.close();
       await tracing?.close();
@@ -87,7 +88,7 @@ export async function startAgent(
   };
 }
 
-/** Tries until the service answers, be it by a refusal: it may start later than the agent. */
+/** Tries until the service answers, even if it refuses: it may start later than the agent. */
 async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
   const failing = new Failing(log, 'the service cannot be reached yet');
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {

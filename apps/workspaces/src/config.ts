@@ -23,7 +23,7 @@ export const addressBlocks = z.string().transform((text, context) => {
   return blocks;
 });
 
-/** Tokens that an operator made up: long enough that they cannot be guessed. */
+/** Tokens chosen by an operator: long enough that they cannot be guessed. */
 const workerTokens = z.string().transform((text, context): readonly string[] => {
   const tokens = text.split(',').flatMap((entry) => entry.trim() || []);
   if (tokens.length === 0 || !tokens.every((token) => /^[\x21-\x7e]{32,512}$/.test(token))) {
@@ -163,7 +163,7 @@ const fromFile = [
   'WORKSPACES_AGENT_TOKEN',
 ];
 
-/** How a service process is set up. */
+/** The settings of a service process. */
 export type Config = ReturnType<typeof readConfig>;
 
 interface BlobStoreVariables {
@@ -226,7 +226,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
             audience: settings.WORKSPACES_SECRETS_AUDIENCE ?? secretsAddress,
             issuer: publicUrl,
           },
-    /** `secretsUrl`: where its other half is, for links. */
+    /** `secretsUrl`: the address of the secrets service, for links. */
     console: {
       on: settings.WORKSPACES_UI,
       idleMinutes: settings.WORKSPACES_UI_IDLE_MINUTES,
@@ -247,7 +247,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         ? { url: settings.WORKSPACES_SMTP_URL, from: settings.WORKSPACES_SMTP_FROM }
         : undefined,
     },
-    /** Of the installation's own agents; none: it has none. */
+    /** The token of the installation's own agents; undefined: there are none. */
     workerTokens: settings.WORKSPACES_AGENT_TOKEN ?? [],
     assessmentHours: settings.WORKSPACES_ASSESSMENT_HOURS,
     versionWaitSeconds: settings.WORKSPACES_VERSION_WAIT_SECONDS,
@@ -257,7 +257,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     checksSamlCertificates: settings.WORKSPACES_CHECK_SAML_CERTIFICATES,
     rateLimit: settings.WORKSPACES_RATE_LIMIT,
     defaultFeatureSet: settings.WORKSPACES_DEFAULT_FEATURE_SET,
-    /** Undefined: blobs lie in the database. */
+    /** Undefined: blobs are stored in the database. */
     objects,
     firstRunFile: settings.WORKSPACES_FIRST_RUN_FILE,
   };

@@ -39,13 +39,13 @@ import { sweep as sweepQuarantine } from './resources/states/state-versions/quar
 import { readUnread } from './resources/states/state-versions/unread';
 import { releaseExpired } from './resources/workspaces/workspaces/lock';
 
-/** Something done every so often, on every node; the database says who does which part. */
+/** A periodic job of every node; the database decides which node does which part. */
 interface Job {
   readonly name: string;
   readonly everySeconds: number;
-  /** It ends what has expired, and is skipped while the clock cannot be trusted. */
+  /** It ends what has expired, so it is skipped while the clock cannot be trusted. */
   readonly byTime?: boolean;
-  /** Where it calls hosts of organizations: which it does not wait for. */
+  /** It calls hosts of organizations, and does not wait for them. */
   readonly turns?: Turns;
   run(): Promise<unknown>;
 }
@@ -90,13 +90,13 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly now: () => number;
   readonly clockTrouble: () => string | undefined;
   readonly consoleIdleMinutes: number;
-  /** How often workspaces are assessed; 0: never, 24 unless told. */
+  /** How often workspaces are assessed; 0: never. Default: 24. */
   readonly assessmentHours?: number;
-  /** How long a run waits for a worker with its version while others are there; 120 unless told. */
+  /** How long a run waits for a worker with its version while there are others; default: 120. */
   readonly versionWaitSeconds?: number;
-  /** How long audit events are kept; 0: for ever, 400 unless told. */
+  /** How long audit events are kept; 0: for ever. Default: 400. */
   readonly auditDays?: number;
-  /** Where tokens end that agents left; undefined if runs get none. */
+  /** Where tokens that agents left behind are revoked; undefined if runs get none. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
   /** Undefined: no Git host is called. */
@@ -108,20 +108,20 @@ export interface VcsWork {
   readonly reach: Reach;
   readonly publicUrl: string;
   readonly pollSeconds: number;
-  /** For versions of modules and policy sets that come from repositories. */
+  /** For versions of modules and policy sets from repositories. */
   readonly uploads: Pick<Environment, 'configurationBytes' | 'largeUploads'>;
   settings(): Promise<SiteSettings>;
 }
 
 /** Work that no request waits for. */
 export interface Housekeeping {
-  /** Stops after the job under way. */
+  /** Stops after the current job. */
   close(): Promise<void>;
 }
 
 const DAY_MS = 86_400_000;
 
-/** A host that has not answered in this time delays only its own organization. */
+/** A host that has not answered within this time delays only its own organization. */
 const patienceMs = 1000;
 
 /** A job that calls the hosts of organizations. */
@@ -130,7 +130,7 @@ function outside(name: string, everySeconds: number, run: (turns: Turns) => Prom
   return { name, everySeconds, turns, run: () => run(turns) };
 }
 
-/** What is done about repositories. */
+/** The jobs that deal with repositories. */
 function vcsJobs(
   db: Database,
   keyring: Keyring,
@@ -244,7 +244,7 @@ export function jobsOf(
   ];
 }
 
-/** Starts the background jobs of a service process. A job that fails is logged and tried again at its next time. */
+/** Starts the background jobs of a service process. A job that fails is logged and runs again at its next time. */
 export function startHousekeeping(db: Database, options: Options): Housekeeping {
   const { log, outage, now, clockTrouble, registry } = options;
   const metrics = new JobMetrics(registry);

@@ -17,7 +17,7 @@ import { send, sendOutcome, sendRefusal } from './response';
 /** What the HTTP edge is made of. */
 export interface AppParts {
   readonly handle: (request: Request) => Promise<Outcome>;
-  /** The path of a text with doubled slashes, if they are significant; undefined if not. */
+  /** Reads a path whose doubled slashes are significant; undefined if they are not. */
   readonly readBase64: (text: string) => SentPath | undefined;
   readonly rules: RequestRules;
   readonly origins: OriginRules;
@@ -98,7 +98,7 @@ function tellOfLimits(request: Request | undefined, res: ServerResponse): void {
   for (const [name, value] of Object.entries(request.rateHeaders)) res.setHeader(name, value);
 }
 
-// A namespace that was asked for is echoed under the name it was asked with.
+// The namespace is echoed in the header that named it.
 function extraHeaders(parts: AppParts, req: IncomingMessage): string[] | undefined {
   const namespaceHeader = req.headers['x-service-namespace'];
   if (namespaceHeader !== undefined) return ['X-Service-Namespace', String(namespaceHeader)];
@@ -124,7 +124,7 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     if (error instanceof StepUpRequired) res.setHeader('X-Keystead-Step-Up', 'required');
     sendRefusal(res, error, extra);
   } else if (error instanceof AuditFailed) {
-    // The one fault that is named: operators have to repair the device.
+    // The only fault whose reason is shown: operators have to repair the device.
     send(res, 500, errorBody([error.message]), extra);
   } else {
     parts.log.error({ err: error, method: req.method }, 'fault');

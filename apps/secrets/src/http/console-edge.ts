@@ -10,8 +10,8 @@ import type { PageSession } from './request';
 export interface ConsoleParts {
   readonly sessions: Sessions;
   /**
-   * What the session of an id may be used for; undefined if it is over. `background`: the page asks by itself, which does
-   * not count as use by its person.
+   * What the session with an id may be used for; undefined if it has ended. `background`: the page asks without its
+   * user, which does not count as use.
    */
   find(id: string, background: boolean): Promise<PageSession | undefined>;
   /** Whether the service is reached only over HTTPS. */
@@ -22,14 +22,14 @@ export interface ConsoleParts {
 
 const backgroundHeader = 'x-keystead-background';
 
-/** A page of ours asked without a valid session: its person signs in. */
+/** A console page sent a request without a valid session: its user has to sign in. */
 export class SignedOut extends Refusal {
   constructor() {
     super('denied', 'sign in first');
   }
 }
 
-/** The console where HTTP ends: its pages, and what a cookie means elsewhere. */
+/** The HTTP side of the console: its pages, and what a session cookie means for API requests. */
 export class ConsoleEdge {
   private readonly host: ConsoleHost;
 
@@ -52,13 +52,13 @@ export class ConsoleEdge {
     return this.host.answer(req, res);
   }
 
-  /** The session of the page that makes a request; undefined for other requests, with or without cookies. */
+  /** The session of the console page that makes a request; undefined for other requests, with or without cookies. */
   sessionOf(req: IncomingMessage): Promise<PageSession | undefined> | undefined {
     const id = req.headers.cookie === undefined ? undefined : this.host.idOf(req);
     return id === undefined ? undefined : this.parts.find(id, req.headers[backgroundHeader] !== undefined);
   }
 
-  /** Tells a page that its session is over; undefined for other callers. */
+  /** Tells a page that its session has ended; undefined for other callers. */
   inPagesWords(error: unknown, req: IncomingMessage, request: Request | undefined): SignedOut | undefined {
     const isDenied = error instanceof Refusal && error.kind === 'denied' && request?.token === undefined;
     return isDenied && isOwnPage(req) ? new SignedOut() : undefined;

@@ -13,7 +13,7 @@ export interface OriginRules {
 
 const methods = 'DELETE, GET, OPTIONS, POST, PUT, LIST, PATCH';
 
-/** Adds the headers browsers ask for; answers preflights, and says whether it did. */
+/** Adds the headers that browsers ask for. If the request is a preflight, answers it and returns true. */
 export function crossOrigin(rules: OriginRules, req: IncomingMessage, res: ServerResponse): boolean {
   const { enabled, allowedOrigins, allowedHeaders } = rules.current;
   if (!enabled) return false;

@@ -16,7 +16,10 @@ interface Sent {
   body: string;
 }
 
-/** A server that says what it understood, and a client that sends bytes exactly as told and reads one answer a time. */
+/**
+ * A server that reports how it understood a request, and a client that sends exactly the given bytes and reads one
+ * answer at a time.
+ */
 function setUp(secure: boolean) {
   const answer: http.RequestListener = (req, res) => {
     let body = '';
@@ -66,7 +69,7 @@ function setUp(secure: boolean) {
           }
         }
       },
-      /** The next answer: its status and, when it is 200, what the server understood. */
+      /** Reads the next answer: its status and, if that is 200, how the server understood the request. */
       async answer(): Promise<{ status: number; understood?: unknown }> {
         for (;;) {
           const head = received.indexOf('\r\n\r\n');
@@ -308,7 +311,7 @@ describe.each([
     expect(await ask('LIST')).toEqual([200, ['LIST', '/v1/a']]);
     expect(await ask('LOST')).toEqual([400, { status: 400, message: 'unknown method' }]);
     expect(await ask('LIST')).toEqual([200, ['LIST', '/v1/a']]);
-    // The connection is kept alive and has been handed to a second parser: it still counts as idle, and is closed.
+    // The connection is kept alive and has been handed to a second parser: it still counts as idle and is closed.
     await serving.close();
     agent.destroy();
   });

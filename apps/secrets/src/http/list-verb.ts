@@ -10,13 +10,13 @@ export function methodOf(req: http.IncomingMessage): string {
 /**
  * Teaches an HTTP or HTTPS server the verb LIST, which Node's parser refuses.
  *
- * The parser stops at the S of LIST, so it remains the only judge of where a request begins: its refusal is the signal, the
- * connection gets a fresh parser, and that is fed the same bytes with a verb it knows, which is turned back into LIST
- * before any handler sees it. Connections that never send LIST are not touched. LIST behind a request that is not answered
- * yet is refused like any unknown verb. When the verb itself is split over packets, the letters of the earlier packet are
- * gone, so that a misspelt verb that differs from LIST only in those is taken for LIST.
+ * The parser stops at the S of LIST, so it still decides where a request begins. When it refuses, the connection gets a
+ * new parser, which is fed the same bytes with a verb that it knows; before any handler sees the request, that verb is
+ * turned back into LIST. Connections that never send LIST are not touched. A LIST sent before the previous request was
+ * answered is refused like any unknown verb. If the verb itself is split over packets, the letters of the earlier
+ * packet are lost, so a misspelt verb that differs from LIST only in those letters is taken for LIST.
  *
- * SCAN is rescued in the same way where the whole word comes in one packet, as every client sends it; otherwise it is
+ * SCAN is handled in the same way if the whole word comes in one packet, as every client sends it; otherwise it is
  * refused.
  *
  * Takes over the server's `clientError` listeners and passes all other errors on to them; without any, it answers 400
@@ -58,14 +58,15 @@ interface RescuedSocket extends Socket {
 /** Set while a rescued request line is still incomplete: a second refusal is then not another LIST. */
 const rescued = Symbol('rescued');
 
-/** A verb that the parser does not know, and what is fed to a fresh one: bytes that begin with a part of REPORT. */
+/** A verb that the parser does not know, and the bytes for a new parser: they begin with a part of REPORT. */
 interface RescuedVerb {
   readonly method: 'LIST' | 'SCAN';
   readonly bytes: Buffer;
 }
 
 /**
- * The bytes at which the parser stopped in a verb; undefined if it stopped elsewhere, or where nothing may be rescued.
+ * The bytes of a verb at which the parser stopped; undefined if it stopped elsewhere, or where LIST cannot be
+ * supported.
  */
 function stopped({ code, rawPacket, bytesParsed }: ParseError, socket: RescuedSocket, letter: string) {
   if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined || bytesParsed === undefined) return undefined;
@@ -73,7 +74,7 @@ function stopped({ code, rawPacket, bytesParsed }: ParseError, socket: RescuedSo
   return rawPacket[bytesParsed] === letter.charCodeAt(0) ? { rawPacket, bytesParsed } : undefined;
 }
 
-/** LIST, where the parser stopped at its S at the start of a request. The T follows, in this packet or the next. */
+/** LIST, if the parser stopped at its S at the start of a request. The T follows, in this packet or the next. */
 function wordOfList(error: ParseError, socket: RescuedSocket): RescuedVerb | undefined {
   const at = stopped(error, socket, 'S');
   if (at === undefined) return undefined;
@@ -85,7 +86,7 @@ function wordOfList(error: ParseError, socket: RescuedSocket): RescuedVerb | und
   return fits ? { method: 'LIST', bytes: bytes() } : undefined;
 }
 
-/** SCAN, whole in one packet, where the parser stopped at its C at the start of a request. */
+/** SCAN, whole in one packet, if the parser stopped at its C at the start of a request. */
 function wordOfScan(error: ParseError, socket: RescuedSocket): RescuedVerb | undefined {
   const at = stopped(error, socket, 'C');
   if (at === undefined) return undefined;
@@ -108,7 +109,10 @@ const others: Record<string, string> = {
   pause: 'onSocketPause',
 };
 
-/** Undoes what the server did to the socket when it was accepted; false, and nothing done, in an unknown Node. */
+/**
+ * Undoes what the server did to the socket when it accepted it; returns false and does nothing in an unknown version of
+ * Node.
+ */
 function detach(socket: RescuedSocket): boolean {
   const release = listenerNamed(socket, 'close', closing);
   const data = listenerNamed(socket, 'data', others.data as string);
@@ -126,7 +130,7 @@ function listenerNamed(socket: Socket, event: string, name: string): ((...args: 
   return socket.rawListeners(event).find((listener) => listener.name === name) as never;
 }
 
-/** Starts the fresh parser on REPORT, which no endpoint uses and which ends in the letter that LIS still lacks. */
+/** Starts the new parser on REPORT, which no endpoint uses and which ends in the letter that LIS still lacks. */
 function feed(socket: RescuedSocket, { method, bytes }: RescuedVerb): void {
   const parser = socket.parser as HttpParser;
   const onIncoming = parser.onIncoming;

@@ -18,18 +18,18 @@ import { type BodyBounds, type RequestFields, tooManyBytes, tooManyValues } from
 const largeBodyBytes = 2 * 1024 * 1024;
 /** Fast enough for the largest body to arrive within the time limit of a request. */
 const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
-/** Deeper bodies are refused: nothing real nests like that, and every later step may recurse. */
+/** More deeply nested bodies are refused: no real body nests like that, and every later step may recurse. */
 const maxNesting = 500;
-/** Up to here a body cannot hold more than any bound allows, and is not looked over first. */
+/** A body up to this size cannot exceed any limit, so it is not scanned first. */
 const surelyHarmlessBytes = 900;
-/** From here on every step over a body takes a separate turn of the event loop. */
+/** From this size on, every step over a body takes a separate turn of the event loop. */
 const inStepsBytes = 512 * 1024;
 
 const noFields: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' };
 
 /**
- * Reads the fields of a body: JSON, or a form; a large one once `turn` resolves. Throws `too-large` naming the bound,
- * `malformed`, `media-type`, `timeout` for a sender that is too slow, `unavailable`.
+ * Reads the fields of a body, JSON or a form; waits for `turn` before it reads a large one. Throws `too-large` naming
+ * the limit, `malformed`, `media-type`, `unavailable`, and `timeout` for a sender that is too slow.
  */
 export async function readFields(
   req: IncomingMessage,
@@ -89,7 +89,8 @@ async function received(req: IncomingMessage, { bytes }: BodyBounds, turn: () =>
   }
 }
 
-// curl calls every body a form unless told otherwise: what begins like JSON is JSON, as clients have always relied on.
+// curl labels every body as a form unless told otherwise: what begins like JSON is read as JSON, as clients have always
+// relied on.
 function isForm(type: string, bytes: Buffer): boolean {
   if (!type.startsWith('application/x-www-form-urlencoded')) return false;
   for (const c of bytes) {
@@ -109,19 +110,19 @@ function requireMergePatch(type: string): void {
   }
 }
 
-/** Fields of a body, and whether some number in them is held by its digits. */
+/** Fields of a body, and whether any number in them is kept as its digits. */
 export interface BodyFields {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly exact: boolean;
 }
 
 const halfOfCharacter = /\p{Surrogate}/u;
-/** Lone halves come only by an escape: bytes are read as UTF-8, which has none. */
+/** A lone surrogate can come only from an escape: bytes are read as UTF-8, which has none. */
 const mayHoldHalves = /\\u[dD][89a-fA-F]/;
 
 /**
- * Reads a JSON object that was looked over. Duplicate keys: the last wins. Numbers keep their digits. Throws
- * `malformed` with a text that quotes no more than one character of the body, and the names of fields.
+ * Reads a JSON object that was scanned before. Of duplicate keys the last one wins. Numbers keep their digits. Throws
+ * `malformed`; the text quotes at most one character of the body, and names of fields.
  */
 function parseJsonBody(text: string): BodyFields {
   const exact = mayBeInexact(text);
@@ -142,7 +143,7 @@ function parseJsonBody(text: string): BodyFields {
   return { fields: value as Record<string, unknown>, exact };
 }
 
-/** Other systems replace half of a character or refuse the whole answer: what is read back would not be what was sent. */
+/** Other systems replace lone surrogates or refuse the whole answer, so a client would not read back what it sent. */
 function requireWhole(value: unknown, at: string[]): void {
   if (typeof value === 'string' && halfOfCharacter.test(value)) {
     throw new Refusal('malformed', `${at.join('.') || 'the body'} contains half of a character`);
@@ -168,7 +169,7 @@ function parseExactly(text: string): unknown {
   try {
     return parseExact(text);
   } catch (error) {
-    // The native parser has the position in its message; the exact one is not asked twice.
+    // The message of the native parser has the position; the exact parser is not run twice.
     try {
       JSON.parse(text);
     } catch (native) {
@@ -193,10 +194,10 @@ function printable(character: string): string {
   return character < ' ' ? JSON.stringify(character).slice(1, -1) : character;
 }
 
-/** Forms are typed by people; what is larger is sent as JSON. */
+/** Forms are typed by people; larger bodies are sent as JSON. */
 const maxFormBytes = 1024 * 1024;
 
-/** Reads the fields of a form; a repeated one becomes a list. Throws `too-large`. */
+/** Reads the fields of a form; a repeated field becomes a list. Throws `too-large`. */
 function parseForm(text: string, maxValues: number): Record<string, unknown> {
   if (text.length > maxFormBytes) throw tooManyBytes(maxFormBytes);
   let pairs = 1;
@@ -212,7 +213,7 @@ export function pairFields(pairs: URLSearchParams): Record<string, unknown> {
   for (const [key, value] of pairs) {
     const before = Object.hasOwn(fields, key) ? fields[key] : undefined;
     if (before === undefined) {
-      // Assigning would leave out a name that assignment treats specially.
+      // An assignment would lose a name that has a special meaning, such as `__proto__`.
       Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true });
     } else if (Array.isArray(before)) before.push(value);
     else fields[key] = [before, value];

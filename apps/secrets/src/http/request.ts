@@ -14,13 +14,13 @@ import type { BodyBounds, Request, RequestFields } from '../pipeline/request';
 import { isListing, type Verb } from '../sdk/call';
 import { pairFields } from './read-fields';
 
-/** What reading a request depends on. */
+/** What a request is read with. */
 export interface RequestRules extends CertificateRules {
   /** Also understand the header names of the product family (`X-Vault-*`). */
   readonly familyHeaders: boolean;
 }
 
-/** What a page of the console asks with, where it sends no token. */
+/** The session of a console page, for requests that send no token. */
 export interface PageSession {
   readonly token: string;
   readonly steppedUp: boolean;
@@ -32,9 +32,9 @@ const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
 
 /**
- * Turns an HTTP request into a kernel request. `readBody` reads the fields of verbs with a body, once it is known how
- * much of it the sender may have read. A token that is sent counts before a session.
- * Throws `malformed` for a list parameter that is not a boolean, `unsupported-operation` for unknown verbs.
+ * Turns an HTTP request into a kernel request. `readBody` reads the fields of a body once it is known how much of it
+ * this caller may send. A token in the request takes precedence over a session. Throws `malformed` for a list parameter
+ * that is not a boolean, and `unsupported-operation` for unknown verbs.
  */
 export function readRequest(
   req: IncomingMessage,
@@ -134,14 +134,14 @@ function inQuery(query: URLSearchParams, verb: Verb, text: string): RequestField
   if (isListing(verb)) {
     delete fields.list;
     delete fields.scan;
-    // The longest page that the policies and the listing allow.
+    // The longest page that both the policies and the listing allow.
     if (fields.limit === 'max') fields.limit = '0';
   }
   delete fields.help;
   return { fields, exact: false, bytes: text.length, text };
 }
 
-/** Where a request points, below `/v1/`. */
+/** The target of a request, below `/v1/`. */
 export interface Target {
   readonly path: SentPath;
   readonly query: URLSearchParams | undefined;
@@ -149,19 +149,20 @@ export interface Target {
   readonly search?: string;
 }
 
-/** The path was not in its simplest form; clients are sent there. */
+/** The path was not in its simplest form; the client is redirected to that form. */
 export class Detour {
   constructor(readonly location: string) {}
 }
 
 /**
- * Splits and decodes a request URL below `/v1/`. Doubled slashes and dot segments are answered with a detour, where `readBase64`
- * does not know better. Throws `malformed` for characters that a path may not have, broken escapes, and what is too long.
+ * Splits and decodes a request URL below `/v1/`. Doubled slashes and dot segments are answered with a redirect unless
+ * `readBase64` can read the path. Throws `malformed` for forbidden characters, broken escapes, and paths that are too
+ * long.
  */
 export function readTarget(url: string, readBase64: (text: string) => SentPath | undefined): Target | Detour {
   const mark = url.indexOf('?');
   const rawPath = mark < 0 ? url.slice(4) : url.slice(4, mark);
-  // Decoding never makes it longer, and is not begun for what is too long already.
+  // Decoding never makes a path longer, so one that is too long is not decoded at all.
   if (rawPath.length > maxPathLength) throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
   const text = rawPath.includes('%') ? decode(rawPath) : rawPath;
   const read = SentPath.read(text);

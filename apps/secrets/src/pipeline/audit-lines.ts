@@ -59,7 +59,10 @@ export function responseLine(
   });
 }
 
-/** Writes the lines of a refused or failed request: its request line, if it has none yet, and its response line. */
+/**
+ * Writes the lines of a refused or failed request: its request line, unless that was written before, and its response
+ * line.
+ */
 export async function failureLines(
   kernel: Kernel,
   request: Request,
@@ -77,7 +80,7 @@ export async function failureLines(
   await audit.response(entry, { status }, problem);
 }
 
-/** The line of a request in the chained table: committed once, with the first thing that the request decides. */
+/** The line of a request in the chained table: committed once, with the first decision of the request. */
 export class ChainedLine {
   private committed = false;
 
@@ -86,12 +89,12 @@ export class ChainedLine {
     private readonly entry: AuditedRequest,
   ) {}
 
-  /** Adds it to the write set of a decision, unless an earlier one has it. */
+  /** Adds the line to the write set of a decision, unless an earlier decision has committed it. */
   join(set: WriteSet): void {
     if (!this.committed) set.audit.push(this.audit.line(this.entry));
   }
 
-  /** A decision that it had joined has been committed. */
+  /** Called after a decision with this line was committed. */
   done(): void {
     this.committed = true;
   }
@@ -99,7 +102,7 @@ export class ChainedLine {
 
 const nothingDeclared: ReadonlySet<string> = new Set();
 
-// One object per token record and token text, so that the hashed text is made once per token.
+// One object for each token record and token text, so that the text is hashed once per token.
 const callers = new WeakMap<object, AuditCaller>();
 
 function callerOf(

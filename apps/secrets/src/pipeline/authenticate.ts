@@ -8,10 +8,10 @@ import type { Kernel } from './kernel';
 import type { Bearer, Request } from './request';
 
 /**
- * Finds out whose token was sent; nothing is counted or changed yet.
+ * Finds the record of the token that was sent; nothing is counted or changed yet.
  *
- * Undefined if the path asks for no token, or for none was sent if none is needed. Throws `denied` for every other reason
- * alike: no token, an unknown or expired one, one of another namespace, from a forbidden address.
+ * Undefined if the path asks for no token, or if none was sent where it is optional. Throws the same `denied` for every
+ * other reason: no token, an unknown or expired token, one of another namespace, or a forbidden address.
  */
 export async function identify(kernel: Kernel, request: Request, match: RouteMatch): Promise<TokenRecord | undefined> {
   if (match.auth === 'none' || match.auth === 'wrapping') return undefined;
@@ -26,7 +26,7 @@ export async function identify(kernel: Kernel, request: Request, match: RouteMat
   return record;
 }
 
-/** Counts one use of a token, and finds what it may do. Throws `denied`, also for the token of a disabled entity. */
+/** Counts one use of a token and finds what it may do. Throws `denied`, also for the token of a disabled entity. */
 export async function authenticate(kernel: Kernel, found: TokenRecord): Promise<Bearer> {
   const record = found.usesLeft === undefined ? found : await kernel.tokens.spend(found);
   if (record.entityId === undefined) {
@@ -41,7 +41,7 @@ export async function authenticate(kernel: Kernel, found: TokenRecord): Promise<
   return { record, facts: factsOf(record), access, identity, policies: unionOf(record.policies, identity) };
 }
 
-// Both are the same objects from request to request, until something changes.
+// Both stay the same objects from request to request until something changes.
 const unions = new WeakMap<Identified, WeakMap<readonly string[], readonly string[]>>();
 
 function unionOf(own: readonly string[], identity: Identified): readonly string[] {

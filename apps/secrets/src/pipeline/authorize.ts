@@ -12,7 +12,7 @@ export interface Existence {
   readonly stored?: unknown;
 }
 
-/** A refusal by policy, with the rule that spoke against the request; the rule goes to the audit log only. */
+/** A refusal by a policy, with the rule that refused the request; the rule appears only in the audit log. */
 export class PolicyDenied extends Refusal {
   constructor(
     readonly decision: Decision,
@@ -23,8 +23,8 @@ export class PolicyDenied extends Refusal {
 }
 
 /**
- * Asks the caller's policies. Where a path can be created as well as changed and the rule grants both, nothing is read;
- * where it grants only one, `exists` decides, and the commit will make sure of it. Throws `denied`.
+ * Checks the caller's policies. If a path can be both created and changed and the rules grant both, nothing is read; if
+ * they grant only one, `exists` decides, and the commit checks it again. Throws `denied`.
  */
 export async function authorize(
   request: Request,
@@ -66,7 +66,7 @@ export async function authorize(
   return { capability, sudo: decision.sudo, guard, decision, stored };
 }
 
-/** Refuses what leads nowhere, in the words the caller may hear: only root learns which mounts there are. */
+/** Refuses a request that leads nowhere, in words that this caller may read: only root learns which mounts exist. */
 export function requireOperation(match: RouteMatch, bearer: Bearer | undefined): void {
   if (match.operation) return;
   if (!match.mount) {
@@ -88,7 +88,7 @@ function capabilityOf(request: Request): Capability {
   return request.verb === 'write' ? 'update' : request.verb;
 }
 
-/** There is no such path, and the caller is warned where to look instead: tools show that rather than the refusal. */
+/** There is no such path, and a warning says where to look instead: tools show the warning rather than the refusal. */
 export class Misguided extends Refusal {
   constructor(
     message: string,
@@ -105,7 +105,7 @@ export class StepUpRequired extends Refusal {
   }
 }
 
-/** Throws `StepUpRequired`; never for who sends a token. */
+/** Throws `StepUpRequired` for sessions that need a step-up; never for callers who send a token. */
 export function requireStepUp({ session }: Pick<Request, 'session'>, operation: AnyOperation | undefined): void {
   if (session && !session.steppedUp && operation?.stepUp) throw new StepUpRequired();
 }

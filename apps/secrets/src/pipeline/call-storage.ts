@@ -4,7 +4,7 @@ import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet, Pending } fro
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { DecisionQueues, View } from './decision-queues';
 
-/** Others get their turn after this many rows. */
+/** After this many rows other requests get a turn. */
 const SCANNED_AT_ONCE = 5000;
 
 /** What a call's storage needs. */
@@ -14,24 +14,26 @@ export interface StorageDeps {
   readonly decisions: DecisionQueues;
 }
 
-/** What joins the decisions of a call. */
+/** What is added to the decisions of a call. */
 export interface Joining {
-  /** Throws when the caller may not decide this as things stand: its rights depend on whether something is there. */
+  /**
+   * Throws if the caller may not make this decision as things are now: its rights depend on whether the entry exists.
+   */
   judge?(tx: Storage): Promise<void>;
-  /** Adds to the write set of a decision what must be committed with it. */
+  /** Adds to the write set of a decision whatever must be committed with it. */
   add?(set: WriteSet): void;
-  /** A decision of the call has been committed. */
+  /** Called after a decision of the call was committed. */
   done?(): void;
 }
 
 /**
- * One mount's entries as one call sees them: reads through its own pending writes, writes into its write set.
- * `prefix` is the caller's private folder where the backend stores per token.
+ * One mount's entries as one call sees them: it reads through its own pending writes and writes into its write set.
+ * `prefix` is the caller's private folder if the backend stores per token.
  */
 export class CallStorage implements Storage {
-  /** Undefined until the first write, as most calls only read. */
+  /** Undefined until the first write: most calls only read. */
   private pending: Pending | undefined;
-  /** The keys that the handler of a writing call has read: writing one of them takes a transaction. */
+  /** The keys that the handler of a writing call has read: writing one of them needs a transaction. */
   private readKeys: Set<string> | undefined;
 
   constructor(
@@ -39,7 +41,7 @@ export class CallStorage implements Storage {
     private readonly set: WriteSet,
     private readonly mountId: string,
     private readonly prefix: string,
-    /** Required of the first write: absent or present, as the caller's rights have it. */
+    /** What the first write requires, absent or present, because of the caller's rights. */
     private guard?: 'absent' | 'present',
     private readonly joining?: Joining,
   ) {}
@@ -101,7 +103,7 @@ export class CallStorage implements Storage {
 
   put(key: string, value: string): void {
     const path = this.prefix + key;
-    // A faster caller would be overwritten by what was made of an older value.
+    // A write based on an older value would overwrite that of a faster caller.
     if (this.readKeys?.has(path)) throw new Error(`${path} was read: it must be written in a transaction`);
     addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), require: this.takeGuard() });
     this.pending ??= new Pending();
@@ -125,7 +127,7 @@ export class CallStorage implements Storage {
 
   async transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored = false): Promise<T> {
     const { deps, joining, mountId, prefix } = this;
-    // Judged by what the decision reads.
+    // Checked against what the decision reads.
     this.guard = undefined;
     let writes = false;
     const decide = async (view: View): Promise<T> => {
@@ -164,7 +166,7 @@ export class CallStorage implements Storage {
     this.set.intents.push({ id: randomUUID(), mountId: this.mountId, kind, undo, later: true });
   }
 
-  /** From now on, what this call reads it must not write, except in a transaction. */
+  /** From now on the call may write what it has read only in a transaction. */
   watch(): void {
     this.readKeys = new Set();
   }

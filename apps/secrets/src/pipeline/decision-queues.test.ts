@@ -19,7 +19,7 @@ function storageOn(node: StorageKernel, patienceMs = 60_000): Storage {
   return new CallStorage({ entries, committer, decisions }, newWriteSet(), mountId, '');
 }
 
-/** Adds one to a number, and answers it. */
+/** Adds one to a number and returns it. */
 const count = (storage: Storage, key: string) =>
   storage.transaction(key, async (tx) => {
     const next = Number((await tx.get(key)) ?? 0) + 1;
@@ -126,7 +126,7 @@ describe('decisions on two nodes', () => {
     const [writer, reader] = [storageOn(test.storage), storageOn(other)];
     await whileHearing(other, async () => {
       expect(await reader.get('remembered')).toBeUndefined();
-      // The other node hears nothing, as in the moment before a notice arrives.
+      // The other node receives no notices, as in the moment before one arrives.
       const { tell } = test.storage.changes;
       test.storage.changes.tell = async () => {};
       await count(writer, 'remembered').finally(() => {
@@ -142,7 +142,7 @@ describe('decisions on two nodes', () => {
     });
   });
 
-  /** What a node does while it remembers that something is absent which another one has just written, in two entries. */
+  /** What a node does while it believes that two entries are absent which another node has just written. */
   const withOutdatedMemory = async (name: string, work: (outdated: Storage) => Promise<unknown>) => {
     const [writer, outdated] = [storageOn(test.storage), storageOn(other)];
     await whileHearing(other, async () => {
@@ -163,7 +163,7 @@ describe('decisions on two nodes', () => {
   it('remove nothing of another node together with what one before them wrote', async () => {
     await withOutdatedMemory('thing', (outdated) =>
       Promise.all([
-        // While this one is decided, the others come together.
+        // While this decision is made, the others arrive together.
         outdated.transaction('thing', async (tx) => tx.put('unrelated', '1')),
         outdated.transaction('thing', async (tx) => {
           tx.put('thing', `${await tx.get('thing')} and ours`);

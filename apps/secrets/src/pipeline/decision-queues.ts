@@ -13,10 +13,10 @@ import type {
 } from '../kernel/storage/types';
 import { isEmpty, joinSet, newWriteSet, Pending, PreconditionFailed } from '../kernel/storage/write-set';
 
-/** What one decision reads from and writes into. */
+/** What a decision reads from and writes into. */
 export interface View {
   readonly entries: EntryReader;
-  /** What is decided but not committed: by those before, and by this one. */
+  /** What earlier decisions and this one have changed but not committed. */
   readonly pending: Pending;
   readonly set: WriteSet;
 }
@@ -24,7 +24,7 @@ export interface View {
 export interface DecisionQueuesOptions {
   readonly entries: EntryStore;
   readonly committer: Committer;
-  /** True while other nodes may have written what this one still remembers otherwise. */
+  /** True while other nodes may have written entries of which this node remembers an older value. */
   readonly amongOthers: () => boolean;
   /** Longest wait for a decision. */
   readonly patienceMs: number;
@@ -32,7 +32,7 @@ export interface DecisionQueuesOptions {
 
 interface QueuedDecision {
   readonly untilMs: number;
-  /** It relies on several entries being consistent, which only the database can show. */
+  /** It relies on several entries being consistent, which only a read from the database guarantees. */
   readonly inDatabase: boolean;
   decide(view: View): Promise<unknown>;
   resolve(value: unknown): void;
@@ -43,7 +43,7 @@ type Decided = { readonly value: unknown } | { readonly refusal: Refusal };
 
 interface DecidedBatch {
   readonly set: WriteSet;
-  /** Of those that were asked first; the others wait until these are committed. */
+  /** The results of the first decisions; the remaining ones wait until these are committed. */
   readonly decided: readonly Decided[];
   /** A decision was refused or had nothing to write. */
   readonly hasRefusal: boolean;
@@ -56,19 +56,19 @@ interface Queue {
 }
 
 const MOST = 64;
-/** After a lost race, decisions are made in the database for so long. */
+/** After a lost race, decisions are made in the database for this long. */
 const CONTENDED_MS = 1000;
-/** Of decisions in the database: others need connections, too. */
+/** Decisions in the database at once: others need connections, too. */
 const IN_DATABASE = 2;
 
 /**
  * Decisions about the same thing, one after the other, in the order in which they came.
  *
- * Those waiting for the same turn are decided together: each sees what those before it have decided, and one commit writes
- * it all, on the condition that nothing of it has changed since it was read; a decision that removes what an earlier one writes waits
- * for the next commit. Where another node did change it, all are
- * decided again, now in a turn of the database that no other node can overtake, so that none loses twice. With other nodes
- * around, a refusal is given only for what the database says, since this node's memory may be outdated.
+ * Those that wait for the same turn are decided together: each sees what the earlier ones have decided, and one commit
+ * writes everything, on condition that nothing has changed since it was read. A decision that removes what an earlier
+ * one writes waits for the next commit. If another node did change something, all are decided again, now holding a lock
+ * in the database that no other node can overtake, so none loses twice. If there are other nodes, a refusal is only
+ * given for what the database says, since this node's memory may be outdated.
  */
 export class DecisionQueues {
   private readonly queues = new Map<string, Queue>();
@@ -78,8 +78,8 @@ export class DecisionQueues {
   constructor(private readonly options: DecisionQueuesOptions) {}
 
   /**
-   * Decides when it is its turn, and resolves once that is committed. `decide` may run more than once. Throws what it
-   * throws, and `unavailable` when the turn did not come in time; then nothing was written.
+   * Decides when it is its turn, and resolves once that is committed. `decide` may run more than once. Throws what
+   * `decide` throws, and `unavailable` if the turn did not come in time; then nothing was written.
    */
   decide<T>(about: EntryKey, decide: (view: View) => Promise<T>, inDatabase = false): Promise<T> {
     const queued = this.queues.get(cacheKey(about));
@@ -196,8 +196,8 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
 }
 
 /**
- * Does a set remove what an earlier one of its batch writes? Both together would leave nothing that requires anything of the entry,
- * and remove what another node has written there meanwhile.
+ * Does a set remove what an earlier set of its batch writes? Merged, they would not require anything of the entry, and
+ * would remove what another node has written to it in the meantime.
  */
 function removesAny({ deletes, prefixes }: WriteSet, { puts }: WriteSet): boolean {
   if (puts.length === 0 || deletes.length + prefixes.length === 0) return false;
@@ -209,7 +209,7 @@ function removesAny({ deletes, prefixes }: WriteSet, { puts }: WriteSet): boolea
   );
 }
 
-/** Reads each entry once, so that all of a batch see the same. */
+/** Reads each entry once, so that the whole batch sees the same. */
 function recordingReader(base: EntryReader, entriesRead: Map<string, Entry | undefined>): EntryReader {
   return {
     async read(key) {
@@ -230,7 +230,7 @@ function recordingReader(base: EntryReader, entriesRead: Map<string, Entry | und
   };
 }
 
-/** Writes of entries that were read require that they still are as they were read. */
+/** Writes of entries that were read require that these have not changed since. */
 function withRequirements(set: WriteSet, entriesRead: ReadonlyMap<string, Entry | undefined>): WriteSet {
   const revision = (entry: Entry): Precondition & object => ({ revision: entry.revision });
   const puts = set.puts.map((put) => {
@@ -243,7 +243,7 @@ function withRequirements(set: WriteSet, entriesRead: ReadonlyMap<string, Entry 
     const key = cacheKey(deletion);
     if (!entriesRead.has(key)) return [deletion];
     const entry = entriesRead.get(key);
-    // What was absent when this was decided need not be removed, even if it is written later.
+    // An entry that was absent when this was decided need not be removed, even if it is written later.
     return entry ? [{ ...deletion, require: revision(entry) }] : [];
   });
   return { ...set, puts, deletes };
@@ -257,7 +257,7 @@ function settle(queued: readonly QueuedDecision[], decided: readonly Decided[]):
   });
 }
 
-/** Those who still wait; those who have waited too long are refused. */
+/** The decisions that can still wait; those that have waited too long are refused. */
 function inTime(queued: readonly QueuedDecision[]): readonly QueuedDecision[] {
   const nowMs = performance.now();
   return queued.filter((one) => {

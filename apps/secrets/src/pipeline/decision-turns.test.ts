@@ -13,10 +13,10 @@ let storedEntries: Map<string, Entry>;
 /** What was read, and whether in the database. */
 let reads: string[];
 let commits: WriteSet[];
-/** Names under which it was decided in the database. */
+/** Names of the decisions made in the database. */
 let turns: string[];
 let amongOthers: boolean;
-/** Fails the next commits. */
+/** Makes the next commits fail. */
 let failures: (Error | undefined)[];
 let queues: DecisionQueues;
 let patienceMs: number;
@@ -106,7 +106,7 @@ const count = (path = 'n') => queues.decide(keyOf(path), (view) => counting(view
 const putting = (path: string) => async (view: View) => addPut(view.set, { ...keyOf(path), value: Buffer.from('x') });
 const refused = new Refusal('invalid', 'not you');
 
-/** Lets something happen while the first decision about a path is being made. */
+/** Runs something while the first decision about a path is being made. */
 function heldEntry(path = 'n') {
   let release = () => {};
   const gate = new Promise<void>((resolve) => (release = resolve));

@@ -3,7 +3,10 @@ import type { Path } from '../sdk/path';
 import type { Kernel } from './kernel';
 import type { Outcome } from './request';
 
-/** `?help=1` of a path, for callers who may use it: what it is, what it takes, and its part of the document. */
+/**
+ * The answer to `?help=1` for callers who may use a path: what it is, what it takes, and its part of the OpenAPI
+ * document.
+ */
 export function pathHelp(kernel: Kernel, mount: LiveMount, declared: Path): Outcome {
   const { summary, description, operations } = declared;
   const verbs = Object.entries(operations).map(([verb, { summary: does }]) => `    ${verb}\n        ${does}`);
@@ -19,7 +22,7 @@ export function pathHelp(kernel: Kernel, mount: LiveMount, declared: Path): Outc
   return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount, [declared]) } };
 }
 
-/** The same of a mount: what it is, and its paths. */
+/** The same for a mount: what it is, and its paths. */
 export function mountHelp(kernel: Kernel, mount: LiveMount): Outcome {
   const { summary, paths } = mount.backend;
   const listed = paths.map((declared) => `    ${declared.pattern}\n        ${declared.summary}`);
@@ -27,7 +30,7 @@ export function mountHelp(kernel: Kernel, mount: LiveMount): Outcome {
   return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount, paths) } };
 }
 
-/** Those in the path and the fields of all its operations, by name. */
+/** The parameters of the path and the fields of all its operations, by name. */
 function parametersOf({ paramDocs, operations }: Path): string[] {
   const texts = new Map<string, string>();
   for (const [name, text] of Object.entries(paramDocs)) texts.set(name, entry(name, 'string', text));

@@ -2,7 +2,7 @@ import type { InFlightRequest } from '../kernel/routing/in-flight';
 import type { Kernel } from './kernel';
 import type { Request, RequestContext } from './request';
 
-/** A request that is being carried out, as its last step left it. */
+/** A request under way, as its last step left it. */
 export class InFlight {
   constructor(
     private readonly request: Request,
@@ -23,8 +23,8 @@ export class InFlight {
 }
 
 /**
- * The requests that this node is carrying out, oldest first. The clock of all timeouts keeps them: a separate table would
- * keep them from the quick collections of garbage.
+ * The requests that this node is working on, oldest first. They are kept by the clock of the timeouts: a separate table
+ * would make them survive the cheap garbage collections.
  */
 export function inFlight({ silence, clock, timeoutSeconds }: Kernel): InFlightRequest[] {
   const nowMs = clock.now();

@@ -10,7 +10,7 @@ import { lifetime } from '../sdk/lifetime';
 import type { Issue, Login } from '../sdk/reply';
 import type { Kernel } from './kernel';
 
-/** A token that joined a write set, and what to say of it. */
+/** A token that was added to a write set, and what the answer says of it. */
 export interface Issued {
   readonly auth: Auth;
   readonly warnings: readonly string[];
@@ -26,7 +26,7 @@ export interface Birthplace {
   readonly address: string;
 }
 
-/** Mints a token the token backend has already checked. */
+/** Mints a token that the token backend has already checked. */
 export async function issueToken(
   kernel: Kernel,
   at: Birthplace,
@@ -59,15 +59,15 @@ export async function issueToken(
   return { auth: await authOf(kernel.identity, minted, minted.record.ttlSeconds), warnings: [] };
 }
 
-/** Second factors of a login: sent along with it, or proven already for an entity. */
+/** The second factors of a login: sent along with it, or already proven for an entity. */
 export type Factors = { readonly sentAlong: readonly string[] } | { readonly provenFor: string };
 
 const waitingWarning =
   'A login request was issued that is subject to MFA validation. Please make sure to validate the login by sending another request to mfa/validate endpoint.';
 
 /**
- * Finds or makes the entity of a login, and mints its token; or, where second factors are still to be proven, lets the
- * login wait for them. Throws `denied` for a disabled entity and for wrong factors.
+ * Finds or creates the entity of a login and mints its token; if second factors are still missing, the login waits for
+ * them. Throws `denied` for a disabled entity and for wrong factors.
  */
 export async function issueLogin(
   kernel: Kernel,
@@ -195,7 +195,7 @@ function loginPolicies(login: Login): string[] {
   return [...names].sort();
 }
 
-// The mount may force a kind of token; a kind it only prefers gives way to the role's.
+// The mount may force a kind of token; a kind that it only prefers gives way to the role's.
 function loginType(login: Login, mount: LiveMount): 'service' | 'batch' {
   const { tokenType } = mount.config;
   if (tokenType === 'service' || tokenType === 'batch') return tokenType;

@@ -20,7 +20,7 @@ import type { Path } from '../sdk/path';
 import type { DecisionQueues } from './decision-queues';
 import type { InputParsers } from './parse-input';
 
-/** Everything the life of a request needs, built by `service.ts`. */
+/** Everything that handling a request needs, built by `service.ts`. */
 export interface Kernel {
   readonly barrier: Barrier;
   readonly clock: Clock;
@@ -40,12 +40,12 @@ export interface Kernel {
   readonly attempts: Attempts;
   readonly audit: Audit;
   readonly storedAudit: Pick<StoredAudit, 'refresh'>;
-  /** Runs with the storage of a mount, outside any request. */
+  /** Runs something with the storage of a mount, outside any request. */
   readonly inBackground: <T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>) => Promise<T>;
   /** Changes also go to the hash-chained audit table, in their own transaction. */
   readonly chained: boolean;
   readonly inputs: InputParsers;
-  /** Requests that take longer are answered with a refusal; what they began goes on. */
+  /** Requests that take longer are refused; work that they began continues. */
   readonly timeoutSeconds: number;
   /** While the database does not answer, no request waits for it. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts' | 'waitingFor'>;

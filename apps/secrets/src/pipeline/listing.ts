@@ -7,8 +7,8 @@ import type { Kernel } from './kernel';
 import type { Bearer, Located } from './request';
 
 /**
- * A listing as the caller's policies let it be seen: only keys they have rights on, and no longer than a page. Others have
- * their turns while the keys of a long one are looked at.
+ * A listing as the caller's policies allow it: only keys on which the caller has rights, and no longer than a page.
+ * While a long list is checked, other requests get their turns.
  */
 export function shapeListing(kernel: Kernel, context: Located, reply: Reply): Reply | Promise<Reply> {
   const { grant, bearer, match } = context;
@@ -57,7 +57,7 @@ function isAccessible(kernel: Kernel, bearer: Bearer, text: string | undefined):
     const { path, folding } = questionOf(match);
     return bearer.access.capabilities(path, folding)[0] !== 'deny';
   } catch (error) {
-    // No caller has rights on what none could ask for.
+    // No caller has rights on a path that cannot be requested.
     if (isRefusal(error)) return false;
     throw error;
   }

@@ -5,10 +5,10 @@ import { fieldProblem, jsonKind, shown } from '../sdk/coerce';
 import { fieldMeta } from '../sdk/parameter-reading';
 import type { AnyOperation } from '../sdk/path';
 
-/** An operation's schema, ready to parse with. */
+/** The compiled schema of an operation. */
 interface Compiled {
   readonly schema: z.ZodObject;
-  /** Keys a merge must end up with. */
+  /** Keys that must be there after a merge. */
   readonly required: readonly string[];
   readonly fieldNames: ReadonlySet<string>;
   /** Stored secrets, each with the fields that decide where it is sent. */
@@ -24,9 +24,9 @@ export class InputParsers {
   constructor(private readonly rules: { readonly refusesUnknown: boolean }) {}
 
   /**
-   * Parses the fields of a request; unknown fields are left out. Null empties a list or a map, and gives back its default to
-   * a field of one value (Decision 0011). With `update`, what was given is laid over what is stored (merge) or over the
-   * defaults. Throws `invalid` with the text clients know.
+   * Parses the fields of a request; unknown fields are left out. Null empties a list or a map and resets a single value
+   * to its default (Decision 0011). With `update`, the given fields replace those of the stored record (merge) or of
+   * the defaults. Throws `invalid` with the text that clients know.
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
     const { schema, required, sent } = this.of(operation);
@@ -38,7 +38,7 @@ export class InputParsers {
       if (value === undefined) continue;
       if (value === null) {
         const { empty, json } = fieldMeta(operation.input!.shape[key]!);
-        // The endpoints with bare bodies decode theirs as a whole, and know no difference.
+        // Endpoints with bare bodies decode the body as a whole and make no difference.
         if (empty !== undefined && !operation.decodedInto) values[key] = empty;
         else if (json.format !== 'duration') reset.push(key);
         continue;
@@ -59,7 +59,7 @@ export class InputParsers {
     return merged;
   }
 
-  /** The names, in order, of fields that an operation does not know. Those that its path captures are known. */
+  /** The sorted names of fields that an operation does not know. Parameters of its path count as known. */
   unknown(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
     if (operation.freeform) return [];
     const { fieldNames } = this.of(operation);
@@ -68,7 +68,7 @@ export class InputParsers {
       .sort();
   }
 
-  /** Throws `invalid` for fields that an operation does not know, where the installation has them refused. */
+  /** Throws `invalid` for fields that an operation does not know, if the installation is set to refuse them. */
   requireKnown(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): void {
     if (!this.rules.refusesUnknown) return;
     const unknown = this.unknown(operation, fields, params);
@@ -77,7 +77,7 @@ export class InputParsers {
     throw new Refusal('invalid', `unrecognized parameters: [${unknown.join(' ')}]`, details);
   }
 
-  /** The warnings about fields that are sent and not read. */
+  /** The warnings about fields that were sent but not read. */
   warnings(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
     if (operation.freeform) return [];
     const unread = this.unknown(operation, fields, params);
@@ -92,12 +92,15 @@ export class InputParsers {
     return warnings;
   }
 
-  /** The names of the fields that an operation reads; undefined if all fields are its data. */
+  /** The names of the fields that an operation reads; undefined if it stores all fields as they are. */
   declared(operation: AnyOperation): ReadonlySet<string> | undefined {
     return operation.freeform ? undefined : this.of(operation).fieldNames;
   }
 
-  /** Fields read scalars with the digits that were sent; what is left inside of objects is read as plain numbers, if not declared exact. */
+  /**
+   * Fields read scalars with the digits that were sent. Numbers inside objects become plain numbers unless the field is
+   * declared exact.
+   */
   private withPlainNumbers(operation: AnyOperation, read: InputFields): InputFields {
     const isExact = (key: string) => fieldMeta(operation.input!.shape[key]!).exact === true;
     return Object.fromEntries(
@@ -134,7 +137,7 @@ const decodedTypes: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Refuses a value that is not of the field's own JSON type, in the words of a decoder that coerces nothing. */
+/** Refuses a value that does not have the field's own JSON type, in the words of a decoder that converts nothing. */
 function requireType(name: string, key: string, value: unknown, field: z.ZodType): void {
   const { json } = fieldMeta(field);
   const decodedType = decodedTypes.get(String(json.type))!;
@@ -160,7 +163,7 @@ function wrongPart(value: unknown, expectedType: string): { kind: string; expect
   return kind === expectedType ? undefined : { kind, expectedType };
 }
 
-/** Refuses to send a stored secret elsewhere for who does not show that they have it. */
+/** Refuses to send a stored secret to another place unless the caller sends the secret again. */
 function requireSentAgain(
   [secret, targets]: Compiled['sent'][number],
   fields: InputFields,

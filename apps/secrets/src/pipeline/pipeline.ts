@@ -31,17 +31,17 @@ import { type Answered, settle } from './settle';
 import { refusedStatus } from './status';
 import { handleWhileSealed } from './while-sealed';
 
-/** Keeps the context that a step has extended. */
+/** Stores the context that a step has extended, and returns it. */
 type Advance = <K extends RequestContext>(context: K) => K;
 
 /**
- * The life of a request: find the route, learn who calls, read what they may send, ask the policies, write the audit
- * line, run the handler, commit, write the audit line of the answer. Refusals and faults are thrown; both leave their
- * audit lines too, with what was known then and the status they are answered with.
+ * The life of a request: find the route and the caller, read the body, ask the policies, write the audit line, run the
+ * handler, commit, write the audit line of the answer. Refusals and faults are thrown; both leave audit lines too, with
+ * what was known by then and the status of the answer.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
   requireReading(kernel, request);
-  // A probe says nothing of its sender and reads nothing that is kept: as with the reference, it leaves no audit lines.
+  // A probe does not identify its sender and reads nothing stored. As in the reference, it leaves no audit lines.
   if (kernel.barrier.sealed || request.path.is('sys/health')) {
     return within(kernel, undefined, () => handleWhileSealed(kernel, request));
   }
@@ -77,9 +77,9 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
   }
 }
 
-/** The steps, each on what those before it found out. */
+/** The steps, each based on the results of the earlier ones. */
 async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOver: () => boolean): Promise<Outcome> {
-  // Usually there is nothing to wait for, and even waiting for nothing costs a turn of the event loop.
+  // Usually there is nothing to wait for, and even an empty await costs a turn of the event loop.
   const reading = kernel.namespaces.refresh();
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();
@@ -105,7 +105,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   const bounds = boundsOf(match, token !== undefined);
   if (request.readBody) {
     request.sent = await request.readBody(bounds);
-    // A body may take its time, and the namespace be locked meanwhile.
+    // A body may take long to arrive, and the namespace may be locked meanwhile.
     checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
   } else requireWithin(request.sent, bounds);
   const bearer = token && (await authenticate(kernel, token));
@@ -125,7 +125,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   const recorded = entry ? advance({ ...allowed, entry }) : allowed;
   const auditLine = entry && requestLine(kernel, entry);
   if (auditLine) await auditLine;
-  // A client that was answered "timed out" must be able to rely on nothing beginning afterwards.
+  // A client that got the answer "timed out" must be able to rely on nothing beginning afterwards.
   if (isOver()) throw timedOut();
   const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
   const set = newWriteSet();
@@ -143,8 +143,8 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
 }
 
 /**
- * What a node that reads from a standby lets through: reads, while it is not too far behind. What shows the state of the node
- * itself is answered in any case. Throws `PrimaryNeeded` and `unavailable`.
+ * What a node that reads from a standby accepts: reads, while it is not too far behind. Paths that show the state of
+ * the node itself are always answered. Throws `PrimaryNeeded` and `unavailable`.
  */
 function requireReading({ standby, whileSealed }: Kernel, { verb, path, wrapTtl }: Request): void {
   if (!standby) return;
@@ -153,7 +153,7 @@ function requireReading({ standby, whileSealed }: Kernel, { verb, path, wrapTtl 
   if (trouble !== undefined && !path.locateSystem(whileSealed, verb)) throw new Refusal('unavailable', trouble);
 }
 
-/** Where a request leads; undefined if that is nowhere, and another node may have made something there a moment ago. */
+/** The target of a request; undefined if there is none and another node may have created it a moment ago. */
 function knownMatch(kernel: Kernel, { path, verb, namespace }: Request): RouteMatch | undefined {
   try {
     const match = path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
@@ -171,7 +171,7 @@ async function newestMatch(kernel: Kernel, { path, verb, namespace }: Request): 
   return path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
 }
 
-/** Whether there is something already where the path leads. */
+/** Whether the target of the path already exists. */
 async function existence(
   kernel: Kernel,
   request: Request,
@@ -185,7 +185,9 @@ async function existence(
   return { isThere: stored !== undefined, stored };
 }
 
-/** Runs the handler; one that lays fields over what is stored decides by what is stored when its turn comes. */
+/**
+ * Runs the handler. A handler that merges fields into the stored record uses the record as it is when its turn comes.
+ */
 async function run(
   kernel: Kernel,
   request: Request,
@@ -219,7 +221,7 @@ async function run(
   return { call, reply: await operation.run(call) };
 }
 
-/** The mount's entries as this caller sees them; in a folder of the token's own where the backend stores by token. */
+/** The mount's entries for this caller: in the token's own folder if the backend stores by token. */
 function storageOf(kernel: Kernel, { match, bearer, grant }: Located, set: WriteSet, joining?: Joining): CallStorage {
   const mount = match.mount!;
   const own = mount.backend.storage === 'per-token' ? bearer?.record : undefined;
@@ -227,7 +229,10 @@ function storageOf(kernel: Kernel, { match, bearer, grant }: Located, set: Write
   return new CallStorage(kernel, set, mount.uuid, own ? `${own.key}/` : '', grant?.guard, joining);
 }
 
-/** What goes along with each thing that a call decides: its rights, as things stand then, and its line for the chain. */
+/**
+ * What is added to each decision of a call: a check of the caller's rights at that moment, and the request's line for
+ * the chain.
+ */
 function joiningOf(kernel: Kernel, request: Request, context: Located, chain: ChainedLine | undefined): Joining {
   const guard = context.grant?.guard;
   return {
@@ -241,7 +246,7 @@ function joiningOf(kernel: Kernel, request: Request, context: Located, chain: Ch
   };
 }
 
-/** The table's digest needs the keys that will be gone. */
+/** The table's digest needs the keys that are about to be removed. */
 async function recordFirst(kernel: Kernel, chain: ChainedLine): Promise<void> {
   const set = newWriteSet();
   chain.join(set);
@@ -249,7 +254,7 @@ async function recordFirst(kernel: Kernel, chain: ChainedLine): Promise<void> {
   chain.done();
 }
 
-/** Requests that take longer are answered; what they began goes on. */
+/** Requests that take longer are refused; work that they began continues. */
 function within<T>(
   { silence, timeoutSeconds }: Kernel,
   about: InFlight | undefined,
@@ -283,14 +288,14 @@ const unavailable = (): Refusal => new Refusal('unavailable', 'storage is unavai
 
 const timedOut = (): Refusal => new Refusal('timeout', 'request timed out');
 
-/** Only a status for callers who have this version of the answer already. */
+/** Answers 304 to callers who already have this version. */
 function unlessKnown(outcome: Outcome, { ifNoneMatch }: Request): Outcome {
   if (ifNoneMatch === undefined || outcome.headers?.ETag !== ifNoneMatch) return outcome;
   const { headers, contentType } = outcome;
   return { status: 304, headers, contentType };
 }
 
-/** The second factors that the rule which grants a request asks of the request itself. */
+/** The second factors that the matching rule requires with each request. */
 function proveFactors(
   { mfa, namespaces }: Kernel,
   request: Request,
@@ -312,7 +317,7 @@ function withWrapTtl(context: Located, text: string): Located {
   return { ...context, wrapTtlSeconds: seconds };
 }
 
-// A refusal after the caller was known travels through a list on its way out, except on paths that ask for no token.
+// Once the caller is known, refusals have the form of a list, except on paths that ask for no token.
 function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
   if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer || error instanceof StepUpRequired)
     return error;
@@ -321,7 +326,7 @@ function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
   return error;
 }
 
-/** A token whose last use this was ends once its request is over. */
+/** A token that has no uses left is revoked when its request has ended. */
 function endOneUseToken(kernel: Kernel, bearer: Bearer | undefined): void {
   if (bearer?.record.usesLeft !== -1) return;
   kernel.leases.endToken(bearer.record).catch((error) => kernel.log.warn({ err: error }, 'a spent token did not end'));

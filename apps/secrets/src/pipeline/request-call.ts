@@ -19,7 +19,7 @@ const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];
 const anyValue = { allowsWildcardsInTemplates: true, allowsSlashesInTemplates: true };
 
-/** A request as its handler sees it, with what turning the reply into an answer needs. */
+/** A request as its handler sees it, with what is needed to turn the reply into an answer. */
 export class RequestCall implements Call {
   readonly verb: Verb;
   readonly path: CanonicalPath;
@@ -37,7 +37,7 @@ export class RequestCall implements Call {
   readonly match: RouteMatch;
   readonly bearer: Bearer | undefined;
   readonly wrapTtlSeconds: number;
-  // Own properties, so that handlers may take them out of the call.
+  // Own properties, so that handlers can destructure them.
   readonly fieldsText = (): string => (this.request.sent.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
   readonly warn = (message: string): void => {
     this.messages ??= [];
@@ -59,7 +59,7 @@ export class RequestCall implements Call {
     const wrapTtlSeconds = this.wrapTtlSeconds > 0 ? this.wrapTtlSeconds : undefined;
     const decision = access.decide({ ...questionOf(match), operation, parameters: fields, wrapTtlSeconds });
     if (!decision.allowed) throw new PolicyDenied(decision, `: ${operation} on ${match.path}`);
-    // What the request itself has proven counts; a passcode cannot be proven twice.
+    // Factors proven for the request itself count; a passcode cannot be used twice.
     const proven = this.proven ?? [];
     const isProven = (decision.rule?.mfaMethods ?? []).every((demanded) =>
       proven.some((one) => one.method === demanded.method && one.namespacePath === demanded.namespacePath),
@@ -103,7 +103,7 @@ export class RequestCall implements Call {
     this.mount = mount.view;
     this.caller = {
       token: bearer?.facts,
-      // Of the entity the token's own was merged into, if it was.
+      // If the token's entity was merged, the entity that it was merged into.
       entityId: bearer?.identity?.entityId ?? '',
       displayName: bearer?.facts.displayName ?? '',
       policies: bearer?.policies ?? [],
@@ -168,12 +168,12 @@ export class RequestCall implements Call {
     return { kind: 'password', subject: `${mountId}/${subject}`, who: { mountId, name: subject } };
   }
 
-  /** Whether fields were sent that the operation does not know: then there is something to tell, even with an answer without a body. */
+  /** Whether fields were sent that the operation does not know: then even an answer without a body gets a warning. */
   get ignoresFields(): boolean {
     return this.kernel.inputs.unknown(this.match.operation!, this.fields, this.params).length > 0;
   }
 
-  /** Warnings of the answer, and further ones; those about unread fields only where there is a body. */
+  /** The warnings of the answer, and further ones; those about unread fields only if there is a body. */
   warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
     const unread = withBody ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params) : none;
     if (!this.messages && further.length === 0 && unread.length === 0) return null;

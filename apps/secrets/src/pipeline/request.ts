@@ -15,22 +15,22 @@ export interface BodyBounds {
   readonly bytes: number;
   /** Values of any kind, at any depth. */
   readonly values: number;
-  /** Where the body is not JSON of fields. */
+  /** Set if the body is not a JSON object of fields. */
   readonly wholeBody?: WholeBody;
 }
 
 /** What came with a request: the fields of its body, or of its query. */
 export interface RequestFields {
   readonly fields: Readonly<Record<string, unknown>>;
-  /** Some numbers in `fields` are held by their digits. */
+  /** Some numbers in `fields` are kept as their digits. */
   readonly exact: boolean;
-  /** Length of what `fields` were read from. */
+  /** Length of the text behind `fields`. */
   readonly bytes: number;
-  /** What `fields` were read from. */
+  /** The text or bytes behind `fields`. */
   readonly text: string | Uint8Array;
 }
 
-/** A request as the kernel knows it: no HTTP left in it. */
+/** A request as the kernel knows it, without anything of HTTP. */
 export interface Request {
   readonly id: string;
   /** The id that the caller gave it. */
@@ -43,44 +43,45 @@ export interface Request {
   /** Namespace named by header; empty for root. */
   readonly namespace: string;
   readonly token: string | undefined;
-  /** Of a request that a page of the console makes with its session: `token` is the session's. */
+  /** Set for requests that a console page makes with its session: `token` is the session's. */
   readonly session:
     | {
-        /** The person has proven again who they are. */
+        /** The user has recently proven who they are once more. */
         readonly steppedUp: boolean;
       }
     | undefined;
-  /** As sent; undefined when the answer is not to be wrapped. */
+  /** As sent; undefined if the answer is not to be wrapped. */
   readonly wrapTtl: string | undefined;
   /** Second factors sent along with a login, one per entry: `method[:passcode]`. */
   readonly mfa: readonly string[];
-  /** Body fields of writes, query fields of everything else; nothing while a body has not been read. */
+  /** Body fields of writes, query fields of everything else; empty until the body has been read. */
   sent: RequestFields;
-  /** Reads the body, if it is within the bounds; absent for verbs without one. Throws refusals. */
+  /** Reads the body if it is within the limits; absent for verbs without a body. Throws refusals. */
   readonly readBody: ((bounds: BodyBounds) => Promise<RequestFields>) | undefined;
-  /** The version of the answer that the caller has. */
+  /** The version of the answer that the caller already has. */
   readonly ifNoneMatch: string | undefined;
   readonly address: string;
   /** The values of a header, by its name in lower case; undefined if it was not sent. */
   readonly header: (name: string) => readonly string[] | undefined;
   /**
-   * The certificates that the client has shown, as DER: its own first. Throws `invalid` if a proxy sent none as one.
+   * The client certificates as DER, the client's own first. Throws `invalid` if a proxy sent something else in their
+   * place.
    */
   readonly certificates: () => readonly Buffer[];
-  /** `?help=1`: the path's own description instead of its answer. */
+  /** `?help=1`: a description of the path instead of its answer. */
   readonly help: boolean;
-  /** Name of the route, for log and metrics: a pattern, never a path. Set once it is known where the request leads. */
+  /** Name of the route, for log and metrics: a pattern, never a path. Set once the target is known. */
   route?: string;
-  /** Rate-limit headers of the answer; set where they are wanted and a limit counts the request. */
+  /** Rate-limit headers of the answer; set if they are switched on and a limit applies. */
   rateHeaders?: Readonly<Record<string, string>>;
 }
 
 type Marks = Readonly<Record<string, true | null>>;
 
-// A request is shown as several calls, and all requests without a body share the same fields.
+// A request becomes several calls, and all requests without a body share the same fields.
 const marks = new WeakMap<object, Marks>();
 
-/** Which fields were sent: null, or true for anything else. */
+/** Which fields were sent: null for those sent as null, true for all others. */
 export function markSent(fields: RequestFields['fields']): Marks {
   let marked = marks.get(fields);
   if (marked === undefined) {
@@ -90,16 +91,16 @@ export function markSent(fields: RequestFields['fields']): Marks {
   return marked;
 }
 
-/** For callers without a known token: logins, shares of keys and wrapping tokens need no more. */
+/** For callers without a known token: logins, key shares and wrapping tokens need no more. */
 const unknownCaller: BodyBounds = { bytes: 64 * 1024, values: 1000 };
-/** Of a known caller, for everything with declared fields. */
+/** For known callers and operations with declared fields. */
 const declaredFields: BodyBounds = { bytes: 2 * 1024 * 1024, values: 50_000 };
-/** Where the whole body is what is stored. */
+/** For operations that store the whole body. */
 const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
 
 const text = 'http: request body too large';
 
-/** How much of a request's body is read, once it is known where it leads and who sends it. Decision 0060. */
+/** How much of a request's body is read, once its target and its sender are known. Decision 0060. */
 export function boundsOf(match: RouteMatch, authenticated: boolean): BodyBounds {
   const { operation } = match;
   const bounds = !authenticated
@@ -113,13 +114,13 @@ export function boundsOf(match: RouteMatch, authenticated: boolean): BodyBounds 
 /** While the service is sealed no caller is known. */
 export const sealedBounds = unknownCaller;
 
-/** Holds the fields of a query to the bounds. Throws `too-large`. */
+/** Checks the fields of a query against the limits. Throws `too-large`. */
 export function requireWithin({ fields, bytes }: RequestFields, { values }: BodyBounds): void {
-  // A name and what separates it from the next take two bytes.
+  // A name and its separator take at least two bytes.
   if (bytes > 2 * values && Object.keys(fields).length > values) throw tooManyValues(values);
 }
 
-/** The refusal of a body with too many bytes; of the largest, in the words clients know. */
+/** The refusal of a body with too many bytes; for the highest limit, in the words that clients know. */
 export function tooManyBytes(limit: number): Refusal {
   if (limit === freeForm.bytes) return new Refusal('too-large', text);
   const mebibytes = limit / (1024 * 1024);
@@ -145,31 +146,31 @@ export interface Bearer {
 export interface Grant {
   /** What the request counts as: create or update where the path tells them apart. */
   readonly capability: Capability;
-  /** Sudo on this path, for what a handler allows only then. */
+  /** Whether the caller has sudo on this path, for handlers that require it. */
   readonly sudo: boolean;
-  /** What must be true of the entry at commit, because the caller may only create or only change it. */
+  /** What must be true of the entry at commit, because the caller may only create it or only change it. */
   readonly guard: 'absent' | 'present' | undefined;
   readonly decision: Decision | undefined;
-  /** What the path's `stored` found, where the decision depended on it. */
+  /** What the path's `stored` found, if the decision depended on it. */
   readonly stored?: unknown;
 }
 
 /**
- * What is known of a request. Each step answers a value that says more than the one it was given; a request that ends early
- * is audited with the last of them.
+ * What is known of a request. Each step returns a value that adds to the one it was given; a request that ends early is
+ * audited with the last of them.
  */
 export interface RequestContext {
   readonly match: RouteMatch | undefined;
   readonly wrapTtlSeconds: number;
-  /** Whose token it is, before anything was asked about its rights. */
+  /** The record of its token, before its rights were checked. */
   readonly token: TokenRecord | undefined;
   readonly bearer: Bearer | undefined;
   readonly grant: Grant | undefined;
-  /** What its audit lines say of it, from its request line on; absent where nothing keeps any. */
+  /** The content of its audit lines, from its request line on; absent if there is no audit device. */
   readonly entry: AuditedRequest | undefined;
 }
 
-/** It is known where the request leads. */
+/** The context once the target is known. */
 export interface Located extends RequestContext {
   readonly match: RouteMatch;
 }
@@ -184,7 +185,7 @@ export const emptyContext: RequestContext = {
   entry: undefined,
 };
 
-/** What a request came to: everything the HTTP edge needs to answer it. */
+/** The result of a request: everything the HTTP edge needs to answer it. */
 export interface Outcome {
   readonly status: number;
   /** Enveloped answers. */
@@ -193,7 +194,7 @@ export interface Outcome {
   /** Bare answers: text and bytes as they are, anything else as JSON. */
   readonly bare?: unknown;
   readonly contentType?: string;
-  /** The body goes on: see `RawReply`. */
+  /** The body is a stream: see `RawReply`. */
   readonly stream?: (sink: StreamSink) => () => void;
   readonly headers?: Readonly<Record<string, string>>;
   /** Text of an envelope that was stored earlier. */

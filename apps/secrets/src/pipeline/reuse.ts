@@ -6,7 +6,7 @@ import type { Caller, ReusableSecret } from '../sdk/call';
 import type { Kernel } from './kernel';
 import type { Bearer } from './request';
 
-/** The part of a call that says who makes it, and where. */
+/** The part of a call that says who makes it, and on which mount. */
 interface Calling {
   readonly match: RouteMatch;
   readonly bearer: Bearer | undefined;
@@ -19,8 +19,8 @@ interface Remembered {
 }
 
 /**
- * Keeps a secret for later calls of the same caller, sealed in its mount's storage until its lease ends. It joins the
- * commit that registers the lease, so every node finds it or none does.
+ * Keeps a secret for later calls of the same caller, sealed in its mount's storage until its lease ends. It is
+ * committed together with the lease, so every node finds it or none does.
  */
 export function remember(
   kernel: Kernel,
@@ -42,7 +42,7 @@ export async function findReusable(kernel: Kernel, calling: Calling, key: string
   const entry = at && (await kernel.entries.read(at));
   if (!entry) return undefined;
   const { leaseId, data } = JSON.parse(entry.value.toString('utf8')) as Remembered;
-  // The lease is always asked for: whether it was revoked meanwhile is decided in the database.
+  // The lease is always looked up: only the database knows whether it was revoked meanwhile.
   const lease = await kernel.leases.find(calling.match.namespace.uuid, leaseId);
   const nowMs = kernel.clock.now();
   if (lease?.state !== 'live' || lease.expiresAtMs <= nowMs || !(await outlives(kernel, calling, lease))) {
@@ -58,7 +58,10 @@ export async function findReusable(kernel: Kernel, calling: Calling, key: string
   };
 }
 
-/** Whether the token that owns a lease lives as long as it: the caller's own always counts, being in use right now. */
+/**
+ * Whether the token that owns a lease lives as long as the lease: the caller's own always does, since it is in use
+ * right now.
+ */
 async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): Promise<boolean> {
   const own = calling.bearer!.record;
   // Everything this token owns ends with its last use.
@@ -70,11 +73,12 @@ async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): P
 }
 
 /**
- * Where a caller's secret lies: the name is a keyed hash over everything that it must share with the call that made it.
+ * Where a caller's secret is stored: the name is a keyed hash of everything that two calls must have in common to share
+ * it.
  */
 function entryOf(kernel: Kernel, calling: Calling, key: string): EntryKey | undefined {
   const { bearer, caller, match } = calling;
-  // A batch token is in no table: only its entity can be recognised.
+  // Batch tokens are not stored: only their entity can be recognised.
   if (!bearer || (bearer.record.type === 'batch' && caller.entityId === '')) return undefined;
   const who = caller.entityId === '' ? ['token', bearer.record.key] : ['entity', caller.entityId];
   const name = kernel.barrier.mac('lease-reuse', JSON.stringify([match.namespace.uuid, ...who, key]));

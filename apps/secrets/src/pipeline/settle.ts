@@ -13,7 +13,7 @@ import type { Outcome } from './request';
 import type { RequestCall } from './request-call';
 import { remember } from './reuse';
 
-/** What a handler answered, and the call it answered: of several attempts the one that counts. */
+/** What a handler answered, and the call that it answered: after several attempts, the one that counts. */
 export interface Answered {
   readonly call: RequestCall;
   readonly reply: Reply;
@@ -23,8 +23,8 @@ const notFound: Outcome = { status: 404, bare: '{"errors":[]}\n' };
 const noContent: Outcome = { status: 204 };
 
 /**
- * Turns a reply into an outcome and commits everything the call changed, its lease or token included, at once.
- * A secret that could not be registered is ended in the outside system before the failure is reported.
+ * Turns a reply into an outcome and commits everything the call changed, its lease or token included, in one
+ * transaction. A secret that could not be registered is revoked in the outside system before the failure is reported.
  */
 export async function settle(
   kernel: Kernel,
@@ -43,7 +43,7 @@ export async function settle(
     await kernel.committer.commit(set);
   } catch (error) {
     if (reply.kind === 'secret') await kernel.leases.abandonSecret(call.match.mount!, reply);
-    // What a call by itself requires of an entry is what its rights depend on.
+    // If a call itself requires something of an entry, it is because its rights depend on it.
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }
@@ -69,7 +69,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
         reply.status,
       );
     case 'empty': {
-      // Who asks for a certificate or a list in its own form reads no JSON.
+      // Callers who ask for a certificate or a list in its own format do not read JSON.
       if (call.match.operation?.media?.includes('application/json') === false) return noContent;
       const warnings = call.warnings(call.ignoresFields);
       return warnings ? enveloped(call, { requestId: call.requestId, warnings }) : noContent;
@@ -119,7 +119,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
   }
 }
 
-/** A login that waited for its second factors, as it would be now. */
+/** A login that waited for its second factors, with the values it would get now. */
 async function renewed(
   { leases }: Kernel,
   call: RequestCall,
@@ -135,7 +135,10 @@ async function renewed(
   return loginAfterWait(login, now);
 }
 
-/** A token outlives the session it is made in: no operation makes one that does not ask people at the console for a proof. */
+/**
+ * A token outlives the session that it is made in, so every operation that makes tokens must ask console users for a
+ * proof.
+ */
 function requireProof({ match, verb }: RequestCall): void {
   if (match.declared?.operations[verb]?.stepUp) return;
   throw new Error(`${verb} ${match.declared?.pattern} makes tokens, and is not declared \`stepUp\``);
@@ -179,7 +182,7 @@ function enveloped(call: RequestCall, body: Envelope, forced?: number): Outcome 
   return { status, envelope: body, injected: responseFormat === 'injected' };
 }
 
-/** What a holder of the wrapping token's answer can later be held to. */
+/** The accessor of what is wrapped, by which the wrapping can be audited later. */
 function accessorIn(reply: Reply, { auth }: Envelope): string | undefined {
   return auth?.accessor ?? (reply.kind === 'data' ? reply.accessor : undefined);
 }

@@ -16,11 +16,11 @@ const API_VERSION = '2.6';
 const RELEASE = 'v202404-2';
 const JSON_API = 'application/vnd.api+json; charset=utf-8';
 
-/** Headers that depend on how the service is set up; made once. */
+/** Headers that depend on the settings of the service; computed once. */
 export function fixedHeaders(edition: string, aliases: boolean): readonly string[] {
   const headers = ['X-API-Version', API_VERSION, 'X-App-Name', edition === 'hosted' ? 'Keystead Cloud' : 'Keystead'];
   if (aliases) {
-    // Existing clients choose what they offer by these names.
+    // Existing clients decide by these names what they offer.
     headers.push('TFP-API-Version', API_VERSION);
     headers.push('TFP-AppName', edition === 'hosted' ? 'HCP Terraform' : 'Terraform Enterprise');
     if (edition === 'self-hosted') {
@@ -60,12 +60,12 @@ export async function sendAnswer(res: ServerResponse, answer: EndpointResponse, 
   sendText(res, answer.status, JSON_API, answer.body, headers);
 }
 
-/** Enough for a client to have read the headers by themselves. */
+/** Enough for a client to have read the headers separately. */
 const apartMs = 2;
-/** What a client reads together with the headers: the Go client 4 KB in all. */
+/** The most that a client reads together with the headers: the Go client reads 4 KB in all. */
 const alongBytes = 2048;
 
-/** How a stream fails whose client left, before or while it was sent. */
+/** The errors of a stream whose client disconnected before or while it was sent. */
 const clientLeft: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE']);
 
 async function sendRaw(res: ServerResponse, raw: Raw, headers: string[]): Promise<void> {
@@ -111,7 +111,7 @@ export function sendToPrimary(res: ServerResponse, address: string, headers: str
   res.writeHead(307, [...headers, 'Location', address, 'Content-Length', '0']).end();
 }
 
-/** What was thrown, as a refusal; undefined for a fault. */
+/** The refusal behind an error; undefined for a fault. */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   if (error instanceof BodyTooLarge) return new Refusal('too-large', error.message);
@@ -122,7 +122,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
   return undefined;
 }
 
-/** Writes the error document of a refusal, or of a fault when there is none, in the dialect of the path. */
+/** Writes the error document of a refusal, or of a fault if there is none, in the dialect of the path. */
 export function sendRefusal(
   res: ServerResponse,
   refusal: Refusal | undefined,
@@ -143,7 +143,7 @@ export function sendRefusal(
   sendText(res, status, type, spoken?.text ?? JSON.stringify({ errors }), headers);
 }
 
-/** The answer to one request too many; its status is a number, as clients have always seen it. */
+/** The answer to a request over the rate limit; its status is a number, as clients expect. */
 export function sendLimited(res: ServerResponse, headers: string[], dialect?: Dialect): void {
   const detail = "You have exceeded the API's rate limit.";
   if (dialect !== undefined) {

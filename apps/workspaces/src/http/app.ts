@@ -29,25 +29,27 @@ export interface AppParts {
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
   readonly outage: Outage;
-  /** While the database does not answer, requests fail at once, including those already waiting. */
+  /** While the database does not answer, requests fail at once, including those that are already waiting. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
   /** This node only reads, from a standby; `primaryUrl` is where others write. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
-  /** Undefined: there is no console, and no session of one counts. */
+  /** Undefined: there is no console, and no console session is accepted. */
   readonly console: ConsoleHost | undefined;
 }
 
 /** A run's page, as the tool prints its address. */
 const RUN_PAGE = /^\/app\/([\w.-]+)\/([\w.-]+)\/runs\/(run-\w+)(?:\?.*)?$/;
 
-/** All agents of a pool count as one caller, and each says something every moment. */
+/** All agents of a pool count as one caller, and each of them sends requests all the time. */
 const AGENTS_OF_A_POOL = 20;
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
 
-/** The HTTP application: finds the endpoint and the caller, reads the body, answers; errors become answers only here. */
+/**
+ * The HTTP application: finds the endpoint and the caller, reads the body, answers. Only here do errors become answers.
+ */
 export function buildApp(parts: AppParts): express.Express {
   const { env } = parts.kernel;
   const fixed = fixedHeaders(env.edition, env.aliases);
@@ -110,7 +112,7 @@ export function buildApp(parts: AppParts): express.Express {
         settings,
         early,
         again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
-        // A body that an endpoint does not take stays where it is: Node throws it away with the answer.
+        // A body that an endpoint does not take is not read: Node discards it with the answer.
         body:
           match.endpoint.body === undefined
             ? undefined
@@ -146,7 +148,7 @@ export function buildApp(parts: AppParts): express.Express {
     }
   };
 
-  // Work begun by a request that timed out goes on; only its answer is dropped.
+  // Work of a request that timed out continues; only its answer is dropped.
   const giveUp = (req: IncomingMessage, res: ServerResponse): void => {
     if (!res.headersSent) sendRefusal(res, silent(), commonHeaders(fixed, requestId(req), UNLIMITED));
   };
@@ -202,7 +204,7 @@ export function buildApp(parts: AppParts): express.Express {
 /** Paths that browsers use to sign in. */
 const OF_BROWSERS = /^\/(ui|app|auth)\//;
 
-/** A node that reads from a standby lets nothing else through, and nothing at all while it is too far behind. */
+/** A node that reads from a standby accepts nothing else, and nothing at all while it is too far behind. */
 function requireReading({ standby }: AppParts, { method, url }: IncomingMessage): void {
   if (!standby) return;
   if ((method !== 'GET' && method !== 'HEAD') || OF_BROWSERS.test(url ?? '')) throw new PrimaryNeeded();
@@ -210,12 +212,12 @@ function requireReading({ standby }: AppParts, { method, url }: IncomingMessage)
   if (trouble !== undefined) throw new Refusal('unavailable', trouble);
 }
 
-/** Set by our own page where it asks by itself: its person may have left. */
+/** Set by our own pages when they ask without their user, who may have left. */
 const BACKGROUND = 'x-keystead-background';
 
 /**
- * Who asks: by the token in the header, or else, where our own page asks, by the session in its cookie. `again`: of an
- * answer that goes on, which is no use of a session.
+ * The caller: from the token in the header, or for our own pages from the session cookie. `again`: the check is
+ * repeated for an answer that goes on, which does not count as use of the session.
  */
 async function authenticate(
   { kernel: { env }, console }: AppParts,

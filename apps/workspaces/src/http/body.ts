@@ -16,10 +16,10 @@ function requireMediaType(header: string | undefined, accepted: readonly [string
   if (!accepted.includes(type)) throw new Refusal('media-type', `send ${accepted[0]}`);
 }
 
-/** Known to the platform, not yet to the types of the library that this is compiled against. */
+/** Known to the platform, but not yet to the types that this is compiled with. */
 const isWellFormed = (text: string): boolean => (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 
-/** What is wrong with a text for the database: null characters and halves of characters. */
+/** Why the database cannot hold a text: null characters and lone surrogates. */
 function flawOf(text: string): string | undefined {
   if (text.includes('\0')) return 'holds a null character';
   return isWellFormed(text) ? undefined : 'contains half of a character';
@@ -37,8 +37,8 @@ function requireText(text: string, at: readonly (string | number)[]): void {
 }
 
 /**
- * Refuses what the database cannot hold (null characters, halves of characters), and lists of more members than any may
- * have. `at` is where the value stands; it is as before once the value was looked at.
+ * Refuses what the database cannot hold (null characters, lone surrogates) and lists that are too long for any field.
+ * `at` is the path of the value; it is unchanged afterwards.
  */
 function requireSound(value: unknown, at: (string | number)[]): void {
   if (typeof value === 'string') {
@@ -67,9 +67,9 @@ function requireSound(value: unknown, at: (string | number)[]): void {
 }
 
 /**
- * Reads and parses the JSON body of an endpoint; undefined when it is empty. Of an unknown sender less is taken; a large
- * one is left on the wire until `turn` resolves. Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`,
- * `BodyLate`, or what `turn` throws.
+ * Reads and parses the JSON body of an endpoint; undefined if it is empty. Unknown senders may send less; a large body
+ * is left on the wire until `turn` resolves. Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`, `BodyLate`,
+ * or what `turn` throws.
  */
 export async function readJson(
   req: IncomingMessage,
@@ -100,12 +100,12 @@ export async function readJson(
   }
 }
 
-/** Nothing here undoes compression. Throws `media-type`. */
+/** Compressed bodies are not supported. Throws `media-type`. */
 function requirePlain(req: IncomingMessage): void {
   if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
 }
 
-/** The body of an endpoint that reads it as it comes. Throws `media-type`. */
+/** The body of an endpoint that reads it as a stream. Throws `media-type`. */
 export function readStream(req: IncomingMessage): AsyncIterable<Uint8Array> {
   requirePlain(req);
   return atPace(req);

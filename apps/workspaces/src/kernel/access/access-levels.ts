@@ -9,7 +9,9 @@ import {
   workspaceDials,
 } from './capabilities';
 
-/** Levels of a team's grant on one workspace. `custom` is what its dials say, never administrator powers. */
+/**
+ * Levels of a team's grant on one workspace. `custom` gives what its separate settings say, never administrator rights.
+ */
 export const workspaceLevels = ['read', 'plan', 'write', 'admin', 'custom'] as const;
 export type WorkspaceLevel = (typeof workspaceLevels)[number];
 
@@ -17,10 +19,10 @@ export type WorkspaceLevel = (typeof workspaceLevels)[number];
 export const projectLevels = ['read', 'write', 'maintain', 'admin', 'custom'] as const;
 export type ProjectLevel = (typeof projectLevels)[number];
 
-/** Everything an administrator of a workspace may do. */
+/** Everything that an administrator of a workspace may do. */
 export const workspaceAdmin: Mask = maskOf(...workspaceCapabilities);
 
-/** Everything that anyone may do in a workspace: owners may override its policies as well. */
+/** Everything that anyone may do in a workspace: owners may also override its policies. */
 export const workspaceOwner: Mask = workspaceAdmin | maskOf('policies:override');
 
 /** Everything an administrator of a project may do, its workspaces included. */
@@ -35,7 +37,7 @@ export const workspaceLevelSettings = {
   custom: level('read', 'none', 'none', 'none', false, false),
 } as const;
 
-/** The project dials of each project level. */
+/** The project settings of each project level. */
 export const projectLevelSettings = {
   read: { settings: 'read', teams: 'none', variableSets: 'read' },
   write: { settings: 'read', teams: 'none', variableSets: 'read' },
@@ -44,7 +46,7 @@ export const projectLevelSettings = {
   custom: { settings: 'read', teams: 'none', variableSets: 'none' },
 } as const;
 
-/** The workspace dials of each project level: what the team may do in every workspace of the project. */
+/** The workspace settings of each project level: what the team may do in every workspace of the project. */
 export const projectLevelWorkspaceSettings = {
   read: inProject('read', 'none', 'read', 'read', false, false, false),
   write: inProject('apply', 'read', 'write', 'write', false, true, false),
@@ -53,7 +55,7 @@ export const projectLevelWorkspaceSettings = {
   custom: inProject('read', 'none', 'none', 'none', false, false, false),
 } as const;
 
-/** The effective mask of a workspace grant. */
+/** The capability mask of a workspace grant. */
 export function workspaceGrant(
   access: WorkspaceLevel,
   settings: Record<keyof typeof workspaceDials, string | boolean> = workspaceLevelSettings[access],
@@ -61,7 +63,7 @@ export function workspaceGrant(
   return access === 'admin' ? workspaceAdmin : settingsMask(workspaceDials, settings);
 }
 
-/** The effective mask of a project grant: `maintain` and `admin` administer every workspace of the project. */
+/** The capability mask of a project grant: `maintain` and `admin` administer every workspace of the project. */
 export function projectGrant(
   access: ProjectLevel,
   project: Record<keyof typeof projectDials, string | boolean> = projectLevelSettings[access],

@@ -46,7 +46,7 @@ const readEpochs: KeyedRead = {
   quick: true,
 };
 
-// One statement, so that epoch, membership and teams are of one moment.
+// One statement, so that epoch, membership and teams are read at the same moment.
 const readStanding = {
   name: 'access_standing',
   text: `
@@ -83,12 +83,12 @@ SELECT t.id AS team_id, t.grants_revision AS revision,
 };
 
 /**
- * Loads access snapshots and remembers them, right on every node at once.
+ * Loads access snapshots and caches them; the cache is never stale on any node.
  *
- * Each organization has an epoch in the database that triggers move with every change of members, teams, grants and
- * the settings that rules look at. A request reads the epoch by key (requests at the same moment share the query) and
- * only what was loaded under that epoch is used again. A team's grants are remembered apart, under their own revision,
- * so that one change of one team does not read all the others again.
+ * Each organization has an epoch in the database, which triggers increase with every change of members, teams, grants
+ * and the settings that rules depend on. A request reads the epoch by key (simultaneous requests share the query), and
+ * only a snapshot loaded under that epoch is reused. A team's grants are cached separately, under their own revision,
+ * so that a change of one team does not reload all the others.
  */
 export class AccessStore {
   private readonly memberships = new LRUCache<string, CachedMembership>({ maxSize: 20_000, sizeCalculation: () => 1 });
@@ -142,7 +142,8 @@ export class AccessStore {
     });
   }
 
-  // Grants newer than the membership's epoch do no harm: that epoch has then moved, and the next request reads again.
+  // Grants newer than the membership's epoch do no harm: that epoch has changed by then, and the next request reads
+  // again.
   private async readTeams(teams: readonly { id: string; revision: string }[]): Promise<Map<string, TeamGrants>> {
     const result = new Map<string, TeamGrants>();
     const stale: string[] = [];
@@ -162,7 +163,7 @@ export class AccessStore {
   }
 }
 
-/** The access to one organization as it is now, remembered nowhere; inside a transaction, as that one sees it. */
+/** The access to one organization as it is now, not cached; inside a transaction, as that transaction sees it. */
 export async function readAccess(db: Database, principal: Principal, organizationId: string): Promise<Access> {
   const values = [[organizationId], principal.id, principal.kind];
   const rows = await db.execute<MembershipRow & QueryResultRow>({ ...readStanding, values });

@@ -25,14 +25,17 @@ export interface ProjectTarget {
   readonly organizationId: string;
 }
 
-/** The grants of one team: masks by workspace and by project, and the projects its workspace grants lie in with theirs. */
+/**
+ * The grants of one team: masks by workspace and by project, and for its workspace grants the projects that contain
+ * them.
+ */
 export interface TeamGrants {
   readonly workspaces: ReadonlyMap<string, Mask>;
   readonly projects: ReadonlyMap<string, Mask>;
   readonly around: ReadonlyMap<string, Mask>;
 }
 
-/** What a team is given on workspaces and projects, as one grant each. */
+/** What a team is granted on workspaces and projects, as one mask each. */
 export interface GivenGrants {
   readonly workspaces: readonly { readonly id: string; readonly projectId: string; readonly mask: Mask }[];
   readonly projects: readonly { readonly id: string; readonly mask: Mask }[];
@@ -48,14 +51,14 @@ export interface OrganizationMembership {
   readonly teamIds: readonly string[];
   readonly grants: readonly TeamGrants[];
   readonly requiresTwoFactor: boolean;
-  /** Switched off by a site administrator: no request may use it. */
+  /** Suspended by a site administrator: no request may use it. */
   readonly disabled: boolean;
   readonly allowsForceDelete: boolean;
-  /** People may use it only by signing in, not with API tokens. */
+  /** People may use it only after signing in, not with API tokens. */
   readonly refusesUserTokens: boolean;
-  /** API tokens of people that live longer are not let in; null is no limit. */
+  /** API tokens of people with a longer lifetime are refused; null: no limit. */
   readonly userTokenMaxMs: number | null;
-  /** The organization's limits on sessions, in minutes; null is the installation's. */
+  /** The organization's limits on sessions, in minutes; null: the installation's. */
   readonly sessionTimeoutMinutes: number | null;
   readonly sessionRememberMinutes: number | null;
 }
@@ -77,7 +80,7 @@ const organizationTokenRights = rightsOf(
 const mapOf = (memberships: readonly OrganizationMembership[]): ReadonlyMap<string, OrganizationMembership> =>
   new Map(memberships.map((membership) => [membership.organizationId, membership]));
 
-/** What nearly every request needs: one organization, without a map made for it. */
+/** The common case: one organization, without a map. */
 class SingleMembership {
   constructor(private readonly membership: OrganizationMembership) {}
 
@@ -87,15 +90,15 @@ class SingleMembership {
 }
 
 /**
- * What the caller may reach: a snapshot for the organizations it was loaded for, pure and synchronous.
+ * What the caller may do: a snapshot of the organizations it was loaded for, pure and synchronous.
  *
- * An organization that was not loaded, or where the caller is not a member, gives nothing.
+ * An organization that was not loaded, or in which the caller is not a member, gives nothing.
  */
 export class Access {
-  /** The organizations that this access is about. */
+  /** The organizations of this snapshot. */
   readonly organizationIds: readonly string[];
   private readonly memberships: Pick<ReadonlyMap<string, OrganizationMembership>, 'get'>;
-  /** The last workspace judged: its twenty rules follow one another. */
+  /** The workspace judged last: its twenty rules are checked one after the other. */
   private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
 
   constructor(
@@ -107,7 +110,7 @@ export class Access {
     this.memberships = memberships.length === 1 ? new SingleMembership(memberships[0]!) : mapOf(memberships);
   }
 
-  /** The caller's membership, unless rules of the organization for tokens, two-factor or sessions bar the way. */
+  /** The caller's membership, unless the organization's rules for tokens, two-factor or sessions exclude the caller. */
   private effective(organizationId: string): OrganizationMembership | undefined {
     const membership = this.memberships.get(organizationId);
     return membership && !this.barred(membership) ? membership : undefined;
@@ -132,7 +135,10 @@ export class Access {
     return userTokenMaxMs !== null && tokenLifeMs > userTokenMaxMs ? 'life' : undefined;
   }
 
-  /** Why the organization does not let a member in with this API token: it takes none of people, or none that live as long. */
+  /**
+   * Why the organization refuses a member with this API token: it accepts no tokens of people, or none with such a long
+   * lifetime.
+   */
   refusedToken(organizationId: string): 'kind' | 'life' | undefined {
     const { kind, session, asked } = this.principal;
     const membership =
@@ -161,7 +167,7 @@ export class Access {
     return this.principal.kind === 'organization' && this.principal.organizationId === organizationId;
   }
 
-  /** May see that the organization exists: its members, its tokens, and site administrators. */
+  /** May know that the organization exists: its members, its tokens, and site administrators. */
   canTraverse(organizationId: string): boolean {
     return this.principal.siteAdmin || this.memberships.get(organizationId)?.member === true;
   }
@@ -176,17 +182,17 @@ export class Access {
     return this.effective(organizationId)?.owner === true;
   }
 
-  /** Is the team one of the caller's? */
+  /** Does the caller belong to the team? */
   inTeam(team: { readonly id: string; readonly organizationId: string }): boolean {
     return this.effective(team.organizationId)?.teamIds.includes(team.id) === true;
   }
 
-  /** Has the right in the organization, by a team's setting or what that implies; owners have all. */
+  /** Has the right in the organization, through a setting of a team or what that implies; owners have all rights. */
   can(organizationId: string, right: OrganizationRight): boolean {
     return hasRight(this.rights(organizationId), right);
   }
 
-  /** May use the capability on the workspace: union of organization, project and workspace grants. */
+  /** May use the capability on the workspace: the union of organization, project and workspace grants. */
   has(workspace: WorkspaceTarget, capability: WorkspaceCapability): boolean {
     return holds(this.workspaceMask(workspace), capability);
   }
@@ -196,7 +202,7 @@ export class Access {
     return holds(this.projectMask(project), capability);
   }
 
-  /** Everything the caller may do on the workspace, as one number: usable as a cache key. */
+  /** All capabilities of the caller on the workspace, as one number, which can be a cache key. */
   workspaceMask(workspace: WorkspaceTarget): Mask {
     if (this.last?.workspace !== workspace) this.last = { workspace, mask: this.unionOver(workspace) };
     return this.last.mask;
@@ -213,19 +219,19 @@ export class Access {
     return mask & workspaceOwner;
   }
 
-  /** May see the project: by right, by a grant on it, or by a grant on one of its workspaces. */
+  /** May see the project: by a right, by a grant on it, or by a grant on one of its workspaces. */
   seesProject(project: ProjectTarget): boolean {
     if (this.hasProject(project, 'project:read')) return true;
     return (this.effective(project.organizationId)?.grants ?? []).some(({ around }) => around.has(project.id));
   }
 
-  /** Reads the variables of a workspace of the project by a grant on that workspace. */
+  /** May read the variables of a workspace of the project through a grant on that workspace. */
   readsVariablesInProject(project: ProjectTarget): boolean {
     const grants = this.effective(project.organizationId)?.grants ?? [];
     return grants.some(({ around }) => holds(around.get(project.id) ?? 0, 'variables:read'));
   }
 
-  /** Everything the caller may do on the project. */
+  /** All capabilities of the caller on the project. */
   projectMask(project: ProjectTarget): Mask {
     const membership = this.effective(project.organizationId);
     if (!membership?.member) return 0;
@@ -234,14 +240,14 @@ export class Access {
     return mask & (projectAdmin | workspaceOwner);
   }
 
-  /** What the caller may do on every workspace of the organization. */
+  /** The caller's capabilities on every workspace of the organization. */
   workspaceFloor(organizationId: string): Mask {
     if (this.isOwner(organizationId)) return workspaceOwner;
     if (this.isOrganizationToken(organizationId)) return organizationTokenMask;
     return workspaceFloor(this.rights(organizationId));
   }
 
-  /** What the caller may do on every project of the organization. */
+  /** The caller's capabilities on every project of the organization. */
   projectFloor(organizationId: string): Mask {
     return this.isOwner(organizationId) ? projectAdmin : projectFloor(this.rights(organizationId));
   }
@@ -252,7 +258,8 @@ export class Access {
   }
 
   /**
-   * Has everything that a team is given: its rights in the organization, and its grants on every workspace and project.
+   * Has everything that a team would be given: its rights in the organization, and its grants on every workspace and
+   * project.
    */
   holdsAll(organizationId: string, rights: Rights, { workspaces, projects }: GivenGrants): boolean {
     return (
@@ -262,7 +269,9 @@ export class Access {
     );
   }
 
-  /** Does the organization let administrators of a workspace delete it with its resources? Owners always may. */
+  /**
+   * Does the organization let administrators of a workspace delete it together with its resources? Owners always may.
+   */
   mayForceDelete(organizationId: string): boolean {
     return this.isOwner(organizationId) || this.effective(organizationId)?.allowsForceDelete === true;
   }
@@ -285,7 +294,7 @@ export class Access {
     return this.someGrant(organizationId, 'varsets:write');
   }
 
-  /** The caller's teams in the organization, for SQL that mirrors these rules. */
+  /** The caller's teams in the organization, for SQL that repeats these rules. */
   teamIds(organizationId: string): readonly string[] {
     return this.effective(organizationId)?.teamIds ?? [];
   }

@@ -1,4 +1,4 @@
-/** What a grant can allow on a workspace; each name is one bit of a mask. */
+/** The capabilities that a grant can give on a workspace; each name is one bit of a mask. */
 export const workspaceCapabilities = [
   'runs:read',
   'runs:plan',
@@ -15,7 +15,10 @@ export const workspaceCapabilities = [
   'settings:write',
 ] as const;
 
-/** What a grant can allow on a project; the bits above the workspace ones, so that one number holds both. */
+/**
+ * The capabilities that a grant can give on a project; their bits come after the workspace ones, so that one number
+ * holds both.
+ */
 export const projectCapabilities = [
   'project:read',
   'project:update',
@@ -28,14 +31,17 @@ export const projectCapabilities = [
   'varsets:write',
 ] as const;
 
-/** What a grant allows only where it says so: no level has it, nor has an administrator. The bits above all others, which are stored. */
+/**
+ * Capabilities that only an explicit setting of a grant gives: no level includes them, and administrators do not have
+ * them. Their bits come after all stored ones.
+ */
 const namedCapabilities = ['policies:override'] as const;
 
 export type WorkspaceCapability = (typeof workspaceCapabilities)[number] | (typeof namedCapabilities)[number];
 export type ProjectCapability = (typeof projectCapabilities)[number];
 export type Capability = WorkspaceCapability | ProjectCapability;
 
-/** A set of capabilities, one bit each (fits 32 bits, so unions are one OR). */
+/** A set of capabilities, one bit each; it fits 32 bits, so a union is one OR. */
 export type Mask = number;
 
 const everyCapability: readonly Capability[] = [...workspaceCapabilities, ...projectCapabilities, ...namedCapabilities];
@@ -56,7 +62,7 @@ export function namesOf(mask: Mask): Capability[] {
   return everyCapability.filter((name) => holds(mask, name));
 }
 
-/** One adjustable part of a grant: its values from least to most, each with what it adds to the one before. */
+/** A setting of a custom grant: its values from least to most, each with what it adds to the one before. */
 export interface Dial {
   readonly values: readonly (string | boolean)[];
   readonly adds: readonly (readonly Capability[])[];
@@ -65,7 +71,7 @@ export interface Dial {
 const ladder = (values: readonly string[], ...adds: readonly (readonly Capability[])[]): Dial => ({ values, adds });
 const toggle = (...adds: readonly Capability[]): Dial => ({ values: [false, true], adds: [[], adds] });
 
-/** The parts of a workspace grant. Allowed values of reference tables; everything else is refused. */
+/** The settings of a workspace grant. The reference's tables list the allowed values; all others are refused. */
 export const workspaceDials = {
   runs: ladder(['read', 'plan', 'apply'], ['runs:read'], ['runs:plan'], ['runs:apply']),
   variables: ladder(['none', 'read', 'write'], [], ['variables:read'], ['variables:write']),
@@ -82,15 +88,15 @@ export const workspaceDials = {
   policyOverrides: toggle('policies:override'),
 } as const satisfies Record<string, Dial>;
 
-/** The parts of a project grant that concern the project itself. */
+/** The settings of a project grant for the project itself. */
 export const projectDials = {
   settings: ladder(['read', 'update', 'delete'], ['project:read'], ['project:update'], ['project:delete']),
   teams: ladder(['none', 'read', 'manage'], [], ['teams:read'], ['teams:manage']),
-  /** The sets that the project owns; those assigned to it are seen with it. */
+  /** The sets that the project owns; sets assigned to the project can be seen by all who see the project. */
   variableSets: ladder(['none', 'read', 'write'], [], ['varsets:read'], ['varsets:write']),
 } as const satisfies Record<string, Dial>;
 
-/** The parts of a project grant that reach every workspace of the project. */
+/** The settings of a project grant that apply to every workspace of the project. */
 export const projectWorkspaceDials = {
   runs: workspaceDials.runs,
   polengineMocks: workspaceDials.polengineMocks,
@@ -104,14 +110,14 @@ export const projectWorkspaceDials = {
   policyOverrides: workspaceDials.policyOverrides,
 } as const satisfies Record<string, Dial>;
 
-/** The mask of a dial turned to a value. An unknown value is a fault: inputs are checked before. */
+/** The mask of one value of a setting. An unknown value is a fault: inputs are checked before. */
 export function dialMask(dial: Dial, value: string | boolean): Mask {
   const index = dial.values.indexOf(value);
   if (index < 0) throw new Error(`no such value: ${String(value)}`);
   return dial.adds.slice(0, index + 1).reduce((mask, names) => mask | maskOf(...names), 0);
 }
 
-/** The value of a dial in a mask: the highest whose capabilities are all held. */
+/** The value of a setting in a mask: the highest one whose capabilities are all there. */
 export function dialValue(dial: Dial, mask: Mask): string | boolean {
   for (let index = dial.values.length - 1; index > 0; index--) {
     const names = dial.adds[index] ?? [];
@@ -120,7 +126,7 @@ export function dialValue(dial: Dial, mask: Mask): string | boolean {
   return dial.values[0]!;
 }
 
-/** The values of several dials as a mask. */
+/** The mask of the values of several settings. */
 export function settingsMask<D extends Record<string, Dial>>(
   dials: D,
   settings: Record<keyof D, string | boolean>,

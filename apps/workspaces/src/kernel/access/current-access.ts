@@ -5,7 +5,7 @@ import { readAccess } from './access-store';
 import type { WorkspaceCapability } from './capabilities';
 import type { Principal, PrincipalKind } from './principal';
 
-/** Who asked for something that takes effect later. */
+/** The caller who asked for something that takes effect later. */
 export interface LinkHolder {
   readonly kind: PrincipalKind;
   readonly id: string;
@@ -15,7 +15,7 @@ const kinds = { users: 'user', teams: 'team', organizations: 'organization' } as
 const holderKinds: readonly string[] = [...Object.values(kinds), 'run'];
 const kindOf: ReadonlyMap<string, PrincipalKind> = new Map(Object.entries(kinds));
 
-/** Kinds of callers that links are made for. */
+/** Kinds of callers for whom links are made. */
 export const isHolderKind = (kind: string): kind is PrincipalKind => holderKinds.includes(kind);
 
 interface HolderRow {
@@ -54,8 +54,8 @@ SELECT k.key, j.run_id, o.id, false, false
 };
 
 /**
- * Who asked earlier, as they are now; undefined for those who are suspended or gone: an organization asks only by its token,
- * a run only while its job is under way.
+ * An earlier caller with their current state; undefined if they are suspended or gone. An organization counts only
+ * while it has its token, a run only while its job is under way.
  */
 export async function findHolder(db: Database, { kind, id }: LinkHolder): Promise<Principal | undefined> {
   const row = await db.readOne<HolderRow>(readHolder, `${kind} ${id}`);
@@ -72,13 +72,13 @@ export async function findHolder(db: Database, { kind, id }: LinkHolder): Promis
   };
 }
 
-/** Who asked for something earlier, as rows name them. */
+/** An earlier caller, as rows store them. */
 interface EarlierAsker {
   readonly type: string | null;
   readonly id: string | null;
 }
 
-/** What they may do in an organization now; undefined for those who are suspended or gone. */
+/** What they may do in an organization now; undefined if they are suspended or gone. */
 export async function accessNow(db: Database, by: EarlierAsker, organizationId: string): Promise<Access | undefined> {
   const kind = kindOf.get(by.type ?? '');
   const holder = kind && by.id ? await findHolder(db, { kind, id: by.id }) : undefined;
@@ -86,8 +86,8 @@ export async function accessNow(db: Database, by: EarlierAsker, organizationId: 
 }
 
 /**
- * May the one who asked for something earlier still do it? To be asked where it takes effect, by the capability that
- * asking for it needs.
+ * May the caller who asked for something earlier still do it? Check this where it takes effect, with the capability
+ * that the request needed.
  */
 export async function mayStill(
   db: Database,

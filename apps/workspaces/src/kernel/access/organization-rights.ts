@@ -40,7 +40,7 @@ export function rightsOf(...names: readonly OrganizationRight[]): Rights {
   return names.reduce((rights, name) => rights | bits[name], 0);
 }
 
-/** True when the set holds the right itself, implications aside. */
+/** True if the set holds the right itself, without implications. */
 export function hasRight(rights: Rights, right: OrganizationRight): boolean {
   return (rights & bits[right]) !== 0;
 }
@@ -53,7 +53,7 @@ const implied: readonly (readonly [OrganizationRight, readonly OrganizationRight
   ['read-projects', ['read-workspaces']],
 ];
 
-/** The set with everything that its rights imply, as the permission rules see it. */
+/** The set with all implied rights, as the permission rules see it. */
 export function withImplied(rights: Rights): Rights {
   return implied.reduce((all, [right, more]) => (hasRight(all, right) ? all | rightsOf(...more) : all), rights);
 }
@@ -74,7 +74,10 @@ function reachOf(rights: Rights): Mask {
   return rights & seesRuns ? maskOf('runs:read') : 0;
 }
 
-/** What organization rights grant on every project. Who manages all workspaces sees and fills every project. */
+/**
+ * What organization rights grant on every project. Those who manage all workspaces see every project and can create
+ * workspaces in it.
+ */
 export function projectFloor(rights: Rights): Mask {
   if (hasRight(rights, 'manage-projects')) return projectAdmin;
   const reads = hasRight(rights, 'read-projects') ? maskOf('project:read', 'varsets:read') : 0;

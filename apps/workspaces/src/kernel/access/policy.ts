@@ -2,10 +2,10 @@ import { flag } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Access } from './access';
 
-/** A permission rule: pure and synchronous, so that a page of rows is judged without a query. */
+/** A permission rule: pure and synchronous, so that a page of rows needs no further query. */
 export type Rule<T> = (access: Access, target: T) => boolean;
 
-/** Rules by the name the API shows them under; the same rule guards the endpoint and fills `permissions`. */
+/** Rules by the names that the API shows; the same rule guards the endpoint and fills `permissions`. */
 export type Policy<T, Name extends string = string> = Readonly<Record<Name, Rule<T>>>;
 
 /**
@@ -16,7 +16,7 @@ export function policy<T>() {
   return <Name extends string>(rules: Record<Name, Rule<T>>): Policy<T, Name> => Object.freeze(rules);
 }
 
-/** Every rule of a policy, judged for one target: the `permissions` attribute. */
+/** The results of every rule of a policy for one target: the `permissions` attribute. */
 export function abilities<T, Name extends string>(
   rules: Policy<T, Name>,
   access: Access,
@@ -27,7 +27,7 @@ export function abilities<T, Name extends string>(
   return result;
 }
 
-/** The shape of `abilities`, for serializers to declare. */
+/** The shape of `abilities`, for declarations of serializers. */
 export function permissions<T, Name extends string>(rules: Policy<T, Name>) {
   const names = Object.keys(rules) as Name[];
   return z.object(Object.fromEntries(names.map((name) => [name, flag])) as Record<Name, typeof flag>);

@@ -6,13 +6,16 @@ const prefix = 'run.';
 
 const macOf = (keyring: Keyring, id: string): string => keyring.mac('run-token', id).toString('base64url');
 
-/** The token of a job under way: it is stored nowhere, and ends with the job or when another worker takes it. Decision 0268. */
+/**
+ * The token of a job under way: it is not stored, and ends with the job or when another worker takes the job. Decision
+ * 0268.
+ */
 export function runToken(keyring: Keyring, { id, attempt }: { readonly id: string; readonly attempt: number }): string {
   const holder = `${id}~${attempt}`;
   return `${prefix}${holder}.${macOf(keyring, holder)}`;
 }
 
-/** Whose token it is; undefined for other kinds of token, and for those that were not made here. */
+/** The job that a token belongs to; undefined for other kinds of token, and for tokens that were not made here. */
 export function holderOfRunToken(keyring: Keyring, token: string): LinkHolder | undefined {
   if (!token.startsWith(prefix)) return undefined;
   const [id = '', mac = ''] = token.slice(prefix.length).split('.');

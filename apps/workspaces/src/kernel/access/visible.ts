@@ -21,7 +21,7 @@ export function visibleProjects(access: Access, organizationId: string): Prisma.
                 WHERE v.project_id = p.id AND g.team_id = ANY(${teams})))`;
 }
 
-/** The same as `visibleWorkspaces`, where rows are found through others. */
+/** The same as `visibleWorkspaces`, for rows that are reached through other tables. */
 export function seenWorkspaces(access: Access, organizationId: string): Prisma.WorkspaceWhereInput {
   if (holds(access.workspaceFloor(organizationId), 'runs:read')) return {};
   const granted = { some: { teamId: { in: [...access.teamIds(organizationId)] } } };

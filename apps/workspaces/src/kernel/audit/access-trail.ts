@@ -4,20 +4,20 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database';
 import { type Actor, auditRow, type Change, recordChange } from './audit';
 
-/** Refusals of one kind to one caller that are kept in a minute, on each node. */
+/** Refusals of one kind to one caller that are recorded per minute on each node. */
 const mostInMinute = 20;
 const minuteMs = 60_000;
 
-/** A minute of refusals of one kind to one caller. */
+/** The refusals of one kind to one caller within a minute. */
 interface Window {
   readonly sinceMs: number;
   count: number;
-  /** Says how many were left out. */
+  /** Records how many were left out. */
   readonly end: (leftOut: number) => void;
   timer?: NodeJS.Timeout;
 }
 
-/** What belongs into the trail of changes without being one: what was given out, and who was refused. */
+/** Events in the audit trail that are not changes: secrets that were handed out, and refusals. */
 export class AccessTrail {
   private readonly refusals = new LRUCache<string, Window>({
     max: 10_000,
@@ -33,7 +33,7 @@ export class AccessTrail {
     private readonly log: Logger,
   ) {}
 
-  /** Keeps that something was given out, before it is. A standby cannot write: its log has it instead. */
+  /** Records that something is about to be handed out. A standby cannot write: there the log has it instead. */
   async gave(actor: Actor, change: Change): Promise<void> {
     try {
       await recordChange(this.db, actor, change);
@@ -44,9 +44,9 @@ export class AccessTrail {
   }
 
   /**
-   * Keeps that a caller was refused, up to a number in a minute for each caller, or for what it is about, organization and route: many
-   * of one kind leave room for the others. The number left out is kept when the minute ends. Never throws: the refusal stands,
-   * whether it can be kept or not, as on a standby.
+   * Records that a caller was refused, up to a number per minute for each caller (or subject), organization and route,
+   * so that many refusals of one kind leave room for others. The number left out is recorded when the minute ends.
+   * Never throws: the refusal stands whether or not it can be recorded, as on a standby.
    */
   async refused(actor: Actor, change: Change, about = actor.id): Promise<void> {
     const keep = async (more: object = {}) => {

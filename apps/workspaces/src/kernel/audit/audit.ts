@@ -16,9 +16,9 @@ export interface Actor {
 }
 
 /**
- * One change. `action` is a noun and a verb: `team.update`. `before` and `after` are settings, never contents: no secret,
- * and nothing that can become one. Of an update only what differs is kept, a creation has no `before`, a deletion no
- * `after`.
+ * One change. `action` is a noun and a verb: `team.update`. `before` and `after` are settings, never contents: no
+ * secret, and nothing that can become one. An update records only what differs; a creation has no `before`, a deletion
+ * no `after`.
  */
 export interface Change {
   readonly organizationId: string | null;
@@ -50,17 +50,17 @@ export function actorOf({ principal, request }: { principal: Principal; request:
 }
 
 /**
- * The account an actor is shown as: the person, or the service account of a team or an organization, whose id has the
- * same letters.
+ * The account that represents an actor: the person, or the service account of a team or an organization, whose id has
+ * the same letters.
  */
 export function accountIdOf({ id }: { readonly id: string }): string {
   return `user-${id.slice(id.indexOf('-') + 1)}`;
 }
 
-/** The actor of changes without a request: first start, workers. */
+/** The actor of changes that no request made: first start, workers. */
 export const system: Actor = { type: 'system', id: 'system', name: 'system' };
 
-/** Records a change. To be called with the transaction that makes it, so that neither happens without the other. */
+/** Records a change. Call it in the transaction that makes the change, so that neither happens without the other. */
 export async function recordChange(db: Database, actor: Actor, change: Change): Promise<void> {
   await recordChanges(db, actor, [change]);
 }
@@ -116,7 +116,7 @@ function asJson(values: Values): Prisma.InputJsonValue | undefined {
   return json as Prisma.InputJsonObject;
 }
 
-// Bytes are sealed values and hashes: they say nothing to a reader, so they are never copied.
+// Bytes are sealed values and hashes. They tell a reader nothing, so they are never copied.
 function plain(value: unknown): unknown {
   if (value === undefined) return null;
   if (typeof value === 'bigint') return value.toString();
@@ -127,7 +127,10 @@ function plain(value: unknown): unknown {
 
 const forgottenAtOnce = 5000;
 
-/** Forgets events older than this many days, the oldest first; 0 keeps all. Their ids follow time, so no index on it is needed. */
+/**
+ * Deletes events older than this many days, the oldest first; 0 keeps all. Their ids are ordered by time, so no index
+ * on the time is needed.
+ */
 export async function forgetEvents({ prisma }: Database, days: number): Promise<void> {
   if (days === 0) return;
   let forgotten: number;

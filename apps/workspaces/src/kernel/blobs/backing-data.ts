@@ -3,11 +3,11 @@ import { type Actor, recordChange } from '../audit/audit';
 import type { Database } from '../database/database';
 import { removeBlob } from './blobs';
 
-/** The statuses of what lost its content: for now, and for good. */
+/** The statuses of things whose content was removed: for now, and for good. */
 export const hidden = 'backing_data_soft_deleted';
 export const gone = 'backing_data_permanently_deleted';
 
-/** What may be done to content that is kept; all of it where the status says so. */
+/** What can be done to stored content, if its status allows it. */
 export const backingDataActions = [
   'soft_delete_backing_data',
   'restore_backing_data',
@@ -21,19 +21,22 @@ export interface Backed {
   readonly id: string;
   readonly name?: string;
   readonly organizationId: string;
-  /** Its status now, and the one in which its content can be read. */
+  /** Its current status, and the status in which its content can be read. */
   readonly status: string;
   readonly readable: string;
   readonly blobIds: readonly (string | null)[];
-  /** Why its content must stay; undefined if it need not. */
+  /** Why its content must be kept; undefined if it may go. */
   needed(): Promise<string | undefined>;
-  /** Changes its row if that has the status; the row of what is gone forgets its blobs. Answers how many rows changed. */
+  /**
+   * Changes its row if the row has the status; if the content is gone, the row forgets its blobs. Returns how many rows
+   * changed.
+   */
   move(from: string, change: { status: string; deletedAt?: Date | null }): Promise<{ count: number }>;
 }
 
 /**
- * Hides, restores or removes content. Throws `malformed` with the words `transition not allowed` for what is needed, and
- * for a wrong status.
+ * Hides, restores or removes content. Throws `malformed` with the text `transition not allowed` for content that is
+ * needed, and for a wrong status.
  */
 export async function changeBackingData(
   tx: Database,

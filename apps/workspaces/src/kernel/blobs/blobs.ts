@@ -7,26 +7,26 @@ import { newId } from '../database/ids';
 import { type Chunks, chunksFor, chunksIn } from './chunks';
 
 const chunkBytes = 1024 * 1024;
-/** Chunks on their way to the store at once. */
+/** Chunks being stored at once. */
 const inFlight = 2;
-/** A blob whose writer has not been heard of for this long was left behind by one that is gone. */
+/** A blob without a sign of life from its writer for this long was left behind by a process that is gone. */
 const abandonedMs = 60 * 60_000;
 
-/** More bytes came than may come. */
+/** More bytes arrived than allowed. */
 export class BlobTooLarge extends Error {
   override readonly name = 'BlobTooLarge';
 }
 
-/** What a finished blob is known by. */
+/** The description of a finished blob. */
 export interface WrittenBlob {
   readonly id: string;
   /** Bytes before compression. */
   readonly size: number;
-  /** Nothing is left to be stored: what still has a chunk is not a finished blob. */
+  /** Everything is stored: a blob that still has a chunk to store is not finished. */
   readonly sealed?: undefined;
 }
 
-/** A blob whose only chunk may still have to be stored: with `storeBlob`, or in the statement that refers to it. */
+/** A blob whose only chunk may still have to be stored, by `storeBlob` or in the statement that refers to it. */
 export interface GatheredBlob extends Omit<WrittenBlob, 'sealed'> {
   readonly sealed?: Buffer;
 }
@@ -34,23 +34,27 @@ export interface GatheredBlob extends Omit<WrittenBlob, 'sealed'> {
 /** How a blob is written. */
 export interface WriteOptions {
   readonly limit: number;
-  /** Is shown every piece as it came; the next one when what it answered has resolved. What it throws ends the writing. */
+  /**
+   * Receives every piece as it arrives; the next piece follows once the returned promise resolves. An error thrown here
+   * ends the writing.
+   */
   readonly seen?: (piece: Uint8Array) => Promise<void> | undefined;
-  /** Removed after an hour, unless `keepBlob` says that something refers to it. */
+  /** The blob is removed after an hour unless `keepBlob` says that something refers to it. */
   readonly provisional?: boolean;
-  /** How it is compressed; by Brotli if nothing is said. */
+  /** The compression; Brotli by default. */
   readonly compression?: Compression;
 }
 
-/** The address a chunk is bound to: its blob, its place in it, and whether it is the last. */
+/** The cell that a chunk is bound to: its blob, its position, and whether it is the last. */
 function cell(blobId: string, position: number, last: boolean) {
   return { table: 'blob_chunk', row: `${blobId}/${position}${last ? '/end' : ''}`, column: 'sealed' };
 }
 
 /**
- * Writes bytes as they come: compressed, cut into chunks of 1 MiB, each sealed by itself and stored at once, so that
- * neither memory nor a transaction grows with the size. Throws BlobTooLarge above the limit, and `unavailable` when the
- * store fails. The blob is invisible until it is complete; what is left behind by a failure is removed here, or swept.
+ * Writes a stream of bytes: compressed, cut into chunks of 1 MiB, each sealed separately and stored at once, so that
+ * neither memory nor a transaction grows with the size. Throws BlobTooLarge above the limit, and `unavailable` if the
+ * store fails. The blob is invisible until it is complete; the remains of a failed one are removed here, or swept
+ * later.
  */
 export async function writeBlob(
   db: Database,
@@ -62,7 +66,7 @@ export async function writeBlob(
   return storeBlob(db, gathered, options);
 }
 
-/** Stores what was gathered and is not stored yet; answers the blob as it is then. */
+/** Stores the chunk of a gathered blob if that is not stored yet; returns the finished blob. */
 export async function storeBlob(
   db: Database,
   { id, size, sealed }: GatheredBlob,
@@ -78,7 +82,7 @@ export async function storeBlob(
   return { id, size };
 }
 
-/** As `writeBlob`; but what is one chunk for the database is not stored, only sealed. */
+/** Like `writeBlob`, but if the blob is a single chunk for the database, that is only sealed, not stored. */
 export async function gatherBlob(
   db: Database,
   keyring: Keyring,
@@ -114,8 +118,8 @@ async function feed(
   source: AsyncIterable<Uint8Array>,
   seen: (piece: Uint8Array) => Promise<void> | undefined,
 ): Promise<void> {
-  // Two runs in turn: one is filled while the other is compressed. Fresh buffers for all would be as much garbage as
-  // there are bytes.
+  // Two buffers in turn: one is filled while the other is compressed. A new buffer for each run would produce as much
+  // garbage as there are bytes.
   const runs = [Buffer.allocUnsafe(runBytes), Buffer.allocUnsafe(runBytes)];
   let pressing = Promise.resolve();
   let turn = 0;
@@ -143,9 +147,9 @@ async function feed(
   into.end();
 }
 
-/** Cuts what comes into chunks, seals and stores them; a few are under way at once. */
+/** Cuts the stream into chunks, seals and stores them; a few are stored at the same time. */
 class ChunkWriter {
-  /** Grows to a chunk, where a state is that large. */
+  /** Grows to the size of a chunk if the state is that large. */
   private chunk = Buffer.allocUnsafe(64 * 1024);
   private held = 0;
   private position = 0;
@@ -160,7 +164,7 @@ class ChunkWriter {
 
   async write(piece: Buffer): Promise<void> {
     for (let from = 0; from < piece.length; ) {
-      // A full chunk is stored only once more has come, because the last one is sealed as the last.
+      // A full chunk is stored only once more bytes arrive, because the last chunk is sealed as the last.
       if (this.held === chunkBytes) await this.store();
       const part = piece.subarray(from, from + chunkBytes - this.held);
       this.makeRoom(part.length);
@@ -177,7 +181,7 @@ class ChunkWriter {
     this.chunk = larger;
   }
 
-  /** Stores the rest, and makes the blob visible; or answers its only chunk, where that may wait. */
+  /** Stores the rest and makes the blob visible; or returns its only chunk, if that may be stored later. */
   async end(size: number): Promise<Buffer | undefined> {
     await Promise.all(this.underWay);
     if (this.failed) throw this.failed.error;
@@ -187,7 +191,7 @@ class ChunkWriter {
     return undefined;
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when all chunks under way are stored. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.underWay);
   }
@@ -210,8 +214,8 @@ class ChunkWriter {
 }
 
 /**
- * The bytes of a complete blob, a chunk or two in memory at a time; undefined if there is none. A chunk that is missing,
- * moved or changed ends the stream with an error. Throws `unavailable` when the store fails.
+ * The bytes of a complete blob, with one or two chunks in memory at a time; undefined if there is no such blob. A
+ * missing, moved or changed chunk ends the stream with an error. Throws `unavailable` if the store fails.
  */
 export async function readBlob(db: Database, keyring: Keyring, id: string): Promise<Readable | undefined> {
   const blob = await chunksIn(db, id);
@@ -237,7 +241,7 @@ async function* opened(
     const sealed = await coming;
     if (!sealed) throw new Error(`blob ${id} lacks chunk ${position} of ${count}`);
     if (position + 1 < count) {
-      // The next one is on its way while this one is being read.
+      // The next chunk is fetched while this one is read.
       coming = get(position + 1);
       coming.catch(() => undefined);
     }
@@ -254,7 +258,7 @@ export async function readWholeBlob(db: Database, keyring: Keyring, id: string):
   return Buffer.concat(pieces);
 }
 
-/** Says that something refers to provisional blobs; to be called in the transaction that makes it so. */
+/** Records that something refers to provisional blobs; call it in the transaction that adds the reference. */
 export async function keepBlob(tx: Database, ...ids: string[]): Promise<void> {
   const { count } = await tx.prisma.blob.updateMany({ where: { id: { in: ids } }, data: { provisional: false } });
   if (count !== ids.length) throw new Refusal('unavailable', 'the upload took too long; try again');
@@ -265,31 +269,31 @@ export async function removeBlob(db: Database, id: string): Promise<void> {
   await db.prisma.blob.deleteMany({ where: { id } });
 }
 
-/** Removes blobs whose writer did not live to complete them, or to use them; answers how many. */
+/** Removes blobs whose writer died before it completed or used them; returns how many. */
 export async function sweepBlobs(db: Database, nowMs: number): Promise<number> {
   const aliveAt = { lt: new Date(nowMs - abandonedMs) };
   const where = { aliveAt, OR: [{ completedAt: null }, { provisional: true }] };
   return (await db.prisma.blob.deleteMany({ where })).count;
 }
 
-/** What compressed bytes begin with: a stream of gzip begins with this byte by itself, a Brotli stream gets one ahead. */
+/** The first byte of compressed bytes: gzip streams begin with this one anyway, Brotli streams get one prepended. */
 const gzipMark = 0x1f;
 const brotliMark = 0x42;
 
-/** Every write is a trip to another thread, and a block that is compressed by itself. */
+/** Every write means a round trip to another thread, and a separate compressed block. */
 const runBytes = 256 * 1024;
 
 const read = { chunkSize: 64 * 1024 };
 
-/** How bytes are compressed that will be kept; `head` comes before them. */
+/** How stored bytes are compressed; `head` precedes them. */
 export interface Compression {
   readonly head: Buffer;
   compressor(): Transform;
 }
 
 /**
- * Brotli at its second lowest quality: half the processor time of the fastest gzip for states, a fifth for what hardly
- * shrinks, and smaller. The window is as large as a run: what is read again needs no more memory than that.
+ * Brotli at its second lowest quality: half the processor time of the fastest gzip for states, a fifth for bytes that
+ * hardly shrink, and a smaller result. The window is as large as a run, so reading needs no more memory than that.
  */
 const brotli: Compression = {
   head: Buffer.of(brotliMark),
@@ -300,13 +304,13 @@ const brotli: Compression = {
     }),
 };
 
-/** How everything was compressed at first. */
+/** The compression of older blobs. */
 export const gzip: Compression = {
   head: Buffer.alloc(0),
   compressor: () => createGzip({ level: 1, chunkSize: runBytes }),
 };
 
-/** What undoes the compression of bytes that begin with this piece, and the piece as it wants it. */
+/** The decompressor for bytes that begin with this piece, and the piece without its mark. */
 function decompressorFor(first: Buffer): { decompressor: Transform; first: Buffer } {
   if (first[0] === gzipMark) return { decompressor: createGunzip(read), first };
   if (first[0] === brotliMark) return { decompressor: createBrotliDecompress(read), first: first.subarray(1) };

@@ -2,17 +2,17 @@ import { Refusal } from '@keystead/refusal';
 import type { Database } from '../database/database';
 import { type ObjectStore, objectsOf, requireObjects } from './objects';
 
-/** Tells the sweep that the writer of a blob is alive, at most this often. */
+/** A writer tells the sweep at most this often that it is alive. */
 const aliveEveryMs = 60_000;
-/** A first chunk up to this long comes with what is known of its blob. */
+/** A first chunk up to this size is read together with the row of its blob. */
 const smallBytes = 128 * 1024;
 
-/** Where the sealed chunks of one new blob are put. */
+/** Where the sealed chunks of a new blob are stored. */
 export interface Chunks {
   /** Whether the only chunk of a blob may be stored later, together with the row that refers to the blob. */
   readonly mayWait: boolean;
   put(position: number, sealed: Buffer): Promise<void>;
-  /** Puts the last one and completes the blob. */
+  /** Stores the last chunk and completes the blob. */
   finish(position: number, sealed: Buffer, size: number): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ const find = {
 
 const keyOf = (id: string, position: number): string => `${id}/${position}`;
 
-/** What the object store does, its failure a refusal that may be tried again. */
+/** Calls the object store; a failure becomes a refusal that allows another try. */
 async function asked<T>(doing: Promise<T>): Promise<T> {
   try {
     return await doing;
@@ -51,7 +51,7 @@ async function asked<T>(doing: Promise<T>): Promise<T> {
   }
 }
 
-/** Where the chunks of a new blob go: to the object store if there is one, else to the database. */
+/** Where the chunks of a new blob are stored: in the object store if there is one, otherwise in the database. */
 export function chunksFor(db: Database, id: string, provisional: boolean): Chunks {
   const objects = objectsOf(db);
   let aliveAt = performance.now();
@@ -82,7 +82,7 @@ export function chunksFor(db: Database, id: string, provisional: boolean): Chunk
       await store(position, sealed);
       const done = await db.rows({ ...complete, values: [id, size, position + 1] });
       if (done.length > 0) return;
-      // Swept while it was being written: what came after the sweep is to go as well.
+      // The blob was swept while it was being written, so the chunks stored since then must go as well.
       if (objects) await forget(db, objects, id);
       throw new Refusal('unavailable', 'the upload took too long; try again');
     },
@@ -94,7 +94,7 @@ async function forget(db: Database, objects: ObjectStore, id: string): Promise<v
   await objects.removeAll(`${id}/`).catch(() => undefined);
 }
 
-/** The chunks of a complete blob: how many, the first one, and how to get the others. */
+/** The chunks of a complete blob: their number, the first one, and a function that reads the others. */
 export async function chunksIn(db: Database, id: string) {
   const [blob] = await db.rows<{ chunks: number; store: string; sealed: Buffer | null }>({ ...find, values: [id] });
   if (!blob) return undefined;

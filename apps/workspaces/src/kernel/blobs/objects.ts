@@ -1,12 +1,12 @@
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../database/database';
 
-/** A store of objects outside the database, for the sealed chunks of blobs. It never sees clear text. */
+/** A store of objects outside the database, for the sealed chunks of blobs. It never sees plain text. */
 export interface ObjectStore {
   put(key: string, bytes: Uint8Array): Promise<void>;
   /** Undefined if there is none. */
   get(key: string): Promise<Uint8Array | undefined>;
-  /** Removes every object whose key begins so; none is fine. */
+  /** Removes every object whose key begins with the prefix; there may be none. */
   removeAll(prefix: string): Promise<void>;
   close(): void;
 }
@@ -26,7 +26,7 @@ export function objectsOf(db: Database): ObjectStore | undefined {
   return (db as Partial<WithObjects>).objects;
 }
 
-/** The object store behind a blob that lies there. Throws `unavailable` if none is set up any more. */
+/** The object store that holds a blob. Throws `unavailable` if none is set up any more. */
 export function requireObjects(db: Database): ObjectStore {
   const objects = objectsOf(db);
   if (!objects) throw new Refusal('unavailable', 'the object store that holds this is not set up');
@@ -36,8 +36,9 @@ export function requireObjects(db: Database): ObjectStore {
 const OWNER = 'installation';
 
 /**
- * Makes sure that what is in the store is this database's to delete: the first to ask leaves its mark there. A copy of the database
- * elsewhere is another one, a standby that took over is not. Throws an Error that says what to do where the store is another's.
+ * Makes sure that the objects in the store belong to this database, which may delete them: the first database to ask
+ * leaves its mark there. A copy of the database elsewhere counts as another one, a standby that took over does not.
+ * Throws an Error that says what to do if the store belongs to another.
  */
 async function own(db: Database, objects: ObjectStore): Promise<void> {
   const [database] = await db.rows<{ mine: string }>({
@@ -54,7 +55,7 @@ async function own(db: Database, objects: ObjectStore): Promise<void> {
   let owner = await read();
   if (owner === undefined) {
     await objects.put(OWNER, Buffer.from(mine));
-    // Another may have put its own at the same moment.
+    // Another database may have put its mark at the same moment.
     owner = await read();
   }
   if (owner === mine) return;
@@ -68,8 +69,9 @@ const CLAIM_SECONDS = 60;
 const BATCH = 100;
 
 /**
- * Deletes the objects of blobs that are gone; answers of how many. Throws where the store is another database's. What fails is
- * tried again later, by any node, ever less often, so that a store that is away for a day loses nothing and is not asked without end.
+ * Deletes the objects of deleted blobs; returns for how many. Throws if the store belongs to another database. Failed
+ * deletions are tried again later by any node, less and less often, so that a store that is away for a day loses
+ * nothing and is not asked all the time.
  */
 export async function removeObjects(db: Database): Promise<number> {
   const objects = objectsOf(db);
@@ -83,7 +85,7 @@ export async function removeObjects(db: Database): Promise<number> {
             RETURNING blob_id`,
     values: [CLAIM_SECONDS, BATCH],
   });
-  // Also if nothing is to delete: the mark has to be there before there is a copy.
+  // Even if there is nothing to delete: the mark has to exist before there is a copy.
   await own(db, objects);
   let removed = 0;
   let failure: unknown;

@@ -3,9 +3,9 @@ import type { S3Address } from '@keystead/addresses';
 import { during } from '@keystead/tracing';
 import type { ObjectStore } from './objects';
 
-/** Where an S3-compatible store is, and who asks it. */
+/** The address of an S3-compatible store, and the credentials for it. */
 export interface S3Config extends S3Address {
-  /** Undefined: as the environment, shared files or the machine's role say. */
+  /** Undefined: taken from the environment, shared files or the machine's role. */
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
 }
 
@@ -21,7 +21,7 @@ export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<O
     forcePathStyle: config.pathStyle,
     credentials: config.credentials,
     maxAttempts: 3,
-    // The chunks are authenticated by their seal; many compatible stores know nothing of these newer checksums.
+    // The chunks are authenticated by their seal; many compatible stores do not know these newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: connectMs, requestTimeout: requestMs, throwOnRequestTimeout: true },
@@ -50,7 +50,7 @@ export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<O
   };
 }
 
-// One by one: deleting many in one request needs a checksum that not every store agrees on.
+// One at a time: deleting several in one request needs a checksum that not every store supports.
 async function removeAll(
   client: S3Client,
   s3: typeof import('@aws-sdk/client-s3'),

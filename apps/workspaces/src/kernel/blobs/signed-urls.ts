@@ -4,14 +4,14 @@ import { isHolderKind, type LinkHolder } from '../access/current-access';
 
 const validSeconds = 25 * 3600;
 
-/** What a link is good for. Where a write counts once, the thing that is written to says so. */
+/** What a link allows. If a write may happen only once, the endpoint enforces it. */
 export type LinkVerb = 'GET' | 'PUT';
 
 type Signer = { readonly keyring: Keyring; now(): number };
-/** What makes links: they are good for what their holder may do when they are used. */
+/** What links are made from: a link allows what its holder may do at the time it is used. */
 type LinkMaker = Signer & { readonly publicUrl: string; readonly holder?: LinkHolder };
 
-/** The holder and the secret: a link is judged as a request of the holder's. */
+/** The holder and the secret: using a link counts as a request of the holder. */
 function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: string, { kind, id }: LinkHolder): string {
   const mac = keyring.mac('signed-url', [verb, path, expires, kind, id].join('\n')).toString('base64url');
   return `${kind}.${id}.${mac}`;
@@ -22,15 +22,16 @@ function holderOf({ holder }: LinkMaker): LinkHolder {
   return holder;
 }
 
-// Whole hours, so that a resource shown twice shows the same link.
+// Whole hours, so that showing a resource twice gives the same link.
 const expiry = (env: Signer): string => String((Math.floor(env.now() / 3_600_000) + 1) * 3600 + validSeconds);
 
 const soon = (env: Signer, seconds: number): string => String(Math.floor(env.now() / 1000) + seconds);
 
 /**
- * An absolute URL that needs no token: it holds its own secret, and is good for one verb on one path, for 25 hours or
- * the given seconds, as long as the caller it was made for could do the same with a token. `path` is below `/api/v2`, of an endpoint that declares
- * `link`. Where it begins is configured and never taken from a request, so that links never lead elsewhere.
+ * An absolute URL that needs no token: it carries its own secret and allows one verb on one path, for 25 hours or the
+ * given seconds, as long as its holder could do the same with a token. `path` is below `/api/v2` and belongs to an
+ * endpoint that declares `link`. The base address is configured and never taken from a request, so links always lead
+ * here.
  */
 export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string, seconds?: number): string {
   const expires = seconds === undefined ? expiry(env) : soon(env, seconds);
@@ -38,25 +39,25 @@ export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string, seconds?
   return `${env.publicUrl}/api/v2${path}?expires=${expires}&signature=${secret}`;
 }
 
-/** The same with the secret in the path, for clients that add their own query. */
+/** The same with the secret in the path, for clients that append their own query. */
 export function signedPathUrl(env: LinkMaker, path: string): string {
   const expires = expiry(env);
   return `${env.publicUrl}/api/v2${path}/${expires}/${signature(env.keyring, 'GET', path, expires, holderOf(env))}`;
 }
 
-/** What the two last parts of a path are called that hold the secret of a link. */
+/** The names of the two last path parameters, which hold the secret of a link. */
 const inPath = '/:expires/:signature';
 
-/** The parts of a request that make it one by a link. */
+/** The parts of a request that carry a link. */
 export interface LinkRequest {
-  /** The pattern that was found for its path. */
+  /** The pattern of its endpoint. */
   readonly pattern: string;
   readonly params: Readonly<Record<string, string>>;
-  /** As sent: each secret has one spelling. */
+  /** As sent: each secret has only one spelling. */
   readonly query: ReadonlyMap<string, string>;
 }
 
-/** Whose link a request came by: it carries the signature of its verb and its path, and the time is not up. */
+/** The holder of the link that a request used: the signature fits its verb and path, and the link has not expired. */
 export function holderOfLink(
   env: Signer,
   verb: LinkVerb,

@@ -8,7 +8,7 @@ interface Asked {
 }
 type Answers = (asked: Asked) => { rows: object[] };
 
-/** A pool that records its statements, transaction by transaction, and gives the answers it was set up with. */
+/** A pool that records its statements by transaction and returns prepared answers. */
 function fakePool(answers: Answers) {
   const trips: Asked[][] = [];
   const kept: boolean[] = [];

@@ -10,19 +10,19 @@ export interface NamedStatement {
 
 /** One write for several items, and how each of them gets its result. */
 export interface Batch<Result> {
-  /** Of the statement; undefined if nothing has to be written. */
+  /** Parameters of the statement; undefined if there is nothing to write. */
   readonly values?: readonly unknown[];
   /** Keys of the rows that `holds` locks first. */
   readonly held?: readonly string[];
-  /** A result or an error for each item in order; called once the rows of the statement are committed. */
+  /** A result or an error for each item in order; called once the rows are committed. */
   settle(rows: readonly QueryResultRow[]): readonly (Result | Error)[];
 }
 
-/** A kind of write that one statement does for many callers. */
+/** A kind of write that combines many callers in one statement. */
 export interface Batched<Item, Result> extends NamedStatement {
   /**
-   * Locks rows by key (`$1`) in the order of their keys, so that batches cannot deadlock. The main statement comes after
-   * it, and so sees what was committed before the locks were granted.
+   * Locks rows by key (`$1`) in the order of their keys, so that batches cannot deadlock. The main statement follows
+   * and sees everything that was committed before the locks were granted.
    */
   readonly holds?: NamedStatement;
   batch(items: readonly Item[]): Batch<Result>;
@@ -33,7 +33,7 @@ export interface Batched<Item, Result> extends NamedStatement {
 interface QueuedWrite {
   readonly kind: Batched<never, unknown>;
   readonly item: unknown;
-  /** The subject that no other batch may have. */
+  /** The subject that no other batch may share. */
   readonly about: string | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -45,14 +45,17 @@ interface BatchPart {
   readonly batch: Batch<unknown>;
 }
 
-/** Two keep the database busy while one's answer travels; more would make batches smaller, not faster. */
+/**
+ * Two batches keep the database busy while the answer to one is on its way; more would make batches smaller, not
+ * faster.
+ */
 const IN_FLIGHT = 2;
 const MOST = 64;
 
 /**
- * Group commit: writes of all kinds that wait at the same moment share one transaction, one statement per kind, sent in
- * one go; each caller is answered after it. A lone caller waits for nothing. A failed batch is tried again item by item, so
- * that one bad item fails only itself.
+ * Group commit: writes of all kinds that wait at the same moment share one transaction with one statement per kind,
+ * sent at once; each caller is answered after it. A single caller does not wait. A failed batch is tried again item by
+ * item, so that a bad item fails alone.
  */
 export class BatchedWrites {
   /** The subjects of batches under way. */
@@ -81,7 +84,7 @@ export class BatchedWrites {
     });
   }
 
-  /** The oldest that wait, except those about which a batch is under way. */
+  /** The oldest waiting items, except those whose subject has a batch under way. */
   private take(waiting: readonly QueuedWrite[]): QueuedWrite[] {
     return waiting.filter(({ about }) => about === undefined || !this.busy.has(about)).slice(0, MOST);
   }
@@ -92,7 +95,7 @@ export class BatchedWrites {
     try {
       await this.commit(partsOf(batch));
     } catch (error) {
-      // If the connection was lost, the batch may or may not have been committed: it is not written twice.
+      // If the connection was lost, the batch may or may not have been committed, so it is not written twice.
       if (!isOfStatement(error)) for (const { reject } of batch) reject(error);
       else for (const one of batch) await this.writeSingly(one);
     } finally {
@@ -122,13 +125,13 @@ export class BatchedWrites {
     }
   }
 
-  /** The rows of each statement, all of one transaction. */
+  /** The rows of each statement, all in one transaction. */
   private async send(statements: readonly QueryConfig[]): Promise<QueryResultRow[][]> {
     const client: PoolClient = await this.pool.connect();
     const asked = statements.length === 1 ? [...statements] : [BEGIN, ...statements, COMMIT];
     const answers = await Promise.allSettled(asked.map((statement) => client.query(statement)));
     const failed = answers.find((answer) => answer.status === 'rejected');
-    // A connection on which something failed is not worth keeping.
+    // A connection on which something failed is discarded.
     client.release(failed !== undefined);
     if (failed !== undefined) throw failed.reason;
     const rows = answers.map((answer) => (answer as PromiseFulfilledResult<{ rows: QueryResultRow[] }>).value.rows);
@@ -136,7 +139,7 @@ export class BatchedWrites {
   }
 }
 
-/** What sends statements inside a transaction. */
+/** Sends statements inside a transaction. */
 interface Transaction {
   $queryRawUnsafe<T>(text: string, ...values: unknown[]): Promise<T>;
 }
@@ -153,7 +156,7 @@ export async function writeAllWithin<Item, Result>(
   return batch.settle(await transaction.$queryRawUnsafe<QueryResultRow[]>(kind.text, ...batch.values));
 }
 
-/** One write as part of a transaction: the statement that it shares with others elsewhere. */
+/** One write as part of a transaction, with the statement that is shared outside of transactions. */
 export async function writeWithin<Item, Result>(
   transaction: Transaction,
   kind: Batched<Item, Result>,

@@ -21,49 +21,49 @@ export interface Database {
   readonly prisma: Prisma.TransactionClient;
   /** True inside a transaction. */
   readonly inTransaction: boolean;
-  /** Runs all or nothing; run again while it loses to other transactions. Inside a transaction it joins it. */
+  /** Runs all or nothing, again if it loses to other transactions. Inside a transaction it joins that one. */
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
-  /** Keeps requests of this node that change the same apart. */
+  /** Makes requests of this node that change the same thing wait for each other. */
   readonly mutex: KeyedMutex;
-  /** The same database; its transactions have their turn under a name, also among those of other nodes. */
+  /** The same database; its transactions wait for their turn under a name, across all nodes. */
   inTurn(name: string): Database;
   /** A named statement; inside a transaction, part of it. */
   execute<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** A named statement, outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
-  /** A large value of bytes, outside any transaction; undefined if there is no such row. */
+  /** A large binary value, read outside any transaction; undefined if there is no such row. */
   large(value: LargeValue): Promise<Buffer | undefined>;
-  /** One row of a keyed read; outside a transaction, calls of the same moment share one query. */
+  /** One row of a keyed read; outside a transaction, simultaneous calls share one query. */
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
-  /** What was computed while a revision was current; computed again when it has changed. */
+  /** A result that was computed at a revision; computed again if the revision has changed. */
   remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
-  /** What was remembered last under a key, of any revision; undefined inside a transaction. */
+  /** The last result under a key, at any revision; undefined inside a transaction. */
   newest<T extends object>(key: string): T | undefined;
-  /** A declared write: it shares a commit with those of the same moment; inside a transaction it is part of that one. */
+  /** A declared write: it shares a commit with simultaneous ones; inside a transaction it is part of that one. */
   write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
-  /** Decisions that wait for the lock of what they are about; not for use inside a transaction. */
+  /** Decisions that wait for the lock of their subject; not for use inside a transaction. */
   readonly decisions: Decisions;
 }
 
-/** Decisions about one thing, each on top of those before it. */
+/** Decisions about one subject, each on top of the earlier ones. */
 export interface Decision<Item, Result> {
   readonly name: string;
-  /** Takes the lock of the thing, in the order in which nodes ask for it. */
+  /** Takes the lock of the subject, in the order in which nodes ask for it. */
   hold(tx: Database, key: string): Promise<unknown>;
   /** A result or an error for each item in order. It may run again, after a deadlock. */
   decide(tx: Database, key: string, items: readonly Item[]): Promise<readonly (Result | Error)[]>;
 }
 
-/** Decisions that share the lock of what they are about. */
+/** Decisions that share the lock of their subject. */
 export interface Decisions {
   decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result>;
-  /** Was another node, or another kind of write, faster a moment ago? Then there is no use in trying without the lock. */
+  /** Was another node, or another kind of write, faster a moment ago? Then trying without the lock would be useless. */
   isContested(key: string): boolean;
   /** Another request was faster. */
   lost(key: string): void;
 }
 
-/** What was found again after it was made or changed; throws `missing` if others have deleted it meanwhile. */
+/** The row after it was made or changed, read again; throws `missing` if it was deleted meanwhile. */
 export function still<T>(found: T | undefined): T {
   if (found === undefined) throw notFound();
   return found;

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
 
-/** How long a request waits for others that change the same, before it gives up. */
+/** How long a request waits for others that change the same thing before it gives up. */
 export const patienceMs = 30_000;
 
 /** Nothing was done: the caller may try again. */
@@ -9,13 +9,13 @@ export function tooMany(cause?: unknown): Refusal {
   return new Refusal('unavailable', 'too many simultaneous changes of the same object; try again', [], { cause });
 }
 
-/** Runs work under the same name one after the other, in order of arrival. Waiters hold no connection. */
+/** Runs work under the same name one at a time, in order of arrival. Waiters hold no connection. */
 export class KeyedMutex {
   private readonly lines = new Map<string, (() => void)[]>();
 
   constructor(private readonly longestMs = patienceMs) {}
 
-  /** Tells the work whether it had to wait. Throws `unavailable` when it waits too long. */
+  /** Tells the work whether it had to wait. Throws `unavailable` if it waits too long. */
   async run<T>(name: string, work: (waited: boolean) => Promise<T>): Promise<T> {
     const line = this.lines.get(name);
     if (line === undefined) this.lines.set(name, []);

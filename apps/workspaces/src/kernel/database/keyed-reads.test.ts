@@ -7,7 +7,7 @@ interface Sent {
   readonly keys: readonly string[];
 }
 
-/** A pool whose statements answer with what `answer` says, a moment later. */
+/** A pool whose statements return what `answer` returns, a moment later. */
 function fakePool(answer: (sent: Sent) => { key: string; value: string }[]) {
   const batches: Sent[][] = [];
   const released: unknown[] = [];

@@ -1,15 +1,15 @@
 import { BatchScheduler, isStalePlan } from '@keystead/postgres';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 
-/** A statement that reads many rows by key: `… WHERE x = ANY($1)`, the key again in a column `key`. */
+/** A statement that reads many rows by key: `… WHERE x = ANY($1)`, with the key again in a column `key`. */
 export interface KeyedRead {
   readonly name: string;
   readonly text: string;
   /** Answers within a millisecond for any key, so it may share a connection with other such reads. */
   readonly quick?: boolean;
   /**
-   * The statement answers with one row for all: a column `packed`, a JSON array of arrays that begin with their key. Each
-   * becomes `{ key, columns }`. This is cheaper than many rows.
+   * The statement returns one row for everything: a column `packed` with a JSON array of arrays that begin with their
+   * key. Each becomes `{ key, columns }`. This is cheaper than many rows.
    */
   readonly packed?: boolean;
 }
