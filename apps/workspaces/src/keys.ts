@@ -15,8 +15,9 @@ function sealKeys(source: SealKeySource, isFirstStart: boolean, warn: (line: str
 }
 
 /**
- * The service's keyring, kept in the database under the seal key; made at the first start, of several nodes by one.
- * A ring that only the previous seal key opens is rewrapped under the current one. `readsOnly`: nothing is written.
+ * The service's keyring, stored in the database under the seal key; created at the first start, by one of several
+ * nodes. A ring that only the previous seal key opens is rewrapped under the current one. `readsOnly`: nothing is
+ * written.
  */
 export async function openKeyring(
   db: Database,

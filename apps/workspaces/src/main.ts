@@ -89,7 +89,7 @@ async function run(config: Config): Promise<void> {
   });
   const { clockTrouble, outage } = service;
   const { keyring, now, vcsReach: reach, notificationReach, mailer, publicUrl, settings } = service.env;
-  // What is due is for those who may write.
+  // Background jobs run only on nodes that may write.
   const housekeeping = config.standby
     ? undefined
     : startHousekeeping(service.db, {

@@ -20,7 +20,7 @@ export interface Joining {
    * Throws if the caller may not make this decision as things are now: its rights depend on whether the entry exists.
    */
   judge?(tx: Storage): Promise<void>;
-  /** Adds to the write set of a decision whatever must be committed with it. */
+  /** Adds to the write set of a decision what must be committed with it. */
   add?(set: WriteSet): void;
   /** Called after a decision of the call was committed. */
   done?(): void;

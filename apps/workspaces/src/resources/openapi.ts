@@ -8,7 +8,8 @@ const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 /** The description of all other resources, at `/api/v2/openapi.json`. Public: it contains no data. */
 export function openapiResource(described: readonly Resource[]): Resource {
-  // Made when first asked for, and the same as long as the service runs: each request has an environment, each service one keyring.
+  // Built on first use, and then the same for as long as the service runs: each request has an environment, each
+  // service one keyring.
   const made = new WeakMap<Environment['keyring'], { readonly body: Buffer; readonly etag: string }>();
   const documentOf = (env: Environment) => {
     const known = made.get(env.keyring);

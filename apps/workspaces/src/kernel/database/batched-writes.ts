@@ -55,7 +55,7 @@ const MOST = 64;
 /**
  * Group commit: writes of all kinds that wait at the same moment share one transaction with one statement per kind,
  * sent at once; each caller is answered after it. A single caller does not wait. A failed batch is tried again item by
- * item, so that a bad item fails alone.
+ * item, so that one bad item fails only itself.
  */
 export class BatchedWrites {
   /** The subjects of batches under way. */

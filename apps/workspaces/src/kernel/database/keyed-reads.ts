@@ -24,7 +24,7 @@ export interface PackedRow<Columns extends readonly unknown[] = readonly unknown
   readonly columns: readonly [key: string, ...columns: Columns];
 }
 
-/** The rows a keyed read was answered with. */
+/** The rows that answered a keyed read. */
 export function rowsOf(read: KeyedRead, rows: readonly KeyedRow[]): readonly KeyedRow[] {
   if (!read.packed) return rows;
   const packed = rows[0]?.packed as string | null | undefined;
@@ -57,7 +57,7 @@ export class KeyedReads {
     this.batches = new BatchScheduler({ name: 'reads', inFlight, run: (batch) => this.send(byStatement(batch)) });
   }
 
-  /** The row with a key; undefined when there is none. */
+  /** The row with a key; undefined if there is none. */
   read(read: KeyedRead, key: string): Promise<KeyedRow | undefined> {
     return new Promise((resolve, reject) => this.batches.add({ read, key, resolve, reject }));
   }
@@ -85,9 +85,9 @@ export class KeyedReads {
         }
       }),
     );
-    // A connection on which something failed is not worth keeping.
+    // A connection on which something failed is discarded.
     client.release(broken);
-    // The statement was prepared before a migration: try another connection, at last a new one.
+    // The statement was prepared before a migration: try another connection, finally a new one.
     if (again.length > 0) await this.send(again);
   }
 }

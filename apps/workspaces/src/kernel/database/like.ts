@@ -1,5 +1,5 @@
-/** A text without its meaning in a pattern of LIKE. */
+/** Escapes a text for use in a LIKE pattern. */
 export const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
 
-/** A pattern of LIKE for what has the text in it. */
+/** A LIKE pattern for values that contain the text. */
 export const containing = (text: string): string => `%${literally(text)}%`;

@@ -27,14 +27,17 @@ type LockableTable =
   | 'workspace';
 
 /**
- * Locks one row until the transaction ends, waiting for others who hold it. False if there is no such row. Prisma has no
- * word for it; what is locked is read afterwards.
+ * Locks one row until the transaction ends, after waiting for others that hold it. False if there is no such row.
+ * Prisma cannot lock rows; the row is read afterwards.
  */
 export async function lockRow(tx: Database, table: LockableTable, id: string): Promise<boolean> {
   return (await lockRows(tx, table, [id])) > 0;
 }
 
-/** The same for several rows, in one order, so that two who lock some of the same do not wait for each other. Answers how many there are. */
+/**
+ * The same for several rows, in a fixed order, so that two callers who lock some of the same rows do not deadlock.
+ * Returns how many there are.
+ */
 export async function lockRows(tx: Database, table: LockableTable, ids: readonly string[]): Promise<number> {
   const text = `SELECT 1 FROM ${table} WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
   return (await tx.prisma.$queryRawUnsafe<unknown[]>(text, ids)).length;

@@ -12,8 +12,8 @@ interface QueuedDecision {
 const CONTESTED_MS = 1000;
 
 /**
- * Decisions under the lock of the row that they are about. Everyone waiting when the lock is granted is decided together and
- * written by one commit, so all share the wait for other nodes.
+ * Decisions under the lock of the row that they are about. All that wait when the lock is granted are decided together
+ * and written by one commit, so they share the wait for other nodes.
  */
 export class LockedDecisions implements Decisions {
   private readonly waiting = new Map<string, QueuedDecision[]>();

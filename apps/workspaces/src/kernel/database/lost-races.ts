@@ -6,7 +6,7 @@ import { Prisma } from '../../generated/prisma/client';
 import { patienceMs, tooMany } from './keyed-mutex';
 import { TornRead } from './torn-reads';
 
-/** The attribute behind a unique index, if it is not the index's last column. */
+/** The attribute behind a unique index, unless it is the index's last column. */
 const attributeOfIndex: ReadonlyMap<string, string> = new Map(
   Object.entries({
     organization_name_key: 'name',
@@ -30,7 +30,7 @@ interface DriverError {
   constraint?: { fields?: string[]; index?: string };
 }
 
-/** What PostgreSQL said, through Prisma or without it; undefined for all other errors. */
+/** The error of PostgreSQL, with or without Prisma; undefined for all other errors. */
 function driverErrorIn(error: unknown): DriverError | undefined {
   if (error instanceof Prisma.PrismaClientKnownRequestError) {
     const meta = error.meta as { driverAdapterError?: { cause?: DriverError } } | undefined;
@@ -52,13 +52,13 @@ function takenAttribute({ constraint, originalMessage = '' }: DriverError): stri
   );
 }
 
-/** Did a migration change what a prepared statement answers? */
+/** Did a migration change the result type of a prepared statement? */
 export function lostToMigration(error: unknown): boolean {
   const { originalCode, originalMessage } = driverErrorIn(error) ?? {};
   return isStalePlan({ code: originalCode, message: originalMessage });
 }
 
-/** Did it lose to another transaction or to a migration, so that a second try may win? */
+/** Did it lose to another transaction or to a migration, so that a second try may succeed? */
 function lostToAnother(error: unknown): boolean {
   const failure = driverErrorIn(error);
   if (lostToMigration(error)) return true;
@@ -67,7 +67,7 @@ function lostToAnother(error: unknown): boolean {
   );
 }
 
-/** Did what a row refers to go meanwhile, or did a reference come to what was to go? */
+/** Was a referenced row deleted meanwhile, or was a reference added to a row that is being deleted? */
 function lostReference(error: unknown): boolean {
   if (error instanceof TornRead) return true;
   const failure = driverErrorIn(error);
@@ -75,8 +75,8 @@ function lostReference(error: unknown): boolean {
 }
 
 /**
- * What the database says to our own doing, as the answer it means. What is taken, gone or in use by now is a refusal, as it
- * would have been a moment later; all else is a fault.
+ * Turns a database error that our own statement caused into the answer it means. Values that are taken, gone or in use
+ * by now are refusals, as they would have been a moment later; everything else is a fault.
  */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });
@@ -96,11 +96,11 @@ export function refusalOf(error: unknown): unknown {
   return lostToAnother(error) ? tooMany(error) : error;
 }
 
-/** Seen again from the start, what went is simply not there, and what came is: who then fails does so for good. */
+/** On a second try, deleted rows are simply not there and new rows are; if it fails again, the failure is final. */
 const REFERENCE_ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 100;
 
-/** Runs something again until it no longer loses to others. Throws refusals, and `unavailable` when time is up. */
+/** Runs something again until it no longer loses to others. Throws refusals, and `unavailable` when time runs out. */
 export async function untilWon<T>(run: () => Promise<T>, longestMs = patienceMs): Promise<T> {
   const untilMs = performance.now() + longestMs;
   for (let attempt = 1; ; attempt++) {
@@ -109,7 +109,7 @@ export async function untilWon<T>(run: () => Promise<T>, longestMs = patienceMs)
     } catch (error) {
       const again = lostToAnother(error) || (lostReference(error) && attempt < REFERENCE_ATTEMPTS);
       if (!again || performance.now() > untilMs) throw refusalOf(error);
-      // Those who lose to each other do not meet again at once.
+      // A random pause, so that those who lost to each other do not collide again at once.
       await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
   }

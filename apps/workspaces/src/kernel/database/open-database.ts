@@ -17,24 +17,24 @@ import { isTorn, relationsOf, TornRead } from './torn-reads';
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
 const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
 
-/** A keyed read of one key. A list that is a parameter is taken for ten keys, and a plan for ten is not kept for one. */
+/** A keyed read of one key. PostgreSQL plans a list parameter for ten keys, and does not keep a plan for one. */
 const ofOneKey = (text: string): string => text.replace(/\$1\b(?:::text\[\])?/g, 'ARRAY[$$1::text]');
 
-/** The number of a lock. Names may hold the secrets of links, which the database must not come to know. */
+/** The number of a lock. Names may contain the secrets of links, which the database must not learn. */
 const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${name}`).digest().readBigInt64BE();
 
 /**
  * The database of a service process, on pools that the caller owns: one for all work, and one of pipelined connections
- * for the quick reads that every request begins with and for writes that share a commit.
+ * for the quick reads at the start of every request and for writes that share a commit.
  */
 export function openDatabase(pool: Pool, quickPool: Pool): Database & { close(): Promise<void> } {
   const names = new StatementNames();
   const client = new PrismaClient({
     adapter: new SerialPostgres(pool, { statementNameGenerator: names.of }),
-    // Its longer words repeat the arguments of a call, and these go to the log.
+    // Its longer messages repeat the arguments of a call, and they would go to the log.
     errorFormat: 'minimal',
   });
-  // The client tells it nowhere else.
+  // The client reports it nowhere else.
   const { inlineSchema } = (client as unknown as { _engineConfig: { inlineSchema: string } })._engineConfig;
   const relations = relationsOf(inlineSchema);
   const won = <T>(run: () => Promise<T>): Promise<T> =>
@@ -50,7 +50,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
         won(async () => {
           const result: unknown = await query(args);
           if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
-          // What was written is not written twice.
+          // A write is not sent a second time.
           throw operation.startsWith('find') ? new TornRead() : notFound();
         }),
     },
@@ -62,7 +62,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const keyedReads = new KeyedReads(quickPool);
   const writes = new BatchedWrites(quickPool);
   const ofOne = new Map<string, string>();
-  /** The text of a read of one key, made once: it is long, and such reads begin most writes. */
+  /** The text of a read of one key, built once: it is long, and such reads begin most writes. */
   const textOfOne = ({ name, text }: KeyedRead): string => {
     let made = ofOne.get(name);
     if (made === undefined) {
@@ -145,7 +145,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     execute: rows,
     large,
     async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
-      // PostgreSQL refuses a null character, and with it all other keys of the batch.
+      // PostgreSQL refuses null characters, and would refuse all other keys of the batch with them.
       if (key.includes('\0')) return undefined;
       return (await (read.quick ? keyedReads.read(read, key) : readerOf(read)(key))) as R | undefined;
     },
@@ -156,8 +156,8 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
 }
 
 /**
- * The driver of Prisma with statements of a transaction sent one after the other. Prisma asks for several relations of a
- * row at once, and a connection that is not pipelined will soon refuse a statement while another is under way.
+ * Prisma's driver, but with the statements of a transaction sent one after the other. Prisma requests several relations
+ * of a row at once, and a connection that is not pipelined will soon refuse a statement while another is under way.
  */
 class SerialPostgres extends PrismaPg {
   override async connect(): ReturnType<PrismaPg['connect']> {
@@ -168,7 +168,7 @@ class SerialPostgres extends PrismaPg {
   }
 }
 
-/** The same transaction; a statement waits until those before it have ended, whichever way. */
+/** The same transaction; a statement waits until the earlier ones have ended, with or without an error. */
 export function serial<T extends Pick<Transaction, 'queryRaw' | 'executeRaw'>>(transaction: T): T {
   let last: Promise<unknown> = Promise.resolve();
   const queued = <Args extends unknown[], R>(send: (...args: Args) => Promise<R>) => {
@@ -187,7 +187,7 @@ export function serial<T extends Pick<Transaction, 'queryRaw' | 'executeRaw'>>(t
 const MOST_NAMES = 150;
 /** A statement used this often is assumed to recur. */
 const USES = 4;
-/** Longer texts usually hold long lists of values, and rarely repeat. */
+/** Longer texts usually contain long lists of values, and are rarely repeated. */
 const LONGEST_TEXT = 20_000;
 
 interface SeenText {

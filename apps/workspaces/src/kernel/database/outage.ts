@@ -1,14 +1,17 @@
-/** Where an outage is reported; the logger is one. */
+/** Where an outage is reported, for example a logger. */
 export interface OutageLog {
   warn(fields: object, message: string): void;
   info(fields: object, message: string): void;
 }
 
-/** How long nothing must fail before an outage is taken for over: answers and failures come mixed while it begins and ends. */
+/**
+ * How long nothing may fail before an outage counts as over: while it begins and ends, some calls succeed and others
+ * fail.
+ */
 const QUIET_MS = 1000;
 
 /**
- * Reports an outage of storage once, when it begins, and once when it is over, however many requests and jobs meet it.
+ * Reports an outage of storage once when it begins and once when it is over, however many requests and jobs it affects.
  * One per process.
  */
 export class Outage {
@@ -21,7 +24,7 @@ export class Outage {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Something failed because storage is away. */
+  /** Something failed because storage is unavailable. */
   lost(error: unknown): void {
     this.lastMs = this.now();
     this.met++;

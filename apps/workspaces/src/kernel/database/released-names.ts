@@ -1,12 +1,12 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Database } from './database';
 
-/** Names by which others know something beyond its organization. */
+/** Kinds of names that are unique beyond an organization. */
 export type ReservedName = 'organization' | 'user';
 
 /** Who asks for a name. */
 export interface NameTaker {
-  /** What is to have the name, if it is there already. */
+  /** The resource that is to have the name, if it already exists. */
   readonly id?: string;
   /** The account that asks for it. */
   readonly userId?: string;
@@ -19,8 +19,9 @@ export async function isReleased(db: Database, kind: ReservedName, name: string)
 }
 
 /**
- * Frees a name that was given up for what had it, for the owners of what had it, and for site administrators. Call it before the name
- * is written, in the same transaction: triggers refuse it otherwise. Throws `invalid` naming the attribute.
+ * Frees a released name for the resource that had it, for the owners of that resource, and for site administrators.
+ * Call it in the transaction that writes the name, before it is written: otherwise triggers refuse the write. Throws
+ * `invalid` naming the attribute.
  */
 export async function reclaimName(
   tx: Database,

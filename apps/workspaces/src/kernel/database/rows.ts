@@ -7,9 +7,9 @@ interface Shape {
 }
 
 /**
- * Turns rows with `snake_case` columns into objects with the names Prisma gives them.
+ * Turns rows with `snake_case` columns into objects with the names Prisma uses.
  *
- * `bigints` are columns that the driver hands over as text. The names are worked out once for the columns of a statement.
+ * `bigints` are columns that the driver returns as text. The names are worked out once for the columns of a statement.
  */
 export function rowMapper<T>(bigints: readonly string[] = ['revision']): (row: Record<string, unknown>) => T {
   const big = new Set(bigints);

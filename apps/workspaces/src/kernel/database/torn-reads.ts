@@ -1,9 +1,9 @@
-/** A related row was deleted between the statements that read the two. */
+/** A related row was deleted between the two statements that read it and its owner. */
 export class TornRead extends Error {}
 
 interface Relation {
   readonly model: string;
-  /** The column that names the other row; undefined if the other row names this one. */
+  /** The column that refers to the other row; undefined if the other row refers to this one. */
   readonly key: string | undefined;
   readonly required: boolean;
 }
@@ -14,7 +14,7 @@ interface Chosen {
   readonly select?: Readonly<Record<string, unknown>> | null;
 }
 
-/** Reads the relations from the schema that a client was made from. */
+/** Reads the relations from the schema of a Prisma client. */
 export function relationsOf(schema: string): Relations {
   const names = new Set([...schema.matchAll(/^model (\w+)/gm)].map(([, name]) => name!));
   const found = new Map<string, Map<string, Relation>>();
@@ -33,7 +33,10 @@ export function relationsOf(schema: string): Relations {
   return found;
 }
 
-/** Does a row name another one that was asked for and is not there? Deleted between two statements, both are gone. */
+/**
+ * Does a row refer to another that was requested and is missing? If it was deleted between two statements, both are
+ * gone.
+ */
 export function isTorn(relations: Relations, model: string, args: Chosen, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return value.some((row) => isTorn(relations, model, args, row));

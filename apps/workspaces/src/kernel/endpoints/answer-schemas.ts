@@ -7,7 +7,7 @@ const count = { type: 'integer', nullable: true };
 
 /** Shapes that every answer is made of. */
 const sharedSchemas: Json = {
-  // `nullable` counts only with a type, and a reference has none.
+  // `nullable` is valid only next to a type, and a reference has none.
   Nothing: { type: 'object', nullable: true, enum: [null] },
   Reference: {
     type: 'object',
@@ -68,8 +68,8 @@ const sharedSchemas: Json = {
 };
 
 /**
- * The schemas of all answers: one for each way of showing a resource, typed attribute by attribute as its serializer
- * declares it. Of two serializers of one type the later is named with its area (`AdminUsersResource`).
+ * The schemas of all answers: one for each way of showing a resource, with the attribute types that its serializer
+ * declares. If two serializers have the same type, the later one is named with its area (`AdminUsersResource`).
  */
 export class AnswerSchemas {
   readonly schemas: Json = { ...sharedSchemas };
@@ -90,7 +90,7 @@ export class AnswerSchemas {
     for (const [name, { serializer }] of this.includables) this.add(name, serializer);
   }
 
-  /** What a document with one or many of a resource looks like. */
+  /** The schema of a document with one or many of a resource. */
   documentOf(endpoint: Endpoint): Json {
     const resource = ref(this.names.get(endpoint.serializer!)!);
     const included = this.includedIn(endpoint);
@@ -108,7 +108,9 @@ export class AnswerSchemas {
     };
   }
 
-  /** What `include` can add: everything on the paths of relationships. Undefined if nothing can be included. */
+  /**
+   * The types that `include` can add: everything on the paths of relationships. Undefined if nothing can be included.
+   */
   private includedIn({ serializer, include, alwaysIncludes }: Endpoint): Json | undefined {
     const paths = [...alwaysIncludes, ...include];
     if (paths.length === 0) return undefined;

@@ -6,25 +6,25 @@ const heartbeatMs = 15_000;
 /** How often we check that the caller may still see what they watch. */
 const renewMs = 5_000;
 
-/** What a stream needs of the request it answers. */
+/** What a stream needs from its request. */
 interface StreamCall<A> {
   readonly principal: Principal;
   readonly env: { readonly streams: EventStreams };
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
-  /** The caller's access as it is now; undefined once they may not see the target any more. */
+  /** The caller's access as it is now; undefined once they may no longer see the target. */
   renew(): Promise<A | undefined>;
 }
 
-/** The id of the event that the client saw last. */
+/** The id of the last event that the client received. */
 export function lastEventId({ headers }: StreamCall<unknown>['request']): string | undefined {
   const id = headers['last-event-id'];
   return typeof id === 'string' && /^[\w.-]{1,64}$/.test(id) ? id : undefined;
 }
 
 /**
- * Answers with a stream of events that `begin` fills. It ends when the client leaves, when the caller's right or session
- * ends, and when this node stops. Without `Accept: text/event-stream` it holds only what is known now: `lasts` is false, and
- * `begin` must call `finish`.
+ * Answers with a stream of events that `begin` fills. It ends when the client disconnects, when the caller's right or
+ * session ends, and when this node stops. Without `Accept: text/event-stream` it contains only what is known now:
+ * `lasts` is false, and `begin` must call `finish`.
  */
 export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
   const lasts = String(call.request.headers.accept ?? '').includes('text/event-stream');
@@ -44,7 +44,7 @@ export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream,
 
 /** A stream under way. */
 export interface Began<A> {
-  /** Called now and then with the caller's current access. */
+  /** Called from time to time with the caller's current access. */
   renewed(access: A): void;
   leave(): void;
 }

@@ -17,7 +17,7 @@ import type { Edition } from '../installation/edition';
 import type { Dialect } from './dialect';
 import type { Environment, SiteSettings } from './environment';
 
-/** What serializers know besides the item: who asks, and how the service is set up. */
+/** What serializers know besides the item: the caller, and the settings of the service. */
 export interface View {
   readonly access: Access;
   readonly edition: Edition;
@@ -27,7 +27,10 @@ export interface View {
   readonly defaultFeatureSet: string;
 }
 
-/** How one kind of resource is shown; the compiler holds the rest to its shape: `serializerOf<Team>()({ type: 'teams', … })`. */
+/**
+ * How one kind of resource is shown; the compiler checks the rest against its shape: `serializerOf<Team>()({ type:
+ * 'teams', … })`.
+ */
 export const serializerOf =
   <Item>() =>
   <S extends AttributeShape, R extends RelationShape = Record<never, Relation>>(
@@ -44,7 +47,7 @@ type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer R
 /** The parameters of a path pattern, by name: `/workspaces/:workspace_id`. */
 export type Params<P extends string> = { readonly [Name in ParamNames<P>]: string };
 
-/** What `load` is given. */
+/** The argument of `load`. */
 export interface Lookup<P extends string> {
   readonly db: Database;
   readonly env: Environment;
@@ -61,7 +64,7 @@ export interface LookupBy<Name extends string> extends Omit<Lookup<string>, 'par
 /** The attributes and relationships that a request asks for, by type of resource. */
 export type SparseFields = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** What `run` is given: the caller, the target, and the parsed request. */
+/** The argument of `run`: the caller, the target, and the parsed request. */
 export interface Call<P extends string, Body, Target> extends Lookup<P> {
   /** Loaded for the target's organization. */
   readonly access: Access;
@@ -74,20 +77,20 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
   /** Undefined: resources are shown whole. */
   readonly fields: SparseFields | undefined;
   readonly settings: SiteSettings;
-  /** The revision the caller requires the target to have, from `If-Match`. */
+  /** The revision that the target must have, from `If-Match`. */
   readonly ifMatch: bigint | undefined;
   readonly request: {
     readonly id: string;
     readonly address: string;
     readonly headers: NodeJS.Dict<string | string[]>;
-    /** The client has left. */
+    /** The client has disconnected. */
     isGone(): boolean;
-    /** The body as it comes, where the endpoint streams it; throws `late` when it comes too slowly. */
+    /** The body as a stream, if the endpoint wants it so; throws `late` if it arrives too slowly. */
     readonly stream?: AsyncIterable<Uint8Array>;
   };
-  /** Access to the target's organization, for the caller as they are now; undefined once they may not do this any more. */
+  /** The caller's current access to the target's organization; undefined once they may no longer make this request. */
   renew(): Promise<Access | undefined>;
-  /** What `asks` of the endpoint answered. */
+  /** The result of the endpoint's `asks`. */
   readonly asked: unknown;
   /** The caller's access to other organizations. */
   accessTo(organizationIds: readonly string[]): Promise<Access>;
@@ -97,10 +100,10 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
 export interface Listed<T> {
   readonly items: readonly T[];
   readonly total?: number;
-  /** Of a page that begins behind an item: whether more follow. */
+  /** For a page that begins after an item: whether more items follow. */
   readonly more?: boolean;
   readonly meta?: Record<string, unknown>;
-  /** A list without items has no page, as clients of this one expect; other lists have one. */
+  /** A list without items has no page, as clients of this endpoint expect; other lists have one. */
   readonly hasNoPageWhenEmpty?: true;
 }
 
@@ -110,13 +113,13 @@ export interface Raw {
   readonly headers: Record<string, string>;
   readonly body?: string | Buffer | NodeJS.ReadableStream;
   /**
-   * Sent a moment before a body of more than 2 KB: the Go client takes what came along with the headers, some 3 KB, for all there
-   * is, and asks again for what follows.
+   * Sent a moment before a body of more than 2 KB: the Go client takes what arrives together with the headers, some 3
+   * KB, for the whole body and asks again for the rest.
    */
   readonly headersFirst?: boolean;
 }
 
-/** An answer of an endpoint as its description shows it; without a type it has no body. */
+/** An answer of an endpoint for the API description; without a type it has no body. */
 export interface Described {
   readonly description: string;
   readonly type?: string;
@@ -130,140 +133,140 @@ export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 
 /**
- * How items that `run` answers are turned into cached text. `run` may then answer with light stamps: what a caller's
- * rules look at, and the revisions that tell whether a text is still right.
+ * How the items that `run` returns become cached text. `run` may then return light stamps: what permission rules look
+ * at, and the revisions that show whether a text is still current.
  */
 export interface Cached<Stamp, Item> {
-  /** Everything that decides the text, besides type and setup. */
+  /** Everything that the text depends on, besides type and settings. */
   key(stamp: Stamp, view: View): string;
-  /** The item itself, where `run` answered with it instead of a stamp. */
+  /** The item itself, if `run` returned it instead of a stamp. */
   whole?(stamp: Stamp): Item | undefined;
-  /** The whole items of some stamps, in any order; those gone meanwhile left out. */
+  /** The complete items of some stamps, in any order; deleted ones are left out. */
   load(db: Database, stamps: readonly Stamp[], env: Environment): Promise<readonly Item[]>;
   idOf(item: Stamp | Item): string;
 }
 
-/** The largest JSON body of an endpoint that says nothing else: a variable of 256 KiB, however it is escaped. */
+/** The default limit of a JSON body: a variable of 256 KiB fits, however it is escaped. */
 export const bodyBytes = 2 * 1024 * 1024;
 
-/** Most values of any kind, at any depth, in a body. */
+/** The most values of any kind, at any depth, in a body. */
 export const bodyValues = 50_000;
 
 /** The same for callers who are not signed in: signing in needs no more. Decision 0060. */
 export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
 
 /**
- * How large a body of an endpoint may be that takes large ones. They wait where large uploads do, and their long texts
- * come as `LargeText`.
+ * The size limit of an endpoint that takes large bodies. They wait in line with large uploads, and their long texts
+ * arrive as `LargeText`.
  */
 export interface LargeBody {
   readonly bytes: number;
-  /** What to do about a larger one; the end of a sentence. */
+  /** What to do instead with a larger body; the end of a sentence. */
   readonly instead: string;
 }
 
-/** What an endpoint gives out that the trail keeps. */
+/** Something an endpoint hands out that the audit trail records. */
 export interface Disclosure<Result> {
   /** The action of the event: `state-version.download`. */
   readonly action: string;
-  /** For which answers; all, unless told. */
+  /** For which answers; by default for all. */
   when?(result: Result): boolean;
 }
 
-/** What one declaration holds; the rest is given by `endpoints()` and the verb. */
+/** The content of one declaration; the rest comes from `endpoints()` and the verb. */
 export interface Declaration<P extends string, Body, Target, Result, RuleName extends string, T> {
   summary: string;
   spec?: string;
   auth?: 'token' | 'optional' | 'none';
-  /** Only this edition has it; in the other it is 404. */
+  /** The endpoint exists only in this edition; in the other it answers 404. */
   edition?: Edition;
-  /** Kinds of token that may call it; others get 404. All kinds but those for audit trails, unless told. */
+  /** Kinds of token that may call it; others get 404. By default all kinds except those for audit trails. */
   tokens?: readonly PrincipalKind[];
   /** Only for site administrators; others get 404. */
   siteAdmin?: boolean;
   status?: number;
   paging?: 'always' | 'optional' | 'none';
   /**
-   * Query parameters besides page, sort and include, with their meaning; `[i]` is any number. A parameter that is not
-   * declared is refused rather than ignored.
+   * Query parameters besides page, sort and include, with their meaning; `[i]` is any number. Undeclared parameters are
+   * refused, not ignored.
    */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
-  /** What a list is ordered by at an item, besides its id: pages may then begin behind an item (`page[after]`). */
+  /** The key that a list is ordered by, besides the id: pages may then begin after an item (`page[after]`). */
   cursorKey?: (item: T) => string;
   include?: readonly string[];
   alwaysIncludes?: readonly string[];
   body?: BodyShape<Body>;
-  /** The body is left on the wire for `run` to read. */
+  /** The body is not read, so that `run` can stream it. */
   streams?: boolean;
   /**
-   * Opens by a link signed for its verb and path, without a token: only so, or also by a token that satisfies
-   * `requires`.
+   * Can be called through a link signed for its verb and path, without a token: either only so, or also with a token
+   * that satisfies `requires`.
    */
   link?: 'only' | 'or-token';
-  /** What the answer to a create shows and no later one; also when it is sent again under its `Idempotency-Key`. */
+  /** What only the answer to the create shows, also if the create is sent again under its `Idempotency-Key`. */
   adds?: (item: T, env: Environment) => T;
   /** Takes bodies larger than the few MiB that every endpoint takes. */
   largeBody?: LargeBody;
-  /** Accepts `Idempotency-Key`; creates do, unless told. */
+  /** Accepts `Idempotency-Key`; by default creates do. */
   idempotent?: boolean;
-  /** Statuses of refusals besides those that every endpoint of its kind has. */
+  /** Statuses of refusals beyond those that every endpoint of its kind has. */
   refuses?: readonly number[];
   /**
-   * Answers by status that are not JSON:API documents, for the description; `raw` must name all that are not refusals.
+   * Answers by status that are not JSON:API documents, for the API description; `raw` must name all except refusals.
    */
   answers?: Answers;
-  /** The media type of a body that is streamed, for the description. */
+  /** The media type of a streamed body, for the API description. */
   takes?: string;
   /** `run` puts a pagination without totals into `meta` itself. */
   uncounted?: boolean;
   /** The rule the caller must satisfy on the target. */
   requires?: RuleName | Rule<Target>;
-  /** Whether the caller may know that the target exists; the rule of `endpoints()` unless told. */
+  /** Whether the caller may know that the target exists; by default the rule of `endpoints()`. */
   visible?: Rule<Target>;
-  /** Organizations the rules look at; those of `endpoints()` unless told. */
+  /** Organizations whose rules apply; by default those of `endpoints()`. */
   organizationsOf?: (target: Target) => readonly string[];
   load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
-  /** The one id that a document of a change may name, if it is not that of the target, nor in the path. */
+  /** The one id that a document of a change may name, if it is neither that of the target nor in the path. */
   names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
   /**
-   * What a create asks other systems before it writes anything; `run` gets the answer as `asked`. It runs outside the
-   * transaction of a create with an `Idempotency-Key`, and not at all when the key was used before.
+   * What a create asks other systems before it writes anything; `run` gets the result as `asked`. It runs outside the
+   * transaction of a create with an `Idempotency-Key`, and not at all if the key was used before.
    */
   asks?: (call: Call<P, Body, Target>) => Promise<unknown>;
   run: (call: Call<P, Body, Target>) => Promise<Result>;
-  /** How the answer is shown; the serializer of `endpoints()` unless told. */
+  /** How the answer is shown; by default the serializer of `endpoints()`. */
   serializer?: Serializer<T, View>;
-  /** `load` looks at nothing but the path, so it can begin while the caller is still being recognised. */
+  /** `load` needs only the path, so it can begin while the caller is still being identified. */
   loadsEarly?: boolean;
   /**
-   * For what cannot be undone, and what makes a credential that outlives the session: a person at the console must have
-   * proved minutes ago who they are. A function says for which bodies. Does not apply to tokens.
+   * For changes that cannot be undone, and for credentials that outlive the session: a person at the console must have
+   * proved minutes ago who they are. A function decides by the body. Does not apply to tokens.
    */
   stepUp?: true | ((body: Body) => boolean);
-  /** Contents that the trail keeps who was given. */
+  /** Contents whose recipients the audit trail records. */
   discloses?: Disclosure<NoInfer<Result>>;
-  /** The change gives and takes no rights, so access need not be read again. */
+  /** The change affects no rights, so access need not be read again. */
   keepsAccess?: boolean;
   /**
-   * False: takes no turns, because it decides in batches, or under the lock of what it changes. Every other change takes
+   * False: takes no turns, because it decides in batches or under the lock of what it changes. Every other change takes
    * turns with changes of the same resource (`turnOf`); creates do not.
    */
   turns?: false;
-  /** Answers from cached text; `run` answers with stamps then. */
+  /** Answers from cached text; `run` then returns stamps. */
   cached?: Cached<never, unknown>;
   /** Top-level `meta` of an answer with one resource. */
   documentMeta?: (item: T) => Record<string, unknown> | undefined;
   /** Path outside `/api/v2`. */
   outside?: boolean;
-  /** It takes bodies and refuses as another standard than JSON:API has it. */
+  /** Its bodies and refusals follow another standard than JSON:API. */
   dialect?: Dialect;
 }
 
 /** A declaration of any kind of item, target and body. */
 type Uniform = Declaration<string, unknown, unknown, unknown, string, unknown>;
 
-/** What an endpoint has a value for although its declaration says nothing. */
+/** Properties that every endpoint has, even if its declaration leaves them out. */
 type Filled =
   | (
       | 'outside'
@@ -286,13 +289,13 @@ export type Endpoint = Readonly<Required<Pick<Uniform, Filled>>> &
     /** Below `/api/v2`, unless `outside`. */
     readonly path: string;
     readonly shows: Shows;
-    /** The name of the rule, where it has one. */
+    /** The name of the rule, if it has one. */
     readonly requires?: string;
     readonly rule?: Rule<unknown>;
     readonly cached?: Cached<unknown, unknown>;
     /** For which bodies. */
     readonly stepUp?: (body: unknown) => boolean;
-    /** The turns it takes, with the names of parameters in it; see `turnOf`. */
+    /** The queue whose turns it takes, with parameter names in it; see `turnOf`. */
     readonly turn: string | undefined;
   };
 
@@ -300,7 +303,7 @@ export type Endpoint = Readonly<Required<Pick<Uniform, Filled>>> &
 export interface Shared<Item, Target> {
   /** Whether the caller may know that a target exists. */
   visible?: Rule<Target>;
-  /** The organizations whose rules matter for an item or a target; its `organizationId` unless told. */
+  /** The organizations whose rules apply to an item or a target; by default its `organizationId`. */
   organizationsOf?: (item: Item | Target) => readonly string[];
 }
 
@@ -319,8 +322,8 @@ const cursorQuery = {
 const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
 
 /**
- * The name under which an endpoint takes turns: the resource that its path names, for administrators and others alike. A
- * path that names none is about the caller, or the installation.
+ * The queue of an endpoint: the resource that its path names, for administrators and others alike. A path that names
+ * none is about the caller, or the installation.
  */
 function turnOf(path: string, siteAdmin: boolean): string {
   const named = /^.*:\w+/.exec(path)?.[0] ?? (siteAdmin ? path : '/users/:caller');
@@ -400,7 +403,7 @@ function declare(
 }
 
 /**
- * The vocabulary in which a resource declares its endpoints: its policy, its serializer, and the words.
+ * The functions with which a resource declares its endpoints, bound to its policy and its serializer.
  *
  * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
  * nothing, `action` is a POST that answers with the resource (200), `raw` answers as its `answers` say.
@@ -449,24 +452,27 @@ export function endpoints<Item, Target, RuleName extends string>(
   };
 }
 
-/** How resources of one type are fetched and shown when another answer includes them. */
+/** How resources of one type are loaded and shown when another answer includes them. */
 export interface Includable<T = unknown> {
   readonly serializer: Serializer<T, View>;
   load(db: Database, ids: readonly string[], env: Environment): Promise<readonly T[]>;
-  /** The items of each owner, where owners only link to them: answers that include them then name them as well. */
+  /**
+   * The items of each owner, if owners only link to them: answers that include the items then also name them in the
+   * owner.
+   */
   loadOf?(db: Database, ownerIds: readonly string[]): Promise<ReadonlyMap<string, readonly T[]>>;
   visible(access: Access, item: T): boolean;
   organizationsOf?(item: T): readonly string[];
 }
 
-/** One entry of the registry: endpoints, and what other answers may include of it. */
+/** One entry of the registry: endpoints, and which of its resources other answers may include. */
 export interface Resource {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
   readonly includable?: Readonly<Record<string, Includable>>;
 }
 
-/** States the item type of an includable, for the registry to forget. */
+/** States the item type of an includable, which the registry does not keep. */
 export function includable<T>(described: Includable<T>): Includable {
   return described;
 }

@@ -27,22 +27,22 @@ export interface SiteSettings {
   defaultWorkspacesPerOrganizationCeiling: number;
   defaultRemoteStateAccess: boolean;
   costEstimationEnabled: boolean;
-  /** Whether people sign in by SAML. */
+  /** Whether people sign in through SAML. */
   samlEnabled: boolean;
-  /** Whether a directory may keep people and groups here. */
+  /** Whether a directory may manage people and groups here. */
   scimEnabled: boolean;
-  /** How long a plan may take where its organization says nothing, such as `2h`. */
+  /** How long a plan may take if its organization sets nothing, such as `2h`. */
   planTimeout: string;
   applyTimeout: string;
 }
 
-/** Who a token belongs to, and the installation's settings at the moment it was looked up. */
+/** The owner of a token, and the installation's settings at the moment it was looked up. */
 export interface AuthenticatedCaller {
   readonly principal: Principal;
   readonly settings: SiteSettings;
 }
 
-/** Where runs log in at the secrets service, and by whose word. */
+/** Where runs log in at the secrets service, and which issuer it trusts. */
 export interface SecretsPlace {
   readonly address: string;
   readonly mount: string;
@@ -50,30 +50,30 @@ export interface SecretsPlace {
   readonly issuer: string;
 }
 
-/** What a service process is made of, lent to every endpoint. Built once, in `service.ts`. */
+/** Everything that endpoints use of a service process. Built once, in `service.ts`. */
 export interface Environment {
   readonly edition: Edition;
   /** Names that existing clients need are sent and accepted in addition to the neutral ones. */
   readonly aliases: boolean;
-  /** Refusals say which permission is missing, where the caller may see the target. */
+  /** Refusals name the missing permission if the caller may see the target. */
   readonly reasons: boolean;
   /** Where clients reach the service, without a trailing slash: the start of absolute links. */
   readonly publicUrl: string;
-  /** Whether there are pages for people below `/ui/`. */
+  /** Whether there are pages below `/ui/`. */
   readonly hasConsole: boolean;
   /** Refuses SSH keys that are not private keys, or have a passphrase. */
   readonly checksSshKeys: boolean;
-  /** Refuses certificates of SAML settings that are none. */
+  /** Refuses SAML certificates that are not valid certificates. */
   readonly checksSamlCertificates: boolean;
   /** The largest configuration that can be uploaded. */
   readonly configurationBytes: number;
   /** The tier of organizations without a subscription. */
   readonly defaultFeatureSet: string;
-  /** The addresses at which the service is and from which it calls, as blocks; undefined if not configured. */
+  /** The addresses of the service and those it calls from, as blocks; undefined if not configured. */
   readonly ipRanges: readonly string[] | undefined;
-  /** Which addresses Git hosts may have; undefined if none is called. */
+  /** Which addresses Git hosts may have; undefined if no host is called. */
   readonly vcsReach: Reach | undefined;
-  /** Private networks among them, for those who fetch from there. */
+  /** The private networks among them, for agents and workers that fetch from there. */
   readonly vcsNetworks: readonly string[];
   readonly keyring: Keyring;
   /** Which addresses notifications may go to. */
@@ -81,30 +81,30 @@ export interface Environment {
   /** Undefined if no mail server is set. */
   readonly mailer: Mailer | undefined;
   readonly accessStore: AccessStore;
-  /** Keeps what was given out, and who was refused. */
+  /** Records what was handed out, and who was refused. */
   readonly trail: AccessTrail;
-  /** Whose request is answered: links that are made meanwhile are theirs. */
+  /** The caller of the current request: links made for the answer are theirs. */
   readonly holder?: LinkHolder;
-  /** Where uploads wait that are too large to be many at once. */
+  /** Where uploads wait that are too large for many at once. */
   readonly largeUploads: Gate;
-  /** Answers that go on. */
+  /** The open streams of answers. */
   readonly streams: EventStreams;
-  /** What they look at. */
+  /** The things that streams watch. */
   readonly watches: Watches;
-  /** Requests that wait. */
+  /** The waiting requests. */
   readonly waiting: Waiting;
   /** Rung when a job was queued, on any node. */
   readonly queuedBell: Bell;
-  /** The secrets service as agents reach it, where runs get credentials; undefined if there is none. */
+  /** The secrets service as agents reach it, if runs get credentials; undefined if there is none. */
   readonly secretsService: SecretsPlace | undefined;
   now(): number;
   /** The installation's settings as they are now. */
   settings(): Promise<SiteSettings>;
-  /** Who a bearer token belongs to; undefined when it is unknown, revoked or expired. */
+  /** The owner of a bearer token; undefined if it is unknown, revoked or expired. */
   authenticate(token: string): Promise<AuthenticatedCaller | undefined>;
   /**
-   * The same by the id of a console session. `background`: asked by the page and not by its person, so that the session
-   * lies idle nevertheless.
+   * The same by the id of a console session. `background`: the page asks without its user, so the session still counts
+   * as idle.
    */
   authenticateConsole(id: string, background: boolean): Promise<AuthenticatedCaller | undefined>;
 }

@@ -2,16 +2,16 @@ import { Readable } from 'node:stream';
 import { Refusal } from '@keystead/refusal';
 import type { Principal } from '../access/principal';
 
-/** More is not kept for a client that does not read. */
+/** The most that is buffered for a client that does not read. */
 const mostBuffered = 512 * 1024;
 const perCaller = 24;
 const perNode = 2_000;
 
-/** Server-sent events to one client, until the client leaves. */
+/** Server-sent events to one client, until the client disconnects. */
 export class EventStream extends Readable {
   private readonly timers: NodeJS.Timeout[] = [];
   private isFinished = false;
-  /** Called when the client has taken what was there. */
+  /** Called when the client has received everything so far. */
   onDemand: () => void = () => {};
 
   constructor(readonly onLeave: () => void) {
@@ -27,12 +27,12 @@ export class EventStream extends Readable {
     this.onDemand();
   }
 
-  /** True while more should not be sent. */
+  /** True while no more should be sent. */
   get isFull(): boolean {
     return this.readableLength >= mostBuffered;
   }
 
-  /** Sends one event; `id` is what the client sends as `Last-Event-ID` when it comes again. */
+  /** Sends one event; a client that reconnects sends `id` as `Last-Event-ID`. */
   send(event: string, data: unknown, id?: string): void {
     this.say(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`);
   }
@@ -42,7 +42,7 @@ export class EventStream extends Readable {
     this.say(': still here\n\n');
   }
 
-  /** All was said; what comes later is not sent. */
+  /** Nothing follows; later events are not sent. */
   finish(): void {
     this.say(null);
     this.isFinished = true;
@@ -52,7 +52,7 @@ export class EventStream extends Readable {
     if (!this.destroyed && !this.isFinished) this.push(text);
   }
 
-  /** Does something every so often while the stream lasts. */
+  /** Repeats something while the stream is open. */
   repeat(ms: number, run: () => void): void {
     const timer = setInterval(run, ms);
     timer.unref();
@@ -60,7 +60,7 @@ export class EventStream extends Readable {
   }
 }
 
-/** The open streams of this node: how many there may be, and their end when it stops. */
+/** The open streams of this node: limits their number, and ends them when the node stops. */
 export class EventStreams {
   private readonly open = new Set<EventStream>();
   private readonly counts = new Map<string, number>();
@@ -82,7 +82,7 @@ export class EventStreams {
     return stream;
   }
 
-  /** Ends all of them: the clients come again, to another node. */
+  /** Ends all of them: the clients reconnect, to another node. */
   endAll(): void {
     for (const stream of this.open) stream.finish();
   }

@@ -4,10 +4,11 @@ const LARGEST_BYTES = 64 * 1024 * 1024;
 const OPEN = '{"data":';
 
 /**
- * Serialized resources, remembered by everything that decides their text: type, id, revisions, what the caller may do. Each is kept as
- * the bytes of a document that shows only it.
+ * Serialized resources, cached by everything that their text depends on: type, id, revisions, what the caller may do.
+ * Each is stored as the bytes of a document that shows only this resource.
  *
- * Nothing is ever dropped for being stale: a change moves a revision, and the old text is simply never asked for again.
+ * Nothing is ever removed for being stale: a change raises a revision, and the old text is simply never looked up
+ * again.
  */
 export class Fragments {
   private readonly documents = new LRUCache<string, Buffer>({
@@ -19,7 +20,7 @@ export class Fragments {
     return this.documents.get(key);
   }
 
-  /** Keeps the text of a resource; returns its document. */
+  /** Stores the text of a resource; returns its document. */
   set(key: string, text: string): Buffer {
     const document = Buffer.from(`${OPEN}${text}}`);
     this.documents.set(key, document);

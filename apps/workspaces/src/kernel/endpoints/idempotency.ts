@@ -1,7 +1,7 @@
 import { notFound, Refusal } from '@keystead/refusal';
 import type { Database } from '../database/database';
 
-/** A create that may be sent again: whose, where, under which key, with which body. */
+/** A create that may be sent again: its caller, path, key and body. */
 export interface IdempotentCreate {
   principal: string;
   path: string;
@@ -11,18 +11,18 @@ export interface IdempotentCreate {
 
 interface IdempotentWrite {
   now: number;
-  /** Of bodies, which may hold secrets: worthless without the service's key. */
+  /** Hashes of bodies, which may contain secrets: useless without the service's key. */
   mac: (text: string) => Buffer;
   run: (tx: Database) => Promise<unknown>;
   idOf: (item: unknown) => string;
-  /** The created resource, read again; undefined if it is gone, or not the caller’s to see any more. */
+  /** The created resource, read again; undefined if it is gone or the caller may no longer see it. */
   find: (id: string) => Promise<unknown>;
 }
 
 const DAY_MS = 86_400_000;
 const LONGEST_KEY = 255;
 
-/** Whether something was made for a key already, or is being refused for another body. */
+/** Whether something was created for a key before, or another body is being refused. */
 export async function isClaimed(
   db: Database,
   { principal, path, key }: IdempotentCreate,
@@ -33,9 +33,9 @@ export async function isClaimed(
 }
 
 /**
- * Runs a create once for its key; a repetition within a day answers with what was created, as it is now.
+ * Runs a create once for its key; a repetition within a day answers with the created resource as it is now.
  *
- * The key is written first, in the transaction of the create, so that of two at the same moment one waits and then
+ * The key is written first, in the transaction of the create, so that of two simultaneous requests one waits and then
  * repeats. Refuses another body under the same key (`invalid`).
  */
 export async function claimKey(db: Database, create: IdempotentCreate, doing: IdempotentWrite): Promise<unknown> {

@@ -4,7 +4,7 @@ import type { Database } from '../database/database';
 import type { Includable, View } from './endpoint';
 import type { Environment } from './environment';
 
-/** What resolving includes needs to know of the request. */
+/** What includes need to know of the request. */
 export interface IncludeContext {
   readonly db: Database;
   readonly env: Environment;
@@ -38,7 +38,7 @@ async function fetchType(context: IncludeContext, type: string, ids: readonly st
     .map((item) => includable.serializer.resource(item, { ...context.view, access }));
 }
 
-/** Names in their owners what those only link to, and returns it. */
+/** Adds the names of items to the owners that only link to them, and returns the items. */
 async function nameLinked(
   context: IncludeContext,
   owners: readonly ResourceObject[],
@@ -61,8 +61,8 @@ async function nameLinked(
 
 /**
  * The `included` list of a document: every step of every path, each resource once, one query per type and step.
- * Resources the caller may not see, and the primary ones themselves, are left out. What the primary ones only link to
- * is named in them.
+ * Resources that the caller may not see, and the primary ones themselves, are left out. Primary resources name the
+ * items that they otherwise only link to.
  */
 export async function includedFor(
   context: IncludeContext,

@@ -57,7 +57,7 @@ function parametersOf(endpoint: Endpoint): Json[] {
   );
   const spelled = new Set<string>();
   for (const [name, description] of Object.entries(query)) {
-    // A second spelling of the same is taken, but not described: generators make one argument of both.
+    // A second spelling of a parameter is accepted but not described: generators would make one argument of both.
     const spelling = name.replaceAll('_', '-');
     if (!spelled.has(spelling)) found.push(parameter('query', name, description, text));
     spelled.add(spelling);
@@ -99,14 +99,14 @@ function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
     : { [status]: { description: 'Done.', content: content(answers.documentOf(endpoint)) } };
 }
 
-/** What is sent as its own type, and as a general one to who asks for that. */
+/** Content sent with its own type, and with a general one to callers who ask for that. */
 function contentOfType(type: string, schema: Json | undefined): Json {
   const plain = plainTypeOf(type);
   return { [type]: { schema }, ...(plain === undefined ? {} : { [plain]: { schema } }) };
 }
 
 /**
- * The body in the document: its shape, or the media type of one that is streamed. Where several types are taken the first
+ * The body in the document: its shape, or the media type of a streamed one. If several types are accepted, the first
  * represents all: generators make one client type of each, under the same name.
  */
 function bodyOf({ body, takes, dialect }: Endpoint, edition: Edition): Json {
@@ -140,7 +140,7 @@ function operation(
     ]),
   );
   const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => {
-    // What every endpoint refuses comes in the usual form, even where its own refusals have another.
+    // Refusals that every endpoint has come in the usual form, even if its own refusals have another.
     const usual = refused[status]?.content;
     const own = type === undefined ? undefined : contentOfType(type, schema);
     return [status, own === undefined ? { description } : { description, content: { ...usual, ...own } }];
@@ -156,7 +156,7 @@ function operation(
   };
 }
 
-/** The description of the interface, from the declarations of all endpoints that the edition has. OpenAPI 3.0.3. */
+/** The description of the API, from the declarations of all endpoints in this edition. OpenAPI 3.0.3. */
 export function openapiDocument(
   resources: readonly Resource[],
   options: { edition: Edition; aliases: boolean; publicUrl: string; prefix: string },
@@ -167,7 +167,7 @@ export function openapiDocument(
   for (const resource of resources) {
     for (const declared of resource.endpoints) {
       if (declared.edition !== undefined && declared.edition !== options.edition) continue;
-      // One template has one set of parameter names: those of the endpoint that came first.
+      // A path template has one set of parameter names: those of the first endpoint.
       const shape = declared.path.replace(/:[A-Za-z_]+/g, ':');
       const endpoint = { ...declared, path: known.get(shape) ?? declared.path };
       known.set(shape, endpoint.path);

@@ -3,20 +3,20 @@ import type { Endpoint } from './endpoint';
 const ofModule = '/organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name';
 const oldDelete = '/registry-modules/actions/delete/:organization_name/:module_name';
 
-/** Operations whose rule-made name would be wrong or taken; everything else follows the rule. */
+/** Operations whose derived name would be wrong or taken; all others follow the rule. */
 const exceptions: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'GET /ping': 'ping',
     'PATCH /account/update': 'account_update',
     'POST /one-time-links/:secret': 'one_time_links_use',
     'PATCH /workspaces/:workspace_id/state-versions': 'workspaces_state_versions_rollback',
-    // Of the two lists, that of the caller or of all has the plain name.
+    // Of the two lists, the caller's or the complete one has the plain name.
     'GET /organization-memberships': 'organization_memberships_list_own',
     'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
-    // The same under a second path.
+    // The same endpoint at a second path.
     'GET /workspaces/:workspace_id/relationships/tag-bindings': 'workspaces_tag_bindings_list_related',
     'GET /projects/:project_id/relationships/tag-bindings': 'projects_tag_bindings_list_related',
-    // Lists in the form of SCIM.
+    // Lists in SCIM format.
     'GET /scim/v2/Users': 'scim_v2_users_list',
     'GET /scim/v2/Groups': 'scim_v2_groups_list',
     'GET /scim/v2/ResourceTypes': 'scim_v2_resource_types_list',
@@ -24,7 +24,7 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'GET /runs/:run_id/stream': 'runs_stream',
     'GET /workspaces/:workspace_id/runs/stream': 'workspaces_runs_stream',
     'GET /organizations/:organization_name/runs/stream': 'organizations_runs_stream',
-    // By name and by id; as a whole and in parts; and the older form of each.
+    // By name and by id, as a whole and in parts, and the older form of each.
     [`GET ${ofModule}/:module_provider`]: 'registry_modules_read_named',
     'POST /registry-modules': 'registry_modules_create_from_connection',
     [`PATCH ${ofModule}/:module_provider/:module_version`]: 'registry_modules_update_version',
@@ -42,13 +42,14 @@ const exceptions: ReadonlyMap<string, string> = new Map(
 
 const isPlural = (word: string): boolean => word.endsWith('s') && !word.endsWith('ss');
 
-/** Second ways to the same: by a name instead of an id, by the secret of a link instead of a token. */
+/** Second ways to the same endpoint: by a name instead of an id, by the secret of a link instead of a token. */
 const ways = ['name', 'signature'];
 
 /**
- * The name by which generated clients call an operation: what it is about, then what it does (`workspaces_read`). It
- * depends on nothing but the path, the verb and what is shown, so that no other operation can change it. What belongs to
- * an organization is named without it, as all lists do; what it has one of is named with it.
+ * The name that generated clients give an operation: its subject, then what it does (`workspaces_read`). It depends
+ * only on the path, the verb and the resource shown, so no other operation can change it. What belongs to an
+ * organization is named without the organization, as all lists are; a thing that each organization has once is named
+ * with it.
  */
 export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'method' | 'path' | 'shows' | 'streams'>) {
   const exception = exceptions.get(`${method} ${path}`);
@@ -71,7 +72,7 @@ export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'me
 
 function verbOf(method: Endpoint['method'], shows: Endpoint['shows'], streams: boolean, isMembership: boolean): string {
   if (method === 'GET') return shows === 'many' ? 'list' : 'read';
-  // References that come and go; the resources they name stay.
+  // References that come and go; the resources they refer to stay.
   if (isMembership && shows === 'nothing')
     return { POST: 'add', DELETE: 'remove', PATCH: 'replace', PUT: 'replace' }[method];
   return { POST: 'create', PATCH: 'update', PUT: streams ? 'upload' : 'replace', DELETE: 'delete' }[method];

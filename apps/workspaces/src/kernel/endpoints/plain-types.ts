@@ -1,4 +1,4 @@
-/** Types that the generators of clients do not know, each with a general one that says what it is made of. */
+/** Types that client generators do not know, each with a general type for its bytes. */
 const plainTypes: ReadonlyMap<string, string> = new Map([
   ['application/gzip', 'application/octet-stream'],
   ['application/samlmetadata+xml', 'text/xml'],
@@ -6,10 +6,10 @@ const plainTypes: ReadonlyMap<string, string> = new Map([
 
 const bare = (type: string): string => type.split(';', 1)[0]!.trim().toLowerCase();
 
-/** The general type of a media type; undefined if every client knows the type itself. */
+/** The general type for a media type; undefined if every client knows the type itself. */
 export const plainTypeOf = (type: string): string | undefined => plainTypes.get(bare(type));
 
-/** The media type to send something as: its own, unless an Accept header has the general one and not its own. */
+/** The media type to send: its own, unless an Accept header names the general one and not its own. */
 export function typeAsAccepted(type: string, accept: string | undefined): string {
   const plain = plainTypeOf(type);
   if (plain === undefined || accept === undefined) return type;

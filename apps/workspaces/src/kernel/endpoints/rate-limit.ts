@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** What the rate limit says about one request, for its headers; `limit` 0 means there is none. */
+/** The state of the rate limit after a request, for its headers; `limit` 0 means there is none. */
 export interface RateVerdict {
   readonly allowed: boolean;
   readonly limit: number;
@@ -15,7 +15,9 @@ interface Bucket {
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
 
-/** A bucket per principal, refilled evenly: `limit` requests at once, `limit` a second. One per process. */
+/**
+ * A token bucket per principal, refilled evenly: a burst of `limit` requests, and `limit` a second. One per process.
+ */
 export class RateLimit {
   private readonly buckets = new LRUCache<string, Bucket>({ maxSize: 50_000, sizeCalculation: () => 1 });
 

@@ -1,19 +1,21 @@
 import type { Relation, RelationShape } from '@keystead/jsonapi';
 
-/** A JSON schema as OpenAPI 3.0 writes it. */
+/** A JSON schema in the form of OpenAPI 3.0. */
 export type Json = Record<string, unknown>;
 
-/** A schema of the document by its name. */
+/** A reference to a schema of the document. */
 export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-/** A wire name as the names of schemas are written. */
+/** A wire name in the spelling of schema names. */
 export const pascal = (words: string): string =>
   words
     .split(/[^a-z0-9]+/i)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('');
 
-/** The schemas of declared relationships. They are few, and added to the document under names made from their types. */
+/**
+ * The schemas of declared relationships. They are few, and are added to the document under names made from their types.
+ */
 export class RelationSchemas {
   constructor(private readonly schemas: Json) {}
 

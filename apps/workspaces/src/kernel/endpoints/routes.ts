@@ -8,7 +8,7 @@ interface RouteNode {
   readonly names: Map<HttpMethod, readonly string[]>;
 }
 
-/** An endpoint found for a request, with the decoded parts of its path. */
+/** The endpoint for a request, with the decoded parts of its path. */
 export interface Match {
   readonly endpoint: Endpoint;
   readonly params: Record<string, string>;
@@ -28,7 +28,7 @@ function decode(segment: string): string | undefined {
   }
 }
 
-/** Paths of all endpoints as a tree of segments, made once; a literal segment wins over a parameter. */
+/** The paths of all endpoints as a tree of segments, built once; a literal segment wins over a parameter. */
 export class Routes {
   private readonly root = node();
 
@@ -61,8 +61,8 @@ export class Routes {
   }
 
   /**
-   * The endpoint for a method and a path (without query), or undefined. A trailing slash is ignored. HEAD leads where GET does,
-   * but not to an answer without an end.
+   * The endpoint for a method and a path (without query), or undefined. A trailing slash is ignored. HEAD finds the
+   * endpoints of GET, except those with endless answers.
    */
   find(method: string, path: string): Match | undefined {
     const segments = path.split('/');

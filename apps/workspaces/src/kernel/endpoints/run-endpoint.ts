@@ -38,21 +38,21 @@ export interface Request {
   readonly params: Record<string, string>;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly address: string;
-  /** The client has left. */
+  /** The client has disconnected. */
   isGone(): boolean;
   /** The caller; undefined for endpoints without authentication. */
   readonly principal: Principal | undefined;
-  /** The caller looked up again, for streams; undefined when the token or session has ended. */
+  /** Looks up the caller again, for streams; undefined if the token or session has ended. */
   again?(): Promise<Principal | undefined>;
   /** The target, if its look-up has already begun. */
   readonly early?: Promise<unknown>;
-  /** The installation's settings when the request came. */
+  /** The installation's settings when the request arrived. */
   readonly settings: SiteSettings;
   /** The parsed JSON body; undefined when it was empty. */
   readonly body: unknown;
-  /** The body as it comes, for endpoints that stream it. */
+  /** The body as a stream, for endpoints that want it so. */
   readonly stream: AsyncIterable<Uint8Array> | undefined;
-  /** Filled while parsing: where each part of the body was sent, for error pointers. */
+  /** Filled while parsing: the position of each part in the sent body, for error pointers. */
   pointers?: ReadonlyMap<string, string>;
 }
 
@@ -91,7 +91,10 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   if (wrongEdition || wrongToken) throw notFound();
 }
 
-/** What endpoints work with, and whose request it is. Made for each request: a property that is assigned costs next to nothing. */
+/**
+ * The environment of the endpoint, with the caller of this request. Created for each request: assigning one property
+ * costs almost nothing.
+ */
 function environmentFor(env: Environment, principal: Principal): Environment {
   const own: { -readonly [Name in keyof Environment]: Environment[Name] } = Object.create(env);
   own.holder = principal;
@@ -118,7 +121,7 @@ export function loadEarly(
 ): Promise<unknown> | undefined {
   if (!endpoint.loadsEarly || endpoint.load === undefined) return undefined;
   const early = endpoint.load({ db, env, principal: anonymous, params, query: Query.parse('') });
-  // A request that is refused first never awaits it.
+  // A request that is refused before never awaits it.
   early.catch(() => undefined);
   return early;
 }
@@ -134,7 +137,9 @@ async function loadTarget(
   return target;
 }
 
-/** Holder of the signed link, if links open the endpoint. An endpoint that only links open is 404 without one. */
+/**
+ * The holder of the signed link, for endpoints that links open. An endpoint that only links open is 404 without one.
+ */
 async function holderBehind(
   endpoint: Endpoint,
   { db, env }: Kernel,
@@ -180,7 +185,7 @@ function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   }
 }
 
-/** At the console, what cannot be undone needs a recent proof of who the person is. */
+/** At the console, irreversible changes need a recent proof of identity. */
 function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: unknown, now: number): void {
   if (console === undefined || console.stepUpUntilMs > now) return;
   if (stepUp?.(body) === true) throw new StepUpRequired();
@@ -193,7 +198,7 @@ function parseBody(endpoint: Endpoint, request: Request, env: Environment): { va
   return { value, id };
 }
 
-/** A document that changes something names the same thing as the path, or nothing. */
+/** The document of a change must name the resource in the path, or none. */
 async function requireSameId(
   { names }: Endpoint,
   id: string,
@@ -208,7 +213,7 @@ async function requireSameId(
 
 const ETAG = /^(?:W\/)?"(\d+)"$/;
 
-/** The revision named by `If-Match`; `*` and absence ask for nothing. */
+/** The revision that `If-Match` names; `*` or no header require nothing. */
 function ifMatch(header: string | string[] | undefined): bigint | undefined {
   if (header === undefined || header === '*') return undefined;
   const revision = ETAG.exec(String(header).trim())?.[1];
@@ -216,7 +221,7 @@ function ifMatch(header: string | string[] | undefined): bigint | undefined {
   return BigInt(revision);
 }
 
-/** PostgreSQL stores no null characters, so nothing can have or match such a name. */
+/** PostgreSQL stores no null characters, so nothing can match such a name. */
 function requireStorable(params: Record<string, string>, query: Query): void {
   if (Object.values(params).some((value) => value.includes('\0'))) throw notFound();
   for (const [name, value] of query.entries) {
@@ -224,7 +229,7 @@ function requireStorable(params: Record<string, string>, query: Query): void {
   }
 }
 
-/** The life of a request, from the declaration found for it to the answer. */
+/** The life of a request, from its endpoint to the answer. */
 export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: Request): Promise<EndpointResponse> {
   const { db } = kernel;
   const caller = withinRules(request.principal ?? anonymous, request.settings);
@@ -238,7 +243,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const env = environmentFor(kernel.env, principal);
   /**
    * Records that an authenticated caller was refused something that exists; returns the refusal to answer with. An
-   * organization's trail records only its members: other callers are in the trail of the installation.
+   * organization's trail records only its members; other callers are in the trail of the installation.
    */
   const refused = async (
     refusal: unknown,
@@ -264,7 +269,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const lookup = { db, env, principal, params: request.params, query };
   const accessOf = (who: Principal, ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(who, [], env.now())) : env.accessStore.load(who, ids);
-  /** The organization that the endpoint itself asked about, where its path names none. */
+  /** The organization that the endpoint itself checked, if its path names none. */
   let askedAbout: { readonly id: string; readonly access: Access } | undefined;
   const accessTo = async (ids: readonly string[]): Promise<Access> => {
     const access = await accessOf(principal, ids);
@@ -329,7 +334,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   } satisfies Call<string, unknown, unknown> & { request: { stream: unknown } };
   requireStepUp(endpoint, principal, call.body, env.now());
   const turn = turnFor(endpoint, request.params, principal);
-  // Checks again after waiting: earlier requests may have changed what was found.
+  // Checks again after waiting: earlier requests may have changed the target.
   const run = async (): Promise<unknown> => {
     if (turn === undefined) return runOnce(within, endpoint, request, call);
     return db.mutex.run(turn, async (waited) => {
@@ -360,20 +365,18 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   return show(within, endpoint, request, call, result, known);
 }
 
-/**
- * Whether an error thrown by an endpoint refuses a right, and not only the input. A read that finds nothing is no refusal.
- */
+/** Whether an endpoint's error refuses a right, and not only the input. A read that finds nothing is not a refusal. */
 function isOfRight({ method }: Endpoint, refusal: unknown): boolean {
   if (refusal instanceof MissingPermission) return true;
   return method !== 'GET' && refusal instanceof Refusal && ['missing', 'denied'].includes(refusal.kind);
 }
 
-/** The name of the queue of a request; names of organizations ignore case. */
+/** The name of a request's queue; names of organizations ignore case. */
 function turnFor({ turn }: Endpoint, params: Record<string, string>, caller: Principal): string | undefined {
   return turn?.replace(/:(\w+)/g, (_, name: string) => (name === 'caller' ? caller.id : params[name]!.toLowerCase()));
 }
 
-/** Runs the endpoint; with an idempotency key, at most once in a day for the same caller, path and body. */
+/** Runs the endpoint; with an idempotency key, at most once a day for the same caller, path and body. */
 async function runOnce(
   { db, includables, env }: Kernel,
   endpoint: Endpoint,
@@ -477,7 +480,7 @@ async function show(
   return { status: endpoint.status, body, etag };
 }
 
-/** Is the answer one resource, and nothing else? */
+/** Is the answer a single resource, and nothing else? */
 function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, unknown, unknown>): boolean {
   return shows === 'one' && include.length === 0 && documentMeta === undefined;
 }
@@ -496,13 +499,13 @@ function fragmentKey(
   return `${type} ${key(stamp, view)}`;
 }
 
-/** The organizations that some items belong to, each once. */
+/** The organizations of some items, each once. */
 function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonly string[] {
   if (items.length === 1) return endpoint.organizationsOf(items[0]) ?? [];
   return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item) ?? []))];
 }
 
-/** The documents of stamps, in their order: from the cache, or serialized now, with one load for all that are missing. */
+/** The documents of stamps, in their order: from the cache, or serialized now, with one load for all missing ones. */
 async function cachedDocuments(
   { db, env, fragments }: Kernel,
   cached: NonNullable<Endpoint['cached']>,
@@ -516,7 +519,7 @@ async function cachedDocuments(
   const missing: unknown[] = [];
   const write = (item: unknown): void => {
     const text = exactJson(serializer.resource(item, view));
-    // An item read now may be newer than its stamp: it is kept under its own revisions.
+    // An item read now may be newer than its stamp, so it is stored under its own revisions.
     documents.set(idOf(item), fragments.set(keyOf(item), text));
   };
   for (const stamp of stamps) {

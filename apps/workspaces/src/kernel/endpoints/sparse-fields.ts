@@ -4,8 +4,8 @@ import type { Endpoint, Includable, SparseFields } from './endpoint';
 const parameter = /^fields\[([a-z_-]+)\](?:\[\])?$/;
 
 /**
- * Reads `fields[workspaces]=name,locked` and `fields[workspace][]=name`, which JSON:API has for every read. Undefined if
- * none is sent. Throws `malformed` for a type that the answer cannot hold.
+ * Reads `fields[workspaces]=name,locked` and `fields[workspace][]=name`, which JSON:API allows in every read. Undefined
+ * if none is sent. Throws `malformed` for a type that the answer cannot contain.
  */
 export function sparseFields(
   { method, serializer, include, outside, query: declared }: Endpoint,
@@ -17,7 +17,7 @@ export function sparseFields(
   for (const name of query.entries.keys()) {
     const said = parameter.exec(name)?.[1];
     const asked = said?.replaceAll('_', '-');
-    // An endpoint that declares it has other names for its fields.
+    // An endpoint that declares the parameter has other names for its fields.
     if (said === undefined || asked === undefined || Object.hasOwn(declared, name)) continue;
     const type = [asked, `${asked}s`, said].find(
       (one) =>
@@ -32,10 +32,10 @@ export function sparseFields(
   return found;
 }
 
-/** Whether a parameter asks for fields. */
+/** Whether a parameter selects fields. */
 export const asksForFields = (name: string): boolean => parameter.test(name);
 
-/** A resource with those of its fields that were asked for; all of them where its type was not named. */
+/** A resource with only the requested fields; all of them if none were requested for its type. */
 export function withFields(resource: ResourceObject, asked: SparseFields): ResourceObject {
   const fields = asked.get(resource.type);
   if (fields === undefined) return resource;

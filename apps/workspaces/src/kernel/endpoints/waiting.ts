@@ -3,12 +3,12 @@ import { during } from '@keystead/tracing';
 
 const perNode = 5_000;
 
-/** Requests on this node that wait for something to happen: one for each asker, the newest. */
+/** Requests of this node that wait for something to happen: the newest of each caller. */
 export class Waiting {
   private readonly newest = new Map<string, symbol>();
   private ending = false;
 
-  /** Runs `work`. Its argument tells it to leave: when the same asker waits again, and when this node stops. */
+  /** Runs `work`. Its argument tells it to stop waiting: when the same caller waits again, and when this node stops. */
   async run<T>(asker: string, work: (left: () => boolean) => Promise<T>): Promise<T> {
     if (this.newest.size >= perNode && !this.newest.has(asker)) {
       throw new Refusal('unavailable', 'too many requests wait on this node');

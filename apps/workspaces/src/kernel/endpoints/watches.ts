@@ -2,21 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../database/database';
 
-/** What things are read with. */
+/** What watched things are read with. */
 export interface WatchParts {
   readonly db: Database;
   readonly keyring: Keyring;
 }
 
-/** Something that many may look at while it changes: how it is read, for all that are looked at, in one go. */
+/** Something that many may watch while it changes: how all watched ones are read at once. */
 export interface Watched<T> {
   readonly name: string;
   readonly everyMs: number;
-  /** Values by key, and for each what was read before it; a key without a value is gone. */
+  /** The values by key, each with the previous one; a key without a value is gone. */
   read(parts: WatchParts, keys: readonly string[], before: ReadonlyMap<string, T>): Promise<ReadonlyMap<string, T>>;
 }
 
-/** Told what was read, at every look, whether it changed or not; undefined when there is no such thing any more. */
+/** Receives every value that was read, changed or not; undefined when the thing no longer exists. */
 type Tell<T> = (value: T | undefined) => void;
 
 interface Watching {
@@ -24,7 +24,7 @@ interface Watching {
   values: ReadonlyMap<string, unknown>;
 }
 
-/** Looks at things for all who watch them on this node: one read of a kind at a time, however many watch. */
+/** Reads things for everyone who watches them on this node: one read of a kind at a time, however many watch. */
 export class Watches {
   private readonly kinds = new Map<Watched<never>, Watching>();
   private closed = false;
@@ -34,7 +34,10 @@ export class Watches {
     private readonly onError: (error: unknown) => void,
   ) {}
 
-  /** Watches one thing until the answer is called. What was read a moment ago is not told: the first look comes soon. */
+  /**
+   * Watches one thing until the returned function is called. Values read before are not passed on: the first read
+   * follows soon.
+   */
   watch<T>(kind: Watched<T>, key: string, tell: Tell<T>): () => void {
     let watching = this.kinds.get(kind as Watched<never>);
     if (watching === undefined) {
@@ -58,7 +61,7 @@ export class Watches {
 
   private async look<T>(kind: Watched<T>, watching: Watching): Promise<void> {
     const { tellers } = watching;
-    // Callers that come together are served by one read.
+    // Callers that come together share one read.
     await sleep(0);
     while (tellers.size > 0 && !this.closed) {
       const keys = [...tellers.keys()];

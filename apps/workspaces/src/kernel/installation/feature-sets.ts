@@ -1,14 +1,14 @@
 import type { Edition } from './edition';
 import type { Entitlements } from './entitlements';
 
-/** A plan that organizations can be on. Plans are shipped with the service; their ids never change. */
+/** A plan that organizations can be on. Plans are built into the service; their ids never change. */
 export interface FeatureSet {
   readonly id: string;
   readonly identifier: string;
   readonly name: string;
   readonly cost: number;
   readonly isFreeTier: boolean;
-  /** Its organizations may have the infrastructure of their workspaces assessed. */
+  /** Its organizations may have their workspaces' infrastructure assessed. */
   readonly assesses: boolean;
   readonly runsCeiling: number;
   readonly agentsCeiling: number;
@@ -35,7 +35,7 @@ const everything: Entitlements = {
   privateVcs: true,
   privatePolicyAgents: true,
   globalRunTasks: true,
-  // Their requests would come from agents, which is not built.
+  // Requests through agents of these organizations, which are not built.
   privateRunTasks: false,
   moduleDeprecations: true,
   moduleRevocations: true,
@@ -104,14 +104,14 @@ function plan(
   return { id, identifier, name, cost, isFreeTier, assesses, runsCeiling, agentsCeiling, entitlements };
 }
 
-/** The plan with an identifier such as `business`; an unknown one is a fault. */
+/** The plan with an identifier such as `business`; an unknown identifier is a fault. */
 export function requireFeatureSet(identifier: string): FeatureSet {
   const found = featureSets.find((set) => set.identifier === identifier);
   if (found === undefined) throw new Error(`no feature set ${identifier}`);
   return found;
 }
 
-/** What an organization's plan allows; the self-hosted edition has no plans, so everything but billing. */
+/** What an organization's plan allows. The self-hosted edition has no plans, so it allows everything except billing. */
 export function entitlementsOf(edition: Edition, featureSet: string): Entitlements {
   return edition === 'self-hosted'
     ? { ...everything, selfServeBilling: false }

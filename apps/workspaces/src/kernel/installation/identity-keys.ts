@@ -15,7 +15,7 @@ const name = 'run-identity-keys';
 const dayMs = 86_400_000;
 const rule = { rotateEveryMs: 30 * dayMs, shownForMs: dayMs };
 
-/** A key as it is stored: its private half encrypted, the public one as the key set shows it. */
+/** A key as it is stored: the private half encrypted, the public half as the key set shows it. */
 interface StoredKey {
   readonly kid: string;
   readonly createdAtMs: number;
@@ -23,7 +23,7 @@ interface StoredKey {
   readonly sealed: string;
 }
 type StoredKeys = RotatingKeys<StoredKey>;
-/** What installations have from before keys were published ahead: a list of keys, newest first. */
+/** The format of installations from before keys were published ahead: a list of keys, newest first. */
 interface OldKeyList {
   readonly keys: readonly StoredKey[];
   readonly current?: undefined;
@@ -36,7 +36,7 @@ async function stored(db: Database): Promise<StoredKeys | OldKeyList | undefined
   return row?.value as unknown as StoredKeys | OldKeyList | undefined;
 }
 
-/** The keys in their turns: made when first asked for, turned every 30 days; of several processes by one. */
+/** The signing keys: created when first needed, and rotated every 30 days by one of the processes. */
 async function rotatedKeys(db: Database, keyring: Keyring, nowMs: number): Promise<StoredKeys> {
   const isReady = (kept: StoredKeys | OldKeyList | undefined): kept is StoredKeys =>
     kept?.current !== undefined && !isRotationDue(kept, rule, nowMs);
@@ -66,10 +66,10 @@ async function changeKeys(
   return keys;
 }
 
-/** What a change of the keys leaves: the ids of those that are shown, the signing one first. */
+/** The ids of the published keys after a change, the signing one first. */
 const idsOf = (keys: StoredKeys): string[] => shownKeys(keys).map(({ kid }) => kid);
 
-/** Has the next key sign from now on, before its turn. The one that signed stays published for a day. */
+/** Makes the next key sign from now on, before it is due. The previous one stays published for a day. */
 export async function turnKeysNow(db: Database, keyring: Keyring, nowMs: number) {
   await rotatedKeys(db, keyring, nowMs);
   const fresh = await made(keyring, nowMs);
@@ -77,7 +77,7 @@ export async function turnKeysNow(db: Database, keyring: Keyring, nowMs: number)
     idsOf(await changeKeys(tx, (seen) => rotateKeys(seen as StoredKeys, fresh, rule, nowMs)));
 }
 
-/** Takes back the keys that sign no more: what they have signed is good for nothing from now on. */
+/** Withdraws the keys that no longer sign: tokens signed by them are no longer valid. */
 export async function dropFormerKeys(db: Database, keyring: Keyring, nowMs: number) {
   await rotatedKeys(db, keyring, nowMs);
   return async (tx: Database): Promise<string[]> =>
@@ -90,7 +90,7 @@ async function made(keyring: Keyring, nowMs: number): Promise<StoredKey> {
   return { kid: key.kid, createdAtMs: nowMs, jwk: publicJwk(key), sealed };
 }
 
-/** The public keys that tokens of runs may be signed with, as a key set: now, next, and a while ago. */
+/** The public keys that run tokens may be signed with, as a key set: the current, the next and the recent ones. */
 export async function publicKeys(
   db: Database,
   keyring: Keyring,
@@ -99,7 +99,7 @@ export async function publicKeys(
   return { keys: shownKeys(await rotatedKeys(db, keyring, nowMs)).map(({ jwk }) => jwk) };
 }
 
-/** The key to sign with; it has been published for as long as the one before it signed. */
+/** The key to sign with; it has been published for as long as the previous one signed. */
 export async function signingKey(db: Database, keyring: Keyring, nowMs: number): Promise<SigningKey> {
   const { kid, createdAtMs, sealed } = (await rotatedKeys(db, keyring, nowMs)).current;
   return { kid, createdAtMs, privatePem: keyring.open(Buffer.from(sealed, 'base64'), cell(kid)).toString('utf8') };

@@ -22,16 +22,18 @@ const minors: Readonly<Record<string, number>> = {
   '1.11': 4,
 };
 
-/** Versions of the infrastructure tool every installation knows, oldest first; site administrators may add more. */
+/**
+ * Versions of the infrastructure tool that every installation knows, oldest first; site administrators may add more.
+ */
 export const shippedVersions: readonly string[] = Object.entries(minors).flatMap(([minor, newestPatch]) =>
   Array.from({ length: newestPatch + 1 }, (_, patch) => `${minor}.${patch}`),
 );
 
-/** Where the vendor of the tool has a version of it. */
+/** The vendor's download address of a version. */
 export const releaseUrl = (version: string): string =>
   `https://releases.hashicorp.com/terraform/${version}/terraform_${version}_linux_amd64.zip`;
 
-/** A worker that has not been heard of for this long is taken for gone, and its versions of the tool with it. */
+/** A worker without a sign of life for this long counts as gone, together with its versions of the tool. */
 export const workerSilenceSeconds = 45;
 
 /** The word for "always the newest stable version". */
@@ -53,7 +55,7 @@ function complete(version: string): string {
   return [parts.join('.'), ...pre].join('-');
 }
 
-/** The first version `~> 1.2` or `~> 1.2.3` no longer allows. */
+/** The first version that `~> 1.2` or `~> 1.2.3` no longer allows. */
 function above(version: string): string {
   const parts = version.split('-')[0]!.split('.').map(Number);
   const kept = parts.slice(0, Math.max(1, parts.length - 1));
@@ -86,13 +88,15 @@ function clauseTest(clause: string): Test | undefined {
   }
 }
 
-/** A constraint such as `~> 1.3, != 1.3.4` as a test; undefined when it is none. */
+/** A constraint such as `~> 1.3, != 1.3.4` as a predicate; undefined if it is not a constraint. */
 export function parseConstraint(text: string): Test | undefined {
   const tests = text.split(',').map(clauseTest);
   return tests.every((test) => test !== undefined) ? (version) => tests.every((test) => test(version)) : undefined;
 }
 
-/** The newest stable version among those given, or among those a constraint allows; undefined when there is none. */
+/**
+ * The newest stable version among the given ones, or among those that a constraint allows; undefined if there is none.
+ */
 export function newest(versions: readonly string[], allowed: Test = () => true): string | undefined {
   const stable = versions.filter(
     (version) => semver.valid(version) !== null && semver.prerelease(version) === null && allowed(version),
@@ -100,10 +104,10 @@ export function newest(versions: readonly string[], allowed: Test = () => true):
   return stable.sort(semver.rcompare)[0];
 }
 
-/** Does an exact version, `latest` or a constraint mean a version no older than another? */
+/** Does an exact version, `latest` or a constraint always mean a version at least as new as another? */
 export function allowsAtLeast(text: string, oldest: string): boolean {
   if (text === LATEST) return true;
   const chosen = isExact(text) ? text : newest(shippedVersions, parseConstraint(text));
-  // What allows none of the shipped versions is about newer ones.
+  // A constraint that allows none of the known versions is about newer ones.
   return chosen === undefined || semver.gte(chosen, oldest);
 }

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Comma-separated addresses and blocks as blocks; undefined if one is none. */
+/** Comma-separated addresses and blocks, all as blocks; undefined if one is not valid. */
 export function parseRanges(text: string): readonly string[] | undefined {
   const blocks = text.split(',').map((entry) => blockOf(entry.trim()));
   return blocks.every((block) => block !== undefined) ? blocks : undefined;

@@ -15,7 +15,7 @@ describe('a mail server', () => {
     for (const close of closing.splice(0)) close();
   });
 
-  /** A real server, which keeps the mails and how they were sent. */
+  /** A real server, which stores the mails and how they were sent. */
   const serve = async (options: SMTPServerOptions = {}) => {
     const got: { to: string[]; secure: boolean; user: string; text: string }[] = [];
     const logins: string[] = [];
@@ -43,7 +43,7 @@ describe('a mail server', () => {
       },
       ...options,
     });
-    // A client that hangs up is not a fault.
+    // A client that disconnects is not a fault.
     server.on('error', () => undefined);
     server.server.on('connection', (socket: Socket) => void sockets.push(socket));
     server.listen(0, '127.0.0.1');

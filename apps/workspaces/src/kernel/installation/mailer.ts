@@ -1,20 +1,20 @@
 import { createTransport, type Transporter } from 'nodemailer';
 
 const usualTimeoutMs = 10_000;
-/** The longest that one try may take, for any number of addresses. */
+/** The most time that one try may take, for any number of addresses. */
 const longestMs = 40_000;
 
-/** What became of a mail, address by address. */
+/** The result of sending a mail, address by address. */
 export interface Mailed {
-  /** Who the server took it for. */
+  /** The sender that the server saw. */
   readonly taken: readonly string[];
-  /** What the server said last. */
+  /** The last reply of the server. */
   readonly said: string;
-  /** Why it did not take it for others; undefined if there are none. */
+  /** Why it did not accept the other addresses; undefined if there are none. */
   readonly problem: string | undefined;
 }
 
-/** The server refused one mail, and may well take others. */
+/** The server refused one mail and may accept others. */
 const isOfOneMail = (error: unknown): boolean =>
   ['EENVELOPE', 'EMESSAGE'].includes((error as { code?: string }).code ?? '');
 
@@ -23,8 +23,8 @@ export class Mailer {
   private readonly transport: Transporter;
 
   /**
-   * `url`: `smtp://` or `smtps://`, with user and password where the server wants them. A password goes to no server that does not
-   * prove by STARTTLS who it is, unless the address says `requireTLS=false`.
+   * `url`: `smtp://` or `smtps://`, with user and password if the server wants them. A password is only sent to a
+   * server that proves its identity through STARTTLS, unless the address says `requireTLS=false`.
    */
   constructor(
     url: string,
@@ -45,7 +45,7 @@ export class Mailer {
     this.transport = createTransport({ url, ...limits } as never);
   }
 
-  /** One mail for each address, so that recipients do not see each other. Never throws for what the server does. */
+  /** Sends one mail to each address, so that recipients do not see each other. Never throws because of the server. */
   async send(to: readonly string[], { subject, text }: { subject: string; text: string }): Promise<Mailed> {
     const taken: string[] = [];
     let said = '';
@@ -62,7 +62,7 @@ export class Mailer {
         taken.push(address);
       } catch (error) {
         problem ??= (error as Error).message;
-        // A server that is not there for one is there for none.
+        // If the server cannot be reached for one address, it cannot be reached for the others.
         if (!isOfOneMail(error)) break;
       }
     }

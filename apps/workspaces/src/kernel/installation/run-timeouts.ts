@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-/** Timers of a process do not wait for much longer. */
+/** Timers of a process cannot wait much longer. */
 const mostSeconds = 20 * 86_400;
 
-/** How long plans and applies may take by default. */
+/** The default time limits of plans and applies. */
 export const defaultTimeouts = { plan: '2h', apply: '24h' } as const;
 
 function secondsOf(text: string): number | undefined {
@@ -12,12 +12,12 @@ function secondsOf(text: string): number | undefined {
   return match ? Number(match[1]) * unitSeconds[match[2] as keyof typeof unitSeconds] : undefined;
 }
 
-/** How long the tool may run, as people write it: `90m`, `24h`. */
+/** A time limit of the tool as people write it: `90m`, `24h`. */
 export const timeout = z.string().refine((text) => (secondsOf(text) ?? Number.POSITIVE_INFINITY) <= mostSeconds, {
   error: 'must be a number and a unit (s, m, h or d), such as 90m or 24h, and at most 20d',
 });
 
-/** The seconds of the first duration that there is. */
+/** The first of the given durations, in seconds. */
 export function timeoutSeconds(...texts: readonly (string | null)[]): number {
   const found = texts.map((text) => (text === null ? undefined : secondsOf(text))).find((one) => one !== undefined);
   if (found === undefined) throw new Error('no timeout');

@@ -1,2 +1,2 @@
-/** Of this program, as its console says it. */
+/** Of this program, as its console shows it. */
 export const version = '0.2.0';

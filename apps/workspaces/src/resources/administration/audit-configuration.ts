@@ -19,7 +19,7 @@ const rights = z.object({
   'can-use-default-audit-log-streaming-organization': z.boolean(),
 });
 
-// The trail is always kept, and collected by those who read it: nothing of this is stored.
+// The trail is always recorded, and readers fetch it: none of this is stored.
 const configurationSerializer = serializerOf<Organization>()({
   type: 'audit-configurations',
   shape: {
@@ -116,7 +116,7 @@ const test = endpoints(organizationPolicy, undefined, { visible: organizationPol
   },
 );
 
-/** How the audit trail of an organization is kept. */
+/** How the audit trail of an organization is delivered. */
 export const auditConfigurationResource: Resource = {
   name: 'audit-configurations',
   endpoints: [show, update, test],

@@ -122,7 +122,7 @@ function readInstant(name: string, text: string | undefined): Date | undefined {
 
 const LARGEST_TRAIL = 1000;
 
-/** The same as plain JSON, as the Go client and others read it with an organization token. */
+/** The same as plain JSON, for the Go client and others that use an organization token. */
 const trail = endpoints(organizationPolicy, undefined).raw('GET')('/organization/audit-trail', {
   summary: "List the changes made in the token's organization, newest first, in the form that collectors of logs read.",
   tokens: ['organization', 'audit-trails'],

@@ -18,7 +18,7 @@ const changes = [
   ],
 ] as const;
 
-/** The keys that sign identity tokens of runs, turned by people. */
+/** The keys that sign identity tokens of runs, rotated by hand. */
 export const identityKeyEndpoints: readonly Endpoint[] = changes.map(([verb, prepare, summary]) =>
   command('POST')(`/admin/oidc-settings/actions/${verb}`, {
     siteAdmin: true,

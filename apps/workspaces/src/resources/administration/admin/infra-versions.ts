@@ -10,10 +10,10 @@ import { literally } from '../../../kernel/database/like';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { isExact, releaseUrl, shippedVersions } from '../../../kernel/installation/infra-versions';
 
-/** What versions are listed of: the infrastructure tool, and what evaluates policies. */
+/** The two lists of versions: of the infrastructure tool, and of policy engines. */
 type Tool = 'infra' | 'opa' | 'sentinel';
 
-/** A version of a tool and how many workspaces, or policy sets, chose it. */
+/** A version of a tool, with how many workspaces or policy sets chose it. */
 interface InfraVersion extends Row {
   readonly usage: number;
 }
@@ -37,7 +37,7 @@ const serializerFor = (type: string) =>
     id: ({ id }) => id,
     attributes: (version) => ({
       version: version.version,
-      // Nothing is stored of those that are known from the start: they are where their vendor has them.
+      // Nothing is stored for built-in versions: their vendor's site has them.
       url: version.url ?? releasedAt(version),
       sha: version.sha,
       official: version.official,
@@ -53,7 +53,7 @@ const serializerFor = (type: string) =>
 
 const releasedAt = ({ official, tool, version }: Row) => (official && tool === 'infra' ? releaseUrl(version) : null);
 
-/** What is stored, or the one archive whose address is known. */
+/** The stored archives, or the one archive whose address is known. */
 function archsOf(row: Row): unknown {
   const stored = row.archs as readonly unknown[];
   const url = row.url ?? releasedAt(row);
@@ -95,25 +95,25 @@ interface Count {
   readonly count: number;
 }
 
-/** Shipped versions become rows at the first look, so that administrators can change them like their own. */
+/** Built-in versions become rows when first listed, so that administrators can change them like their own. */
 async function ensureShipped(db: Database): Promise<void> {
   const data = shippedVersions.map((version) => ({ id: newId('tool'), version, official: true }));
   await db.prisma.infraVersion.createMany({ data, skipDuplicates: true });
 }
 
-/** A version that its vendor has released, and where its archives are. */
+/** A version that its vendor has released, with the addresses of its archives. */
 interface Released {
   readonly version: string;
   readonly archs: readonly Arch[];
 }
 
-/** Versions that the catalogue has, shipped ones among them. */
+/** Versions in the catalogue, including the built-in ones. */
 export async function knownVersions(db: Database): Promise<ReadonlySet<string>> {
   const rows = await db.prisma.infraVersion.findMany({ where: { tool: 'infra' }, select: { version: true } });
   return new Set([...shippedVersions, ...rows.map(({ version }) => version)]);
 }
 
-/** Adds a version that its vendor has released; what an administrator has added stays as it is. */
+/** Adds a version that its vendor has released; one that an administrator has added stays as it is. */
 export async function addReleased(db: Database, { version, archs }: Released): Promise<void> {
   await db.transaction(async (tx) => {
     const data = { id: newId('tool'), official: true, ...inStep({ version, archs: [...archs] }) };
@@ -133,8 +133,8 @@ const platform = { os: 'linux', arch: 'amd64' } as const;
 type Arch = z.infer<typeof arch>;
 
 /**
- * Where a version is fetched from stands twice: by platform, and for the first of them by itself. What is changed in one
- * place is changed in the other; what was known of other platforms is of another file then, and goes.
+ * The address of a version is stored twice: by platform, and by itself for the first platform. A change in one place is
+ * made in the other; the addresses of other platforms belong to another file then, and are deleted.
  */
 function inStep<I extends VersionInput>(input: I, before?: Row): I & { archs?: Arch[] } {
   const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
@@ -176,10 +176,10 @@ async function record(db: Database, actor: Actor, verb: string, version: Row, be
 
 const named = { infra: 'the tool', opa: 'OPA', sentinel: 'Sentinel' } as const;
 
-/** The endpoints of one tool; those of the infrastructure tool are under two paths, each with its own type. */
+/** The endpoints of one tool; those of the infrastructure tool exist at two paths, each with its own type. */
 function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
-  // Policies are judged in both editions, by programs of those who run the service.
+  // Policies are judged in both editions, by engines that the operators of the service provide.
   const admin = { siteAdmin: true, ...(tool === 'infra' ? { edition: 'self-hosted' as const } : {}) };
   const path = `/admin/${type}/:version_id` as const;
   const load = ({ db, params }: LookupBy<'version_id'>) => find(db, tool, params.version_id);

@@ -57,5 +57,5 @@ const free = remove('/admin/reserved-names/:reserved_name_id', {
     }),
 });
 
-/** Names that are reserved for those who gave them up. */
+/** Names reserved for those who gave them up. */
 export const reservedNameEndpoints: readonly Endpoint[] = [index, free];

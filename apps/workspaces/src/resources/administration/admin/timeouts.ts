@@ -1,13 +1,13 @@
 import { invalid, text } from '@keystead/jsonapi';
 import type { z } from 'zod';
 
-/** The names of the two limits of runs that have a second name in clients. */
+/** The names of the two run limits that have a second name in clients. */
 export const timeoutAliases = {
   'build-worker-plan-timeout': 'terraform-build-worker-plan-timeout',
   'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
 } as const;
 
-/** How long runs may take, under the names of older and of newer clients: both say the same. */
+/** How long runs may take, under the names that older and newer clients use: both show the same. */
 type TimeoutName = 'build-worker-plan-timeout' | 'build-worker-apply-timeout' | 'plan-timeout' | 'apply-timeout';
 
 type TimeoutsOf<T> = { [Name in TimeoutName]: T };
@@ -37,7 +37,7 @@ interface SentTimeouts<T> {
   readonly applyTimeout?: T | undefined;
 }
 
-/** A body with each limit under one name. Throws `invalid` if the two names of one say different things. */
+/** A body with each limit under one name. Throws `invalid` if the two names of a limit have different values. */
 export function withOneName<T extends string | null, B extends SentTimeouts<T>>(body: B & SentTimeouts<T>) {
   const { buildWorkerPlanTimeout, buildWorkerApplyTimeout, planTimeout, applyTimeout, ...rest } = body;
   return {

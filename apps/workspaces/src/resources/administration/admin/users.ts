@@ -131,7 +131,7 @@ const destroy = remove(path, {
 interface AccountAction {
   readonly verb: string;
   readonly summary: string;
-  /** Not to oneself, and not to the last administrator. */
+  /** Refused for oneself, and for the last administrator. */
   readonly guarded: boolean;
   readonly stepUp?: true;
   readonly apply: (db: Database, user: AdminUser) => Promise<unknown>;

@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { containing } from '../../../kernel/database/like';
 import { allFields, type ExplorerView, type ExplorerViewName, type FieldKind, views } from './views';
 
-/** What requests may say besides paging. */
+/** What requests may contain besides paging. */
 export const explorerParameters = {
   type: `What the rows are: ${Object.keys(views).join(', ')}.`,
   'filter[i][field][operator][i]':
@@ -16,7 +16,7 @@ export const explorerParameters = {
   ),
 };
 
-/** The fields that a request may sort by, each where its view has it. */
+/** The fields that a request sorts by, as its view declares them. */
 export const explorerSort = Object.keys(allFields);
 
 /** A row of a view: its type, and its fields by name. */
@@ -26,13 +26,13 @@ export interface ExplorerRow {
   readonly values: Readonly<Record<string, FieldValue>>;
 }
 
-/** What a field holds. */
+/** The value of a field. */
 type FieldValue = string | number | boolean | Date | null;
 type FieldValues = Readonly<Record<string, FieldValue>>;
 
 type ExplorerSort = readonly { readonly key: string; readonly descending: boolean }[];
 
-/** The view that a request names. Throws for any other. */
+/** The view that a request names. Throws for any other name. */
 export function viewOf(query: Query): { view: ExplorerView; shown: readonly string[] } {
   const name = query.get('type');
   if (name === undefined || !Object.hasOwn(views, name)) {
@@ -44,7 +44,7 @@ export function viewOf(query: Query): { view: ExplorerView; shown: readonly stri
   return { view, shown: asked.length === 0 ? Object.keys(view.fields) : asked };
 }
 
-/** A page of a view over the workspaces that the caller sees, and how many rows there are. */
+/** A page of a view over the workspaces that the caller sees, and the total number of rows. */
 export async function explore(
   db: Database,
   access: Access,
@@ -108,7 +108,7 @@ const FILTER = /^filter\[\d+\]\[([a-z_-]+)\]\[([a-z_]+)\]\[\d+\]$/;
 function conditions(view: ExplorerView, query: Query): Prisma.Sql[] {
   return [...query.entries].flatMap(([parameter, value]) => {
     const [, name, operator] = FILTER.exec(parameter) ?? [];
-    // What only looks like a filter says in its own words where the numbers belong.
+    // Something that only resembles a filter has other words where the numbers belong.
     if (name === undefined || operator === undefined || parameter in explorerParameters) return [];
     const field = name.replaceAll('-', '_');
     const kind = requireField(view, field, parameter);
@@ -128,7 +128,7 @@ const emptiness = byName({
   is_not_empty: (column) => Prisma.sql`coalesce(${column}::text, '') <> ''`,
 });
 
-/** A comparison with a value that is read first. */
+/** A comparison with a value that is parsed first. */
 const compared =
   <T>(operator: string, read: (value: string) => T | undefined, expected: string): Comparison =>
   (column, value, parameter) => {

@@ -14,7 +14,7 @@ const shapeOf = (field: string, kind: FieldKind) => {
 };
 const wireName = (field: string) => field.replaceAll('_', '-');
 
-/** A row of whichever view was asked for: it has the fields of that view. */
+/** A row of the requested view, with its fields. */
 const rowSerializer = serializerOf<ExplorerRow>()({
   type: ({ type }: ExplorerRow) => type,
   shape: Object.fromEntries(Object.entries(allFields).map(([name, kind]) => [wireName(name), shapeOf(name, kind)])),
@@ -37,7 +37,7 @@ const index = list(path, {
   run: ({ db, access, target, query, sort, page }) => explore(db, access, target.id, query, sort, page!),
 });
 
-/** As many rows as one file has. */
+/** As many rows as one file may have. */
 const mostRows = 100_000;
 
 const exported = raw('GET')(`${path}/export/csv`, {
@@ -63,12 +63,12 @@ const exported = raw('GET')(`${path}/export/csv`, {
   },
 });
 
-/** A value as CSV has it; a spreadsheet must not take a text for a formula. */
+/** A value in CSV; a spreadsheet must not take a text for a formula. */
 function cell(value: unknown): string {
   const said = value === null || value === undefined ? '' : value instanceof Date ? value.toISOString() : String(value);
   const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(said) ? `'${said}` : said;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Questions across the workspaces of an organization. */
+/** Queries across the workspaces of an organization. */
 export const explorerResource: Resource = { name: 'explorer', endpoints: [index, exported] };

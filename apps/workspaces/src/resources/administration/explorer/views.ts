@@ -3,20 +3,23 @@ import { Prisma } from '../../../generated/prisma/client';
 /** How a field is compared, sorted and shown. */
 export type FieldKind = 'text' | 'number' | 'flag' | 'moment';
 
-/** What can be looked at across the workspaces of an organization. */
+/** The views across the workspaces of an organization. */
 export interface ExplorerView {
-  /** Of its rows, as answers name it. */
+  /** The type of its rows in answers. */
   readonly type: string;
   readonly fields: Readonly<Record<string, FieldKind>>;
-  /** The fields whose values tell rows apart; their order is the last resort. */
+  /** The fields that identify a row; the last sort keys. */
   readonly key: readonly string[];
-  /** The rows of these keys, where they can be found by them: a page then costs what it shows, however far behind it is. */
+  /**
+   * The rows with these keys, if they can be found by key: then a page costs only what it shows, however far back it
+   * is.
+   */
   readonly among?: (keys: readonly string[]) => Prisma.Sql;
-  /** The rows, with a column for each field, of those workspaces `w` for which `where` holds. */
+  /** The rows, with a column for each field, of the workspaces `w` for which `where` is true. */
   rows(where: Prisma.Sql): Prisma.Sql;
 }
 
-/** Names of workspaces beyond these are not listed in one row; `workspace-count` counts them all. */
+/** The most names of workspaces in one row; `workspace-count` counts them all. */
 const mostNames = 100;
 
 const used = { workspace_count: 'number', workspaces: 'text' } as const;
@@ -24,21 +27,21 @@ const namesOf = Prisma.sql`count(*)::int AS workspace_count,
   array_to_string((array_agg(w.name ORDER BY w.name COLLATE "C"))[1:${mostNames}::int], ', ') AS workspaces`;
 
 /**
- * `registry.terraform.io/hashicorp/aws` of `module.a.provider["registry.terraform.io/hashicorp/aws"].west`; older states say
- * `provider.aws`. Cut and not matched: a pattern takes three times as long as all else of a query.
+ * `registry.terraform.io/hashicorp/aws` from `module.a.provider["registry.terraform.io/hashicorp/aws"].west`; older
+ * states have `provider.aws`. Cut out, not matched: a pattern takes three times as long as the rest of the query.
  */
 const sourceOf = (address: Prisma.Sql): Prisma.Sql => Prisma.sql`
   CASE WHEN strpos(${address}, 'provider["') > 0 THEN split_part(split_part(${address}, 'provider["', -1), '"', 1)
        ELSE coalesce(substring(${address} FROM 'provider\\.([^.]+)'), ${address}) END`;
 const lastPart = (text: Prisma.Sql): Prisma.Sql => Prisma.sql`split_part(${text}, '/', -1)`;
 
-/** One text of what a state says of itself, each name once. */
+/** One field of all resources in a state, each value once. */
 const listed = (from: Prisma.Sql, name: Prisma.Sql): Prisma.Sql =>
   Prisma.sql`(SELECT string_agg(DISTINCT ${name}, ', ') FROM ${from})`;
 const providers = Prisma.sql`jsonb_object_keys(v.providers) AS p(address)`;
 const modules = Prisma.sql`registry_module_usage u JOIN registry_module_version mv ON mv.id = u.module_version_id
   JOIN registry_module m ON m.id = mv.module_id WHERE u.workspace_id = w.id`;
-/** A private module has the name of its organization for a namespace. */
+/** The namespace of a private module is the name of its organization. */
 const moduleSource = Prisma.sql`coalesce(nullif(m.namespace, ''), o.name) || '/' || m.name || '/' || m.provider`;
 
 /** The views by their names in requests. */

@@ -10,7 +10,10 @@ import type { FetchedCommit, Publishing } from '../../runs/vcs/fetched-commit';
 import { followModules, publishModule } from '../modules/from-git';
 import { followPolicySets, publishSetVersion } from '../policies/from-git';
 
-/** Makes versions of what follows a repository, and does not have them yet. Any number of callers may tell the same. */
+/**
+ * Creates versions for the commits and tags of a repository that have none yet. Any number of callers may report the
+ * same ones.
+ */
 export async function followArtifacts(db: Database, reached: Reached): Promise<void> {
   await followModules(db, reached);
   await followPolicySets(db, reached);
@@ -32,7 +35,10 @@ const claims = new Claims({
   only: "x.status <> 'fetching'",
 });
 
-/** Publishes the versions whose commits were fetched, and says of the others why not. Safe with any number of callers. */
+/**
+ * Publishes the versions whose commits were fetched, and records why the others failed. Safe with any number of
+ * callers.
+ */
 export function publishFetched(deps: Publishing, turns = new Turns()): Promise<void> {
   const { db } = deps;
   const columns = Prisma.sql`x.module_version_id, x.policy_set_version_id, x.status, x.problem, x.blob_id`;
@@ -62,7 +68,7 @@ async function publishOne(deps: Publishing, taken: Fetched): Promise<void> {
     if (moduleVersion !== null) await publishModule(deps, moduleVersion, fetched);
     if (setVersion !== null) await publishSetVersion(deps, setVersion, fetched);
   } catch (refusal) {
-    // What is wrong with it is kept with the version.
+    // The reason of a failure is stored with the version.
     if (!isRefusal(refusal) || !['invalid', 'too-large'].includes(refusal.kind)) throw refusal;
   }
 }

@@ -11,7 +11,7 @@ export class BadModule extends Error {
   override readonly name = 'BadModule';
 }
 
-/** What one folder of a module says of itself, by the names of the registry protocol. */
+/** The declarations of one folder of a module, under the names of the registry protocol. */
 export interface FolderDocs {
   readonly path: string;
   readonly name: string;
@@ -24,7 +24,7 @@ export interface FolderDocs {
     /** As JSON; empty if there is none. */
     readonly default: string;
     readonly required: boolean;
-    /** Undefined: of a module that was read before this was kept. */
+    /** Undefined for modules that were read before this was stored. */
     readonly sensitive?: boolean;
   }[];
   readonly outputs: readonly { readonly name: string; readonly description: string; readonly sensitive?: boolean }[];
@@ -38,22 +38,22 @@ export interface FolderDocs {
   readonly resources: readonly { readonly name: string; readonly type: string }[];
 }
 
-/** What a module says of itself, in its root and in the folders of its submodules and examples. */
+/** The declarations of a module, in its root and in the folders of its submodules and examples. */
 export interface ModuleDocs {
   readonly root: FolderDocs;
   readonly submodules: readonly FolderDocs[];
   readonly examples: readonly FolderDocs[];
 }
 
-/** Texts of the root, and of folders right below `modules` and `examples`. */
+/** Files of the root, and of folders directly below `modules` and `examples`. */
 const described = /^(?:(?:modules|examples)\/[^/]+\/)?(?:README\.md|[^/]+\.(?:tf|tofu)(?:\.json)?)$/;
 
-/** Whether a file says something about its module. */
+/** Whether a file describes its module. */
 export const isDescribed = (file: string): boolean => described.test(file);
 
 /**
- * Reads the texts of a module in a separate thread: the parser is not ours to stop. Throws BadModule for what is not
- * written in the language of the tools, takes too long, or declares nothing in its root.
+ * Reads the files of a module in a separate thread, since a third-party parser cannot be interrupted. Throws BadModule
+ * for files that are not in the language of the tools, take too long, or declare nothing in the root.
  */
 export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promise<ModuleDocs> {
   const answer = await readInThread<ModuleDocs>(path.join(__dirname, 'module-thread'), files, 'the module');
@@ -63,7 +63,7 @@ export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promis
   return answer;
 }
 
-/** What was read of a version when it was published; undefined before that. */
+/** What was read from a version when it was published; undefined before that. */
 export async function docsOf(
   db: Database,
   keyring: Keyring,

@@ -13,7 +13,7 @@ import { versionText } from './names';
 import { mostVersions, versionChange } from './service';
 import { upload } from './upload';
 
-/** A commit that is to be a version. */
+/** A commit that is to become a version. */
 interface SeenVersion {
   readonly version: string;
   readonly commitSha: string;
@@ -22,7 +22,10 @@ interface SeenVersion {
   readonly ref: string;
 }
 
-/** The versions among tags: what follows the prefix, with or without a v. Of two tags for one version the first counts. */
+/**
+ * The versions among tags: the part after the prefix, with or without a v. If two tags mean one version, the first
+ * counts.
+ */
 function versionsIn(tags: readonly HostTag[], prefix: string): SeenVersion[] {
   const found = new Map<string, SeenVersion>();
   for (const { name: tag, sha: commitSha } of tags) {
@@ -35,7 +38,9 @@ function versionsIn(tags: readonly HostTag[], prefix: string): SeenVersion[] {
   return [...found.values()];
 }
 
-/** Makes versions of what modules of a repository do not have yet. Any number of callers may tell the same. */
+/**
+ * Creates the versions that modules of a repository do not have yet. Any number of callers may report the same ones.
+ */
 export async function followModules(db: Database, { row, host, api }: Reached): Promise<void> {
   const { oauthTokenId, identifier: vcsIdentifier } = row;
   const rows = await db.prisma.registryModule.findMany({
@@ -60,8 +65,8 @@ export async function followModules(db: Database, { row, host, api }: Reached): 
 }
 
 /**
- * Adds versions that are not there, and tries again those that were never published and whose tag has moved since. What was published stays
- * as it is, wherever its tag goes; what was deleted is not made again.
+ * Adds missing versions, and tries again those that were never published and whose tag has moved since. Published
+ * versions stay as they are, wherever their tag moves; deleted ones are not created again.
  */
 async function addVersions(db: Database, row: VcsRepository, module: RegistryModule, seen: readonly SeenVersion[]) {
   const { id: moduleId } = module;
@@ -110,7 +115,7 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
   });
 }
 
-/** Publishes a version whose commit was fetched, or says of it why not. */
+/** Publishes a version whose commit was fetched, or records why it cannot be. */
 export async function publishModule(deps: Publishing, id: string, { problem, archive }: FetchedCommit): Promise<void> {
   const { db } = deps;
   if (problem !== undefined) {

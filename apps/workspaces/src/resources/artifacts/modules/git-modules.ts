@@ -20,7 +20,7 @@ interface Asking {
   accessTo(organizationIds: readonly string[]): Promise<Access>;
 }
 
-/** What of its repository a module follows. */
+/** What a module follows in its repository. */
 type Following = Pick<RegistryModule, 'vcsBranch' | 'tagPrefix' | 'sourceDirectory'>;
 
 const byTags: Following = { vcsBranch: null, tagPrefix: '', sourceDirectory: '' };
@@ -39,7 +39,7 @@ function sourceAfter(before: Following, sent: NonNullable<ModuleChanges['vcsRepo
   };
 }
 
-/** A module that is to follow a repository, which its host has shown. */
+/** A module that is to follow a repository which its host knows. */
 export interface NewFollower extends Following {
   readonly organization: Organization;
   readonly name: string;
@@ -52,8 +52,9 @@ export interface NewFollower extends Following {
 }
 
 /**
- * Asks for the repository that a new module is to follow. The connection must be one of the whole organization; without a given
- * organization it says which that is. Throws `invalid`. To be called outside any transaction.
+ * Asks the host for the repository that a new module is to follow. The connection must be open to the whole
+ * organization; without a given organization, the answer says which that is. Throws `invalid`. Call it outside any
+ * transaction.
  */
 export async function askForFollower(
   asking: Asking,
@@ -90,7 +91,7 @@ export async function askForFollower(
   };
 }
 
-/** Creates a module that follows a repository, which is looked at soon. Throws `invalid` for a name that is taken. */
+/** Creates a module that follows a repository, which is read soon. Throws `invalid` for a name that is taken. */
 export function createFollower(
   db: Database,
   { keyring }: Pick<Environment, 'keyring'>,
@@ -104,7 +105,9 @@ export function createFollower(
   });
 }
 
-/** What a module follows after a change, which its host was asked about. Throws `invalid`. To be called outside any transaction. */
+/**
+ * What a module follows after a change that its host has confirmed. Throws `invalid`. Call it outside any transaction.
+ */
 export async function askForChange(
   asking: Pick<Asking, 'db' | 'env'>,
   module: RegistryModule,
@@ -120,8 +123,8 @@ export async function askForChange(
 }
 
 /**
- * Follows other tags, a branch, or another folder from now on, where that is asked for; versions that are there stay as they are. Offers the
- * module without code, or stops that.
+ * Makes a module follow other tags, a branch, or another folder, if requested; existing versions stay as they are. Also
+ * starts or stops offering the module as a no-code module.
  */
 export function changeModule(
   db: Database,
@@ -141,7 +144,9 @@ export function changeModule(
   });
 }
 
-/** Looks at the repository of a module now, and tries again what could not be published. Throws for one that follows none. */
+/**
+ * Reads the repository of a module now, and tries again what could not be published. Throws if the module follows none.
+ */
 export async function resync(db: Database, actor: Actor, module: RegistryModule): Promise<void> {
   if (module.oauthTokenId === null) throw new MissingPermission('can-resync');
   await db.transaction(async (tx) => {

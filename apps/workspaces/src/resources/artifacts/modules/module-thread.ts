@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FolderDocs, ModuleDocs } from './docs';
 
-// Not imported: its types would bring those of browsers along, for every file.
+// Not imported: its types would add those of browsers to every file.
 const { parse } = require('@cdktn/hcl2json') as { parse(file: string, text: string): Promise<unknown> };
 
 type Block = Readonly<Record<string, unknown>>;
@@ -10,10 +10,10 @@ const isBlock = (value: unknown): value is Block =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const blocksOf = (value: unknown): Block[] => (Array.isArray(value) ? value : [value]).filter(isBlock);
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-/** Expressions come in the braces of a template. */
+/** Expressions are wrapped in the braces of a template. */
 const expression = (value: unknown): string => textOf(value).replace(/^\$\{(.*)\}$/s, '$1');
 
-/** Blocks of a kind that have one name, in all files. */
+/** Blocks of a kind with one label, from all files. */
 function* labelled(files: readonly Block[], kind: string): Generator<[name: string, block: Block]> {
   for (const file of files) {
     for (const named of blocksOf(file[kind])) {

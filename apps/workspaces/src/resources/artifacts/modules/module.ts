@@ -20,24 +20,24 @@ const listed = {
   deprecationLink: true,
 } as const;
 
-/** What a list of versions says of one. */
+/** A version in a list of versions. */
 export type ListedVersion = Pick<VersionRow, keyof typeof listed>;
 
-/** The repository that versions of a module come from, as far as its host was asked. */
+/** The repository that versions of a module come from, as far as its host has described it. */
 type ModuleRepository = Pick<VcsRepository, 'id' | 'displayIdentifier' | 'cloneUrl' | 'httpUrl' | 'serviceProvider'>;
 
 /** A module with its versions, newest first. */
 export interface RegistryModule extends Row {
   readonly organizationName: string;
   readonly versions: readonly ListedVersion[];
-  /** Versions come from it; undefined if they are uploaded. */
+  /** The repository of its versions; undefined if they are uploaded. */
   readonly repository: ModuleRepository | undefined;
-  /** Its connection is an installation of an app. */
+  /** Its connection is an installation of a GitHub app. */
   readonly isInstallation: boolean;
-  /** People make workspaces from it without writing configuration. */
+  /** People create workspaces from it without writing configuration. */
   readonly noCode: boolean;
   readonly noCodeId: string | undefined;
-  /** Organizations of the caller to which it is shared. */
+  /** The caller's organizations with which it is shared. */
   readonly readers: readonly string[];
 }
 
@@ -46,11 +46,11 @@ export interface ModuleVersion extends VersionRow {
   readonly organizationId: string;
   readonly readers: readonly string[];
   readonly module: RegistryModule;
-  /** Only for those who may upload. */
+  /** Only for callers who may upload. */
   readonly uploadUrl?: string;
 }
 
-/** How a module is named in paths. */
+/** The path parameters that name a module. */
 export interface ModuleName {
   readonly registryName: string;
   readonly namespace: string;
@@ -65,7 +65,7 @@ const include = {
   noCodeModule: { select: { id: true, enabled: true } },
 } as const;
 
-/** Modules by id, in their order; `readers` as given. */
+/** Modules by id, in the order of the ids; `readers` as given. */
 export async function findMany(
   db: Database,
   ids: readonly string[],
@@ -95,7 +95,7 @@ export async function find(db: Database, principal: Principal, id: string): Prom
   return found && { ...found, readers: await readersOf(db, principal, found.organizationId, 'modules') };
 }
 
-/** The modules of an organization with a name: one for each provider, or that of one provider. */
+/** The modules of an organization with a name: one for each provider, or only that of one provider. */
 export async function findNamed(
   db: Database,
   principal: Principal,
@@ -115,7 +115,7 @@ export async function findNamed(
   return ids.length === 0 ? [] : findMany(db, ids, await readersOf(db, principal, organization.id, 'modules'));
 }
 
-/** The public modules of an organization with a name, of any namespace: those of one provider, if it is given. */
+/** The public modules of an organization with a name, in any namespace; only those of one provider if it is given. */
 export async function findPublic(
   db: Database,
   principal: Principal,
@@ -133,7 +133,7 @@ export async function findPublic(
   return ids.length === 0 ? [] : findMany(db, ids, await readersOf(db, principal, organization.id, 'modules'));
 }
 
-/** One version of a module, written in any case. */
+/** One version of a module, in any spelling. */
 export async function findVersion(
   db: Database,
   module: RegistryModule | undefined,

@@ -6,7 +6,7 @@ import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
 import { belonging } from '../../organizations/organizations/service';
 
-/** A name as the tools take it in addresses of modules and providers. */
+/** A name that the tools accept in addresses of modules and providers. */
 export const artifactName = z
   .string()
   .regex(
@@ -14,16 +14,16 @@ export const artifactName = z
     'must be letters, digits, - and _, 64 at most, with a letter or digit at both ends',
   );
 
-/** The registry that an artifact is in: of the organization, or the public one, of which only the name is kept. */
+/** The registry of an artifact: the organization's own, or the public one, of which only the name is stored. */
 export const registryNames = ['private', 'public'] as const;
 
-/** Everything that may follow in a version, such as a build, is kept as it was sent. */
+/** Anything that may follow in a version, such as build metadata, is stored as it was sent. */
 export const versionText = z
   .string()
   .max(128)
   .refine((text) => valid(text) !== null && /^\d\S*$/.test(text), 'must be a semantic version such as 1.2.0');
 
-/** The namespace of an artifact that is made. Throws `invalid`. */
+/** The namespace of a new artifact. Throws `invalid`. */
 export function requireNamespace(
   registryName: string,
   namespace: string | undefined,
@@ -39,14 +39,14 @@ export function requireNamespace(
   return '';
 }
 
-/** SQL: the organization `o` may read what `p` has of a kind. */
+/** SQL: organization `o` may read artifacts of a kind that `p` owns. */
 const sharing = {
   modules: Prisma.sql`p.global_module_sharing OR EXISTS (
     SELECT 1 FROM module_consumer c WHERE c.producer_id = p.id AND c.consumer_id = o.id)`,
   providers: Prisma.sql`p.global_provider_sharing`,
 } as const;
 
-/** The organizations other than the owner by which the caller may read what the owner shares. */
+/** The organizations other than the owner through which the caller may read what the owner shares. */
 export async function readersOf(
   db: Database,
   principal: Principal,
@@ -60,6 +60,6 @@ export async function readersOf(
   return found.map(({ id }) => id);
 }
 
-/** SQL: a column has this text in any case. */
+/** SQL: a column equals this text, ignoring case. */
 export const named = (column: string, text: string): Prisma.Sql =>
   Prisma.sql`lower(${Prisma.raw(column)}) = ${text.toLowerCase()}`;

@@ -1,7 +1,7 @@
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
-/** Offers a module to people who write no configuration, or stops that. What was set up for it stays. */
+/** Offers a module as a no-code module, or stops that. Its settings stay. */
 export async function offerWithoutCode(
   tx: Database,
   { id: moduleId, organizationId }: { readonly id: string; readonly organizationId: string },

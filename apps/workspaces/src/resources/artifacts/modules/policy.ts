@@ -2,17 +2,17 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import type { RegistryModule } from './module';
 
-/** What an organization shares, and with which others. */
+/** Something that an organization shares, and with which others. */
 export interface SharedArtifact {
   readonly organizationId: string;
   readonly readers: readonly string[];
 }
 
-/** Members of the organization, its runs, and those of the organizations that it shares with. */
+/** Members of the organization and its runs, and those of the organizations it is shared with. */
 export const readsArtifact = (access: Access, { organizationId, readers }: SharedArtifact): boolean =>
   [organizationId, ...readers].some((id) => access.isMember(id) || access.isRunOf(id));
 
-/** The organizations whose rules matter for what is shared. */
+/** The organizations whose rules apply to something shared. */
 export const organizationsOf = ({ organizationId, readers }: SharedArtifact): readonly string[] => [
   organizationId,
   ...readers,
@@ -23,7 +23,10 @@ type ModuleTarget = Pick<RegistryModule, 'organizationId' | 'registryName' | 're
 const manages = (access: Access, { organizationId, registryName }: ModuleTarget): boolean =>
   access.can(organizationId, registryName === 'public' ? 'manage-public-modules' : 'manage-modules');
 
-/** Who may do what with a module. There are no repositories to read again, so both rights about those are those of managing. */
+/**
+ * Who may do what with a module. There are no repositories to read again, so both rights about those equal the right to
+ * manage.
+ */
 export const modulePolicy = policy<ModuleTarget>()({
   'can-delete': manages,
   'can-resync': manages,

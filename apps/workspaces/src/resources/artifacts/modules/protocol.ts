@@ -10,13 +10,13 @@ import { findNamed, findVersion, type ListedVersion, type ModuleVersion, type Re
 import { organizationsOf, readsArtifact } from './policy';
 import { noteUsage } from './usages';
 
-/** How long what was found may be fetched, in seconds. */
+/** How long a download address is valid, in seconds. */
 export const linkSeconds = 900;
 
 /** The archive of a version: its name tells the tools how to unpack it. */
 export const archivePath = (id: string): string => `/registry-module-versions/${id}/object/module.tar.gz`;
 
-/** Who may ask a registry, and what for. */
+/** Who may call a registry, and with which tokens. */
 export const spoken = {
   outside: true,
   tokens: ['user', 'team', 'organization', 'run'],
@@ -61,11 +61,11 @@ const versions = raw('GET')(`${at}/versions`, {
     json({ modules: [{ source: addressOf(target), versions: publishedOf(target).map(listed) }] }),
 });
 
-/** The tools take a folder of an archive where two slashes name it. */
+/** Two slashes in an address make the tools take a folder of the archive. */
 const inFolder = (url: string, { sourceDirectory: folder }: ModuleVersion): string =>
   folder === '' ? url : url.replace('?', `//${folder.split('/').map(encodeURIComponent).join('/')}?`);
 
-/** The tools read the address of the archive in a header. */
+/** The tools read the address of the archive from a header. */
 const located = { 204: { description: 'The header `X-Terraform-Get` says where the archive is.' } };
 
 const download = raw('GET')(`${at}/:module_version/download`, {
@@ -114,5 +114,5 @@ const show = raw('GET')(`${at}/:module_version`, {
   },
 });
 
-/** What the tools ask of a registry of modules. */
+/** The module registry protocol of the tools. */
 export const moduleProtocol = [versions, download, show];

@@ -4,8 +4,9 @@ import { Worker } from 'node:worker_threads';
 const readMs = 20_000;
 
 /**
- * Reads texts in a separate thread: the parser is not ours to stop. `file` is that of the thread without its ending, `what` is named in
- * the answer where it takes too long or too much. A thread answers an object, or why there is none.
+ * Reads texts in a separate thread, since a third-party parser cannot be interrupted. `file` is the file of the thread
+ * without its extension; `what` is named in the error if it takes too long or too much memory. A thread answers with an
+ * object, or with why there is none.
  */
 export async function readInThread<T extends object>(
   file: string,

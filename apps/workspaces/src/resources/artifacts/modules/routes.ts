@@ -116,7 +116,7 @@ async function loadNamed(lookup: Naming): Promise<RegistryModule[]> {
   return findNamed(db, principal, organization, { registryName, namespace, name, provider });
 }
 
-/** The same where the path names no registry: those of the private one, or else of the public one. */
+/** The same if the path names no registry: those of the private one, otherwise those of the public one. */
 async function loadAnywhere(lookup: Naming): Promise<RegistryModule[]> {
   const found = await loadNamed(lookup);
   if (found.length > 0 || lookup.params.registry_name !== undefined) return found;
@@ -140,7 +140,7 @@ const show = both(
   { summary: 'Show a module.', run: async ({ target }: Call<string, undefined, RegistryModule>) => target },
 );
 
-/** What is deleted together, by one right. */
+/** The things deleted together, by one right. */
 interface ModuleSet extends Pick<RegistryModule, 'organizationId' | 'registryName' | 'readers'> {
   readonly id: string;
   readonly name: string;
@@ -183,7 +183,7 @@ const destroy = [
   ),
 ];
 
-/** Says where to upload a version that can still change. */
+/** Shows where to upload a version that can still change. */
 const withUpload = (env: Environment, version: ModuleVersion): ModuleVersion =>
   version.readAt || version.source !== 'tfe-api'
     ? version
@@ -271,7 +271,7 @@ const content = onVersion.raw('GET')(byLink, {
   },
 });
 
-/** Modules that organizations share: by upload, with the protocol by which the tools fetch them. */
+/** Modules that organizations share: uploads, and the protocol by which the tools fetch them. */
 export const moduleResource: Resource = {
   name: 'registry-modules',
   endpoints: [

@@ -41,14 +41,14 @@ export const CreateFromGit = document('registry-modules', {
 });
 export type NewGitModule = ParsedDocument<typeof CreateFromGit>;
 
-/** What of its repository a module follows. */
+/** What a module follows in its repository. */
 export const ChangeModule = document('registry-modules', {
   attributes: { 'vcs-repo': z.object(followed).nullish(), 'no-code': z.boolean().nullish() },
   unserved,
 });
 export type ModuleChanges = ParsedDocument<typeof ChangeModule>;
 
-/** That a version is deprecated, or is so no more. */
+/** Marks a version as deprecated, or no longer. */
 export const DeprecateVersion = document('module-versions', {
   untyped: true,
   attributes: {

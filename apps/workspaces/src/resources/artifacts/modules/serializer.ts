@@ -40,11 +40,11 @@ function statusOf({ versions, oauthTokenId, vcsBranch, lookedAt }: RegistryModul
 
 const deprecationShown = z.object({ 'deprecated-status': text, reason: text.nullable(), link: text.nullable() });
 
-/** What people who use a version are told, where it is deprecated. */
+/** What users of a deprecated version are told. */
 const deprecationOf = ({ deprecatedAt, deprecationReason: reason, deprecationLink: link }: ListedVersion) =>
   deprecatedAt === null ? undefined : { 'deprecated-status': 'Deprecated', reason, link };
 
-/** A module with what became of its versions. */
+/** A module with the status of its versions. */
 export const moduleSerializer = serializerOf<RegistryModule>()({
   type: 'registry-modules',
   shape: {
@@ -96,7 +96,7 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
   }),
 });
 
-/** A version; where to upload it is shown to those who may. */
+/** A version; callers who may upload also see where. */
 export const moduleVersionSerializer = serializerOf<ModuleVersion>()({
   type: 'registry-module-versions',
   shape: {

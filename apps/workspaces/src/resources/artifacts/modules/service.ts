@@ -15,10 +15,10 @@ import { modulePolicy } from './policy';
 import type { Deprecation, NewModule, NewModuleVersion } from './schema';
 
 const mostModules = 10_000;
-/** Versions of a module at most. */
+/** The most versions of a module. */
 export const mostVersions = 2000;
 
-/** What a list of modules is narrowed by. */
+/** The filters of a list of modules. */
 export interface ModuleSearch {
   readonly any?: string;
   readonly provider?: string;
@@ -26,7 +26,7 @@ export interface ModuleSearch {
   readonly organizationName?: string;
 }
 
-/** A page of the modules of an organization by name. */
+/** A page of the modules of an organization, by name. */
 export async function list(
   db: Database,
   { id, name: organizationName }: Organization,
@@ -55,7 +55,7 @@ export async function list(
   };
 }
 
-/** Creates a module without versions. Throws `invalid` for a name that is taken, also in another case. */
+/** Creates a module without versions. Throws `invalid` for a name that is taken, in any spelling. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -75,7 +75,7 @@ export async function create(
   });
 }
 
-/** Writes a new module, and what belongs to it. */
+/** Writes a new module and its first rows. */
 export async function addModule(
   db: Database,
   actor: Actor,
@@ -99,7 +99,7 @@ export async function addModule(
   });
 }
 
-/** Announces a version. Throws `invalid` for one that is there: what was published under a number never becomes something else. */
+/** Announces a version. Throws `invalid` for an existing one: what was published under a number never changes. */
 export async function createVersion(
   db: Database,
   actor: Actor,
@@ -132,7 +132,7 @@ export async function createVersion(
   });
 }
 
-/** Says of a version that it is deprecated, and why, or that it is so no more. */
+/** Marks a version as deprecated, with the reason, or no longer. */
 export async function deprecate(
   db: Database,
   actor: Actor,
@@ -162,7 +162,7 @@ export async function remove(
   await db.transaction(async (tx) => {
     if (version) {
       const { count } = await tx.prisma.registryModuleVersion.deleteMany({ where: { id: version.id } });
-      // Its tag makes it not again.
+      // Its tag does not create it again.
       if (count > 0 && version.tag !== null) {
         const data = { withdrawn: { push: version.version.toLowerCase() } };
         await tx.prisma.registryModule.update({ where: { id: version.moduleId }, data });
@@ -177,13 +177,13 @@ export async function remove(
   });
 }
 
-/** The event of what happened to a module. */
+/** An audit event about a module. */
 export function changeOf({ id, name, provider, organizationId }: RegistryModule, verb: string) {
   const target = { type: 'registry-modules', id, name: `${name}/${provider}` };
   return { organizationId, action: `registry-module.${verb}`, target };
 }
 
-/** The event of what happened to a version, about its module. */
+/** An audit event about a version of a module. */
 export function versionChange(module: RegistryModule, version: string, verb: string) {
   return { ...changeOf(module, `version-${verb}`), [verb === 'delete' ? 'before' : 'after']: { version } };
 }

@@ -11,16 +11,17 @@ import type { ModuleVersion } from './module';
 import { versionChange } from './service';
 
 const mostEntries = 20_000;
-/** How many times its size an archive may be once it is unpacked. */
+/** How many times larger an archive may be after unpacking. */
 const growth = 4;
-/** Of all files that are read for what a module says of itself. */
+/** The size of all files that are read for a module's declarations. */
 const mostText = 4 * 1024 * 1024;
 
 const taken = () => new Refusal('conflict', 'this version was downloaded already, and does not change any more');
 
 /**
- * Takes the archive of a version. Until it is handed out to someone, another archive replaces it; the same again changes
- * nothing. Throws `invalid` for other things than an archive of a module, and for one that would leave its folder.
+ * Takes the archive of a version. Until someone downloads it, another archive replaces it; the same archive again
+ * changes nothing. Throws `invalid` for anything but an archive of a module, and for archives with paths outside their
+ * folder.
  */
 export async function upload(
   db: Database,
@@ -71,7 +72,7 @@ export async function upload(
   }
 }
 
-/** Remembers why a version that was never uploaded still has no files. */
+/** Records why a version that was not uploaded still has no files. */
 async function failed(db: Database, { id }: ModuleVersion, refusal: Refusal): Promise<Refusal> {
   const data = { status: 'reg_ingress_failed', error: refusal.message, updatedAt: new Date() };
   await db.prisma.registryModuleVersion.updateMany({ where: { id, blobId: null }, data });
@@ -103,7 +104,7 @@ async function publish(db: Database, actor: Actor, { id, module, version }: Modu
   if (!stored) for (const one of [content.blobId, content.docsBlobId]) await removeBlob(db, one);
 }
 
-/** The archive of a version, which does not change any more; undefined where there is none. */
+/** The archive of a version, which no longer changes; undefined if there is none. */
 export async function handOut({ prisma }: Database, version: ModuleVersion): Promise<string | undefined> {
   if (version.readAt) return version.blobId ?? undefined;
   const [row] = await prisma.$queryRaw<{ blob_id: string }[]>`

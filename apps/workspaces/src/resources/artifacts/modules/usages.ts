@@ -82,8 +82,8 @@ export const usageIncluded = includable<Usage>({
 });
 
 /**
- * Notes that a run installs a version: its workspace uses that and what else the run installs, and nothing that earlier runs
- * did. Runs that only plan change nothing.
+ * Records which versions a run installs: its workspace uses those, and none that only earlier runs installed. Plan-only
+ * runs change nothing.
  */
 export async function noteUsage(db: Database, principal: Principal, { id: versionId }: ModuleVersion): Promise<void> {
   if (principal.kind !== 'run') return;

@@ -10,22 +10,22 @@ import { findMany as findModules, type RegistryModule } from '../modules/module'
 import { readersOf } from '../modules/names';
 import { changeOf } from '../modules/service';
 
-/** The values of an input that may be chosen. */
+/** The values that an input may have. */
 export interface VariableOption {
   readonly name: string;
   readonly type: string;
   readonly options: readonly string[];
 }
 
-/** A module from which people make workspaces without writing configuration. */
+/** A module from which people create workspaces without writing configuration. */
 export interface NoCodeModule extends Omit<Row, 'variableOptions'> {
   readonly variableOptions: readonly VariableOption[];
   readonly module: RegistryModule;
-  /** Organizations of the caller to which it is shared. */
+  /** The caller's organizations with which it is shared. */
   readonly readers: readonly string[];
 }
 
-/** What a request says of one; what is left out stays. */
+/** The changes in a request; omitted settings stay. */
 export interface NoCodeInput {
   readonly enabled?: boolean | null;
   /** A version of the module; null or `latest` for the newest. */
@@ -57,7 +57,7 @@ export async function find(db: Database, principal: Principal, id: string): Prom
   return found && { ...found, readers: await readersOf(db, principal, found.organizationId, 'modules') };
 }
 
-/** The version that new workspaces get: the pinned one, or the newest that was published. */
+/** The version for new workspaces: the pinned one, or the newest published one. */
 export const versionOf = ({ versionPin, module }: NoCodeModule): string | undefined =>
   module.versions.find(({ version, status }) => status === 'ok' && (versionPin === null || version === versionPin))
     ?.version;
@@ -76,7 +76,7 @@ function columnsOf(module: RegistryModule, { enabled, versionPin, variableOption
 
 const facts = ({ enabled, versionPin, variableOptions }: NoCodeModule) => ({ enabled, versionPin, variableOptions });
 
-/** Offers a module without code. Throws `invalid` for one that is offered already, and for an unknown version. */
+/** Offers a module as a no-code module. Throws `invalid` if it is offered already, and for an unknown version. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -119,7 +119,7 @@ export async function update(
   });
 }
 
-/** Stops offering a module without code; workspaces that were made from it stay. */
+/** Stops offering a no-code module; workspaces created from it stay. */
 export async function remove(db: Database, actor: Actor, { id, module }: NoCodeModule): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.noCodeModule.deleteMany({ where: { id } });

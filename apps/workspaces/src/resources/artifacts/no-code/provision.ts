@@ -20,7 +20,7 @@ import { docsOf, type FolderDocs } from '../modules/docs';
 import { findVersion } from '../modules/module';
 import { type NoCodeModule, versionOf } from './no-code-module';
 
-/** What the root of a version of a module declares; undefined where it was not published. */
+/** The declarations in the root of a version; undefined if it was not published. */
 export async function findRoot(
   db: Database,
   keyring: Keyring,
@@ -31,7 +31,7 @@ export async function findRoot(
   return found && (await docsOf(db, keyring, found))?.root;
 }
 
-/** The same of the version that workspaces get now. Throws `invalid`. */
+/** The same for the version that workspaces get now. Throws `invalid`. */
 export async function requireRoot(db: Database, keyring: Keyring, from: NoCodeModule): Promise<FolderDocs> {
   const root = await findRoot(db, keyring, from, versionOf(from));
   if (!root) throw invalid('versionPin', 'has no published version behind it yet');
@@ -43,7 +43,7 @@ export function requireOffered({ enabled }: NoCodeModule): void {
   if (!enabled) throw new Refusal('invalid', 'This module is not offered without code at present');
 }
 
-/** Throws `invalid` for a value that the module does not offer. */
+/** Throws `invalid` for a value that the module does not allow. */
 export function requireOptions({ variableOptions }: NoCodeModule, given: readonly VariableInput[]): void {
   for (const { key, value, category } of given) {
     const offered = category === 'env' ? undefined : variableOptions.find(({ name }) => name === key);
@@ -54,8 +54,8 @@ export function requireOptions({ variableOptions }: NoCodeModule, given: readonl
 }
 
 /**
- * The configuration that calls a version of a module: each of its inputs is a variable, each of its outputs an output. In JSON,
- * where nothing that a module says of itself can be anything but what it is.
+ * The configuration that calls a version of a module: each of its inputs is a variable, each of its outputs an output.
+ * It is JSON, so text from a module cannot be anything but text.
  */
 function configurationOf(
   { inputs, outputs }: FolderDocs,
@@ -73,7 +73,7 @@ function configurationOf(
     ]),
   );
   const passed = Object.fromEntries(inputs.map(({ name }) => [name, `\${var.${name}}`]));
-  // Of modules that were read before it was kept, it is unknown whether an output is secret.
+  // For modules that were read before this was stored, we do not know whether an output is sensitive.
   const output = Object.fromEntries(
     outputs.map(({ name, sensitive = true }) => [name, { value: `\${module.this.${name}}`, sensitive }]),
   );
@@ -87,7 +87,7 @@ function archiveOf(text: string): AsyncIterable<Uint8Array> {
   return archive.pipe(createGzip());
 }
 
-/** Who makes or upgrades a workspace. */
+/** The caller who creates or upgrades a workspace. */
 export interface Provisioner {
   readonly db: Database;
   readonly env: Environment;
@@ -95,7 +95,10 @@ export interface Provisioner {
   readonly actor: Actor;
 }
 
-/** Gives a workspace the configuration of a module at the version that it has now, and a run, if its runs take place here. */
+/**
+ * Gives a workspace the configuration of a module at the workspace's version, and starts a run, if its runs take place
+ * here.
+ */
 export async function provision(
   { db, env, access, actor }: Provisioner,
   from: NoCodeModule,
@@ -118,7 +121,7 @@ export async function provision(
   return createRun(db, env.keyring, starter, workspace, { configurationVersion: made.id, message });
 }
 
-/** Sets variables of a workspace: those that are there get another value, others are made. */
+/** Sets variables of a workspace: existing ones get another value, others are created. */
 export async function setVariables(
   db: Database,
   keyring: Keyring,

@@ -48,7 +48,7 @@ const noCodeSerializer = serializerOf<NoCodeModule>()({
   }),
 });
 
-/** Values that may be chosen, of one module. */
+/** The values that inputs of one module may have. */
 interface OwnedOption extends VariableOption {
   readonly id: string;
   readonly organizationId: string;
@@ -80,7 +80,7 @@ interface ModuleVariable extends SharedArtifact {
   readonly id: string;
   readonly input: FolderDocs['inputs'][number];
   readonly options: readonly string[];
-  /** Every workspace has a value of it by a variable set. */
+  /** Every workspace gets its value from a variable set. */
   readonly hasGlobal: boolean;
 }
 
@@ -194,7 +194,7 @@ async function globalKeys({ prisma }: Database, organizationId: string): Promise
   return new Set((await prisma.variable.findMany({ where, select: { key: true } })).map(({ key }) => key));
 }
 
-/** A module, and the organization that is to have a workspace of it. */
+/** A module, and the organization that is to get a workspace from it. */
 interface Provisioning extends NoCodeModule {
   readonly base: WorkspaceBase;
 }
@@ -242,12 +242,12 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
   },
 });
 
-/** A workspace that was made from a module. */
+/** A workspace created from a module. */
 interface Upgrading extends Workspace {
   readonly offer: NoCodeModule;
 }
 
-/** The run that brings a workspace to another version. */
+/** The run that moves a workspace to another version. */
 interface Upgrade {
   readonly id: string;
   readonly organizationId: string;
@@ -297,7 +297,7 @@ const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
   },
 });
 
-/** Modules that are offered to people who write no configuration. */
+/** No-code modules. */
 export const noCodeResource: Resource = {
   name: 'no-code-modules',
   endpoints: [create, show, update, destroy, listVariables, createWorkspace, upgrade],

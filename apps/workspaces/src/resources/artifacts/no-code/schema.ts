@@ -22,7 +22,7 @@ const sentVariables: SentKind = {
 
 const attributes = { enabled: z.boolean().nullish(), 'version-pin': z.string().max(128).nullish() };
 
-/** A module to be offered without code. */
+/** A module to be offered as a no-code module. */
 export const CreateNoCode = document('no-code-modules', {
   attributes,
   relationships: { 'registry-module': requiredOne('registry-modules'), 'variable-options': many(sentOptions) },
@@ -40,7 +40,7 @@ const option = z.object({
   options: z.array(z.string().max(1024)).max(mostOptions).default([]),
 });
 
-/** The options that a document names. Throws `invalid`. */
+/** The options in a document. Throws `invalid`. */
 export function optionsIn(sent: readonly SentReference[] | undefined): VariableOption[] | undefined {
   if (sent === undefined) return undefined;
   if (sent.length > mostOptions) throw invalid('variableOptions', `are too many (maximum is ${mostOptions})`);
@@ -65,7 +65,7 @@ const {
 } = workspaceAttributes.create;
 const { 'source-name': sourceName, 'source-url': sourceUrl, 'infra-version': version } = workspaceAttributes.create;
 
-/** A workspace to be made from a module. */
+/** A workspace to be created from a module. */
 export const CreateWorkspaceOf = document('no-code-module-workspace', {
   otherTypes: ['workspaces'],
   attributes: {
@@ -89,7 +89,7 @@ export const UpgradeWorkspace = document('no-code-module-workspace', {
   relationships: { vars: many(sentVariables) },
 });
 
-/** The variables that a document names. Throws `invalid`. */
+/** The variables in a document. Throws `invalid`. */
 export function variablesIn(sent: readonly SentReference[] | undefined) {
   if (sent === undefined) return [];
   if (sent.length > mostVariables) throw invalid('vars', `are too many (maximum is ${mostVariables})`);

@@ -13,7 +13,7 @@ import { concerns } from '../../runs/vcs/triggers';
 import { findSets, type PolicySet, type SetSource, setChange } from './policy-set';
 import { failVersion, findVersions, pruneVersions, stampVersion, takeArchive } from './set-version';
 
-/** A repository, as a request names it for a set. */
+/** A repository in a request about a set. */
 interface SentRepository {
   readonly identifier?: string | null;
   readonly oauthTokenId?: string | null;
@@ -23,8 +23,8 @@ interface SentRepository {
 }
 
 /**
- * Asks for the repository that a set is to follow; what a request leaves out stays as it is. Null: none any more; undefined: as before. Throws
- * `invalid`. To be called outside any transaction.
+ * Asks the host for the repository that a set is to follow; settings that a request omits stay. Null: none any more;
+ * undefined: unchanged. Throws `invalid`. Call it outside any transaction.
  */
 export async function askForSource(
   asking: { readonly db: Database; readonly env: Environment },
@@ -54,7 +54,10 @@ const connectionOf = ({ oauthTokenId, isInstallation }: PolicySet) =>
 /** Only patterns decide whether a commit concerns a set. */
 const byPatterns = { fileTriggersEnabled: true, triggerPrefixes: [], workingDirectory: null };
 
-/** Makes versions of the commits that the branches of policy sets are at. Any number of callers may tell the same. */
+/**
+ * Creates versions for the current commits of the branches that policy sets follow. Any number of callers may report
+ * the same ones.
+ */
 export async function followPolicySets(db: Database, { row, host, api }: Reached): Promise<void> {
   const { oauthTokenId, identifier } = row;
   const sets = await db.prisma.policySet.findMany({
@@ -84,7 +87,7 @@ export async function followPolicySets(db: Database, { row, host, api }: Reached
   }
 }
 
-/** The version of the commit that the named branch of a new set is at; answers the set with it. */
+/** Creates a version for the current commit of a new set's branch; returns the set with it. */
 export async function addFirstVersion(tx: Database, set: PolicySet, { found }: SetSource): Promise<PolicySet> {
   const { id, vcsBranch, repository } = set;
   if (!repository || vcsBranch === null || !found.head || !isHash(found.head.sha)) return set;
@@ -98,7 +101,7 @@ interface SeenBranch {
   readonly branch: string;
 }
 
-/** Adds a version of a commit that the newest one is not of, unless the set follows something else by now. */
+/** Adds a version for a commit, unless it is that of the newest version, or the set now follows something else. */
 async function addVersion(
   db: Database,
   row: VcsRepository,
@@ -124,7 +127,7 @@ async function addVersion(
   });
 }
 
-/** Has a set judge by the commit that was fetched, once all of it was read; or says why it does not. */
+/** Makes a set use the commit that was fetched, once all of it was read; or records why it does not. */
 export async function publishSetVersion(
   deps: Publishing,
   id: string,

@@ -44,7 +44,7 @@ const loadOne = async (lookup: LookupBy<'policy_set_id' | 'parameter_id'>) => {
 };
 const inputOf = (body: object): VariableInput => ({ ...body, category }) as unknown as VariableInput;
 
-/** Values that the policies of a set are given, as `input.parameters`. */
+/** Values for the policies of a set, as `input.parameters`. */
 export const parameterEndpoints = [
   ofSet.list(list, {
     summary: 'List the parameters of a policy set.',

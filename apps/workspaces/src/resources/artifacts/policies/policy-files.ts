@@ -5,12 +5,12 @@ import { digestOf, type JudgingPolicy, type PolicyKind } from '../../runs/runs/s
 import { readInThread } from '../modules/reading-thread';
 import { levelsOf, policyName, policyQuery } from './stored-policy';
 
-/** What the file of a set declares, as it is written there. */
+/** A declaration in the file of a set, as written there. */
 export interface DeclaredPolicies {
   readonly policies: readonly ({ readonly name: string } & Readonly<Record<string, unknown>>)[];
 }
 
-/** The policies of a version, and the files that they are in. */
+/** The policies of a version, with the files that contain them. */
 interface PolicyFiles {
   readonly policies: readonly JudgingPolicy[];
   readonly files: Readonly<Record<string, string>>;
@@ -18,17 +18,20 @@ interface PolicyFiles {
 
 const declarations = { opa: 'policies.hcl', sentinel: 'sentinel.hcl' } as const;
 
-/** The files of an archive that say something about policies, by kind. */
+/** The files of an archive that concern policies, by kind. */
 export const isPolicyFile = (kind: PolicyKind, file: string): boolean =>
   file === declarations[kind] || (kind === 'opa' && /\.(?:rego|json|ya?ml)$/.test(file) && !/(?:^|\/)\./.test(file));
 
 const mostPolicies = 500;
 
-/** Reads what an archive declares. Throws `BadArchive` for what cannot be read, and for OPA policies without a query or a level. */
+/**
+ * Reads the declarations in an archive. Throws `BadArchive` if it cannot be read, and for OPA policies without a query
+ * or a level.
+ */
 export async function readPolicyFiles(
   kind: PolicyKind,
   kept: ReadonlyMap<string, Buffer>,
-  /** The folder that they are in. */
+  /** The folder that contains them. */
   root: string,
 ): Promise<PolicyFiles> {
   const name = declarations[kind];

@@ -13,12 +13,12 @@ import { followedBy, lookAtRepository } from '../../connections/repositories/fol
 import { keepRepository } from '../../connections/repositories/repository';
 import type { PolicyKind, TagSelector } from '../../runs/runs/stages/policies';
 
-/** Policies, and which workspaces they reach. */
+/** A set of policies, and the workspaces it applies to. */
 export interface PolicySet extends Omit<Row, 'tagSelectors'> {
   readonly organization: string;
-  /** Versions come from it; undefined where they are uploaded. */
+  /** The repository of its versions; undefined if they are uploaded. */
   readonly repository: VcsRepository | undefined;
-  /** Its connection is an installation of an app. */
+  /** Its connection is an installation of a GitHub app. */
   readonly isInstallation: boolean;
   readonly tagSelectors: readonly TagSelector[];
   readonly policyIds: readonly string[];
@@ -27,11 +27,11 @@ export interface PolicySet extends Omit<Row, 'tagSelectors'> {
   readonly projectIds: readonly string[];
   readonly projectExclusionIds: readonly string[];
   readonly newestVersionId: string | null;
-  /** The newest whose files could be read. */
+  /** The newest version whose files could be read. */
   readonly currentVersionId: string | null;
 }
 
-/** The repository that versions of a set come from, as its host has shown it. */
+/** The repository that versions of a set come from, as its host describes it. */
 export interface SetSource {
   readonly oauthTokenId: string;
   readonly vcsIdentifier: string;
@@ -40,7 +40,7 @@ export interface SetSource {
   readonly found: CheckedRepository;
 }
 
-/** What a request says of a set besides its members. */
+/** The settings of a set in a request, without its members. */
 interface PolicySetInput {
   readonly name?: string;
   readonly kind?: PolicyKind | null;
@@ -53,7 +53,7 @@ interface PolicySetInput {
   readonly policiesPath?: string | null;
 }
 
-/** What a set has lists of. */
+/** The member lists of a set. */
 export const memberKinds = [
   'policies',
   'workspaces',
@@ -63,11 +63,11 @@ export const memberKinds = [
 ] as const;
 export type MemberKind = (typeof memberKinds)[number];
 
-/** Ids by the list that they are to be in. */
+/** Ids by the list that they are for. */
 export type Members = { readonly [K in MemberKind]?: readonly string[] };
 
 const mostSets = 500;
-/** Of one set: their texts are copied into each run that they judge. */
+/** The limit of one set: its texts are copied into each run that they judge. */
 const mostPolicies = 200;
 
 const target = { select: { id: true, projectId: true, organizationId: true } } as const;
@@ -157,7 +157,7 @@ const facts = (set: PolicySet) => ({
   projectExclusionIds: set.projectExclusionIds,
 });
 
-/** The event of what happened to a set. */
+/** An audit event about a set. */
 export function setChange({ id, organizationId, name }: PolicySet, verb: string) {
   return { organizationId, action: `policy-set.${verb}`, target: { type: 'policy-sets', id, name } };
 }
@@ -175,7 +175,10 @@ function columnsOf(input: PolicySetInput) {
   };
 }
 
-/** Creates a set with its members. Throws `invalid` for members that are not of the organization, and policies of another kind. */
+/**
+ * Creates a set with its members. Throws `invalid` for members outside the organization, and for policies of another
+ * kind.
+ */
 export async function createSet(
   db: Database,
   keyring: Keyring,
@@ -195,7 +198,7 @@ export async function createSet(
     }
     await requireToolVersion(tx, kind, input.policyToolVersion);
     await tx.prisma.policySet.create({
-      // Policies of OPA were never judged anywhere but here.
+      // OPA policies were always judged by this service itself.
       data: { id, organizationId, kind, agentEnabled: kind === 'opa', ...columnsOf(input), name: input.name },
     });
     await followFromNow(tx, keyring, { id, oauthTokenId: null, vcsIdentifier: null }, source, input.policiesPath);
@@ -217,7 +220,9 @@ async function requireToolVersion({ prisma }: Database, tool: string, version: s
   }
 }
 
-/** Has a set follow a repository, another folder of it, or none any more. Versions that are there stay. Throws `invalid`. */
+/**
+ * Makes a set follow a repository, another folder of it, or none any more. Existing versions stay. Throws `invalid`.
+ */
 async function followFromNow(
   tx: Database,
   keyring: Keyring,
@@ -273,7 +278,7 @@ async function changeSet(
   });
 }
 
-/** Changes what a request names of a set; lists that are given replace. */
+/** Changes the settings of a set that a request names; given lists replace the old ones. */
 export function updateSet(
   db: Database,
   keyring: Keyring,
@@ -296,11 +301,11 @@ export function updateSet(
   });
 }
 
-/** Puts members into a list of a set. Throws `invalid` for those that are not of its organization. */
+/** Adds members to a list of a set. Throws `invalid` for members outside its organization. */
 export const addMembers = (db: Database, actor: Actor, { id }: PolicySet, list: MemberKind, ids: readonly string[]) =>
   changeSet(db, actor, id, 'assign', (tx, before) => addTo(tx, before, list, ids));
 
-/** Takes members out of a list of a set; those that are not in it do not matter. */
+/** Removes members from a list of a set; ids that are not in the list are ignored. */
 export const removeMembers = (
   db: Database,
   actor: Actor,
@@ -312,7 +317,7 @@ export const removeMembers = (
 const sameTag = (one: TagSelector, other: TagSelector): boolean =>
   one.key === other.key && one.value === other.value && one.isExclude === other.isExclude;
 
-/** Adds tags by which a set reaches workspaces, or keeps away from them; or takes them out. */
+/** Adds or removes tags by which a set applies to workspaces or excludes them. */
 export function changeSelectors(
   db: Database,
   actor: Actor,
@@ -328,7 +333,7 @@ export function changeSelectors(
   });
 }
 
-/** Tags that a set may name. */
+/** The most tags of a set. */
 export const mostSelectors = 100;
 
 async function addTo(

@@ -42,7 +42,7 @@ const policySerializer = serializerOf<StoredPolicy>()({
     query: policy.query,
     description: policy.description,
     'enforcement-level': policy.enforcementLevel,
-    // The older form names the file that the text is in.
+    // The older form names the file of the text.
     enforce: policy.isUploaded
       ? [{ path: `${policy.name}.${policy.kind === 'opa' ? 'rego' : 'sentinel'}`, mode: policy.enforcementLevel }]
       : [],

@@ -41,7 +41,7 @@ import { type MemberKind, memberKinds, type PolicySet } from './policy-set';
 import { policyName } from './stored-policy';
 import { setVersionEndpoints, setVersionsIncluded } from './version-routes';
 
-/** Those who manage sets see whom they reach; others only the workspaces and projects that they may see anyway. */
+/** Callers who manage sets see all members; others only the workspaces and projects that they may see anyway. */
 function reached(set: PolicySet, access: Access) {
   const { organizationId } = set;
   const all = policyPolicy['can-manage'](access, set);
@@ -56,7 +56,7 @@ function reached(set: PolicySet, access: Access) {
   };
 }
 
-/** Sets of Sentinel have these only where they are of the newer form. */
+/** Sentinel sets have these only in the newer form. */
 const isEvaluated = ({ kind, agentEnabled }: PolicySet): boolean => kind === 'opa' || agentEnabled;
 
 function repositoryOf(set: PolicySet, publicUrl: string) {
@@ -211,7 +211,7 @@ const UpdateSet = document('policy-sets', {
 
 type Sent = { readonly [name: string]: unknown };
 const ids = (sent: readonly SentReference[] | undefined) => sent?.map(({ id }) => id ?? '');
-/** The lists that a document names. */
+/** The member lists in a document. */
 function membersOf(body: {
   policies?: SentReference[];
   workspaces?: SentReference[];

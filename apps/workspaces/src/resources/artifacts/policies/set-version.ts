@@ -15,19 +15,19 @@ import { stampNow } from '../../runs/runs/transition';
 import { isPolicyFile, readPolicyFiles } from './policy-files';
 import { findSets, type PolicySet, setChange } from './policy-set';
 
-/** Files of a set, uploaded at once. */
+/** The files of a set, from one upload. */
 export interface SetVersion extends Row {
   readonly organizationId: string;
   readonly set: PolicySet;
-  /** Only for those who may upload. */
+  /** Only for callers who may upload. */
   readonly uploadUrl?: string;
 }
 
 const mostVersions = 1000;
-/** Versions of a set that follows a repository: older ones are deleted. */
+/** How many versions of a set that follows a repository are kept: older ones are deleted. */
 const mostFollowed = 100;
 const uploaded: ArchiveLimits = { bytes: 10 * 1024 * 1024, entries: 5000 };
-/** Of all files that are kept. */
+/** The limit for all files together. */
 const mostText = 10 * 1024 * 1024;
 
 /** Versions by id, in no order; unknown ones are left out. */
@@ -43,7 +43,7 @@ export async function findVersions(db: Database, ids: readonly string[]): Promis
   });
 }
 
-/** Announces a version. Throws `invalid` for a set with policies that are managed one by one. */
+/** Announces a version. Throws `invalid` for a set whose policies are managed individually. */
 export async function createVersion(db: Database, actor: Actor, { id: policySetId }: PolicySet): Promise<SetVersion> {
   const id = newId('polsetver');
   return db.transaction(async (tx) => {
@@ -61,12 +61,12 @@ export async function createVersion(db: Database, actor: Actor, { id: policySetI
   });
 }
 
-/** Says when a version came to a status. */
+/** Records when a version reached a status. */
 export const stampVersion = (tx: Database, id: string, name: string) => tx.prisma.$executeRaw`
   UPDATE policy_set_version SET timestamps = timestamps || jsonb_build_object(${name}::text, ${stampNow}), updated_at = now()
    WHERE id = ${id}`;
 
-/** Deletes the oldest versions of a set that follows a repository, except for the one that judges. */
+/** Deletes the oldest versions of a set that follows a repository, except for the one in use. */
 export async function pruneVersions(tx: Database, { id, currentVersionId }: PolicySet): Promise<void> {
   await tx.prisma.$executeRaw`
     DELETE FROM policy_set_version WHERE policy_set_id = ${id} AND id <> ${currentVersionId ?? ''} AND id NOT IN (
@@ -74,7 +74,7 @@ export async function pruneVersions(tx: Database, { id, currentVersionId }: Poli
        ORDER BY v.created_at DESC, v.id DESC LIMIT ${mostFollowed - 1})`;
 }
 
-/** Says why a version has no files; the set keeps the one that it has. */
+/** Records why a version has no files; the set keeps its current version. */
 export async function failVersion(db: Database, id: string, error: string): Promise<void> {
   const where = { id, blobId: null };
   const { count } = await db.prisma.policySetVersion.updateMany({ where, data: { status: 'errored', error } });
@@ -94,8 +94,8 @@ export async function uploadVersion(
 }
 
 /**
- * Takes the archive of a version, once; the same again changes nothing. Policies that cannot be read make the version errored, with the
- * reason, and the set keeps the one that it has.
+ * Takes the archive of a version, once; the same archive again changes nothing. If its policies cannot be read, the
+ * version is errored with the reason, and the set keeps its current version.
  */
 export async function takeArchive(
   db: Database,
@@ -139,7 +139,7 @@ export async function takeArchive(
   }
 }
 
-/** False: the version has these files already. Throws `conflict` where it has others. */
+/** False: the version has these files already. Throws `conflict` if it has others. */
 async function publish(db: Database, actor: Actor, version: SetVersion, blobId: string, given: Buffer) {
   const { id, policySetId } = version;
   return db.transaction(async (tx) => {

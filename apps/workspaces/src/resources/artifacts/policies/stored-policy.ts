@@ -24,7 +24,7 @@ export const levelsOf = {
 } as const satisfies Record<PolicyKind, readonly string[]>;
 export const levels = ['advisory', 'mandatory', 'soft-mandatory', 'hard-mandatory'] as const;
 
-/** A name of policies and sets. */
+/** The names that policies and sets may have. */
 export const policyName = z
   .string()
   .min(1)
@@ -33,7 +33,7 @@ export const policyName = z
 
 const reference = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\["[^"\\\p{Cc}]{1,200}"\])*$/u;
 
-/** The rule that a policy is judged by: a reference, such as `data.terraform.deny`; `data.` may be left out. */
+/** The rule that a policy evaluates: a reference such as `data.terraform.deny`; `data.` may be omitted. */
 export const policyQuery = z
   .string()
   .min(1)
@@ -41,10 +41,10 @@ export const policyQuery = z
   .regex(reference, 'must be a reference to a rule, such as data.terraform.deny');
 
 const mostPolicies = 2000;
-/** Of the text of one policy. */
+/** The limit for the text of one policy. */
 export const mostText = 256 * 1024;
 
-/** What a request says of a policy. */
+/** The settings of a policy in a request. */
 interface SentPolicy {
   readonly name?: string;
   readonly kind?: PolicyKind;
@@ -99,7 +99,10 @@ export async function listPolicies(
   return { items: await policiesWhere(db, where, page), total: found.length };
 }
 
-/** The level that a request names, in either form. Throws `invalid` for both, and one that the kind does not have. */
+/**
+ * The level in a request, in either form. Throws `invalid` for both forms at once, and for a level that the kind does
+ * not have.
+ */
 function levelOf({ enforcementLevel, enforce }: SentPolicy, kind: PolicyKind): string | undefined {
   if (enforcementLevel && enforce?.length) throw invalid('enforce', 'must not be given with enforcement-level');
   const level = enforcementLevel ?? enforce?.[0]?.mode;
@@ -116,7 +119,7 @@ function changeOf({ id, organizationId, name }: Pick<StoredPolicy, 'id' | 'organ
   return { organizationId, action: `policy.${verb}`, target: { type: 'policies', id, name } };
 }
 
-/** Creates a policy without a text. Throws `invalid` for one of OPA without a query. */
+/** Creates a policy without a text. Throws `invalid` for an OPA policy without a query. */
 export async function createPolicy(
   db: Database,
   actor: Actor,
@@ -144,7 +147,7 @@ export async function createPolicy(
   });
 }
 
-/** Changes what a request names of a policy; one of Sentinel has no query. */
+/** Changes the settings of a policy that a request names; a Sentinel policy has no query. */
 export async function updatePolicy(
   db: Database,
   actor: Actor,
@@ -186,7 +189,7 @@ export async function textOf(db: Database, id: string): Promise<string | undefin
   return (await db.prisma.policy.findUnique({ where: { id }, select: { content: true } }))?.content ?? undefined;
 }
 
-/** Replaces the text of a policy. Runs that are being judged are judged by the one that they began with. */
+/** Replaces the text of a policy. Runs under evaluation keep the text that they began with. */
 export async function uploadText(db: Database, actor: Actor, policy: StoredPolicy, content: string): Promise<void> {
   await db.transaction(async (tx) => {
     const where = { id: policy.id };

@@ -52,7 +52,7 @@ const ofVersion = endpoints(policyPolicy, versionSerializer, { visible: readsPol
 const load = async ({ db, params }: LookupBy<'policy_set_version_id'>) =>
   (await findVersions(db, [params.policy_set_version_id]))[0];
 
-/** Says where to upload a version that has no files. */
+/** Shows where to upload a version that has no files. */
 const withUpload = (env: Environment, version: SetVersion): SetVersion =>
   version.blobId || version.commitSha
     ? version

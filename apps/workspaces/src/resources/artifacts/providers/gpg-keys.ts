@@ -64,7 +64,9 @@ const named = ({ organization, ...row }: Row & { organization: { name: string } 
   organizationName: organization.name,
 });
 
-/** The id of the one public key in a text. Throws `invalid` for a text that holds none, several, or a private one. */
+/**
+ * The id of the one public key in a text. Throws `invalid` for a text that contains none, several, or a private key.
+ */
 async function keyIdIn(asciiArmor: string): Promise<string> {
   const [key, ...more] = await readKeys({ armoredKeys: asciiArmor }).catch(() => []);
   if (!key || more.length > 0) throw invalid('asciiArmor', 'must be one OpenPGP public key, armored');
@@ -89,7 +91,7 @@ const changeOf = ({ id, keyId, organizationId }: Row, verb: string) => ({
   target: { type: 'gpg-keys', id, name: keyId },
 });
 
-/** An organization in whose name the caller may keep keys. Throws `invalid`. */
+/** An organization for which the caller may manage keys. Throws `invalid`. */
 async function requireNamespace(
   { db, env, accessTo }: { db: Database; env: Environment; accessTo(ids: readonly string[]): Promise<Access> },
   name: string,
@@ -100,7 +102,7 @@ async function requireNamespace(
   return found.id;
 }
 
-/** Holds an organization until the transaction ends, and refuses a key too many. */
+/** Locks an organization until the transaction ends, and refuses a key beyond the limit. */
 async function requireRoom(tx: Database, organizationId: string): Promise<void> {
   await lockRow(tx, 'organization', organizationId);
   if ((await tx.prisma.gpgKey.count({ where: { organizationId } })) < mostKeys) return;
@@ -189,7 +191,7 @@ const destroy = onKeys.remove(byName, {
     }),
 });
 
-/** Keys that vouch for providers. */
+/** Keys that sign providers. */
 export const gpgKeyResource: Resource = {
   name: 'gpg-keys',
   endpoints: [index, create, show, move, destroy],

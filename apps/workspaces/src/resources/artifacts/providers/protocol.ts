@@ -19,7 +19,7 @@ import {
 const { raw } = endpoints({} as Policy<RegistryProvider>, undefined);
 const at = '/api/registry/v1/providers/:namespace/:provider_name' as const;
 
-/** The files of a version and of a platform, by links. */
+/** Signed links to the files of a version and of a platform. */
 export const paths = {
   sums: (id: string): string => `/registry-provider-versions/${id}/object/SHA256SUMS`,
   signature: (id: string): string => `/registry-provider-versions/${id}/object/SHA256SUMS.sig`,
@@ -89,5 +89,5 @@ const download = raw('GET')(`${at}/:provider_version/download/:os/:arch`, {
   },
 });
 
-/** What the tools ask of a registry of providers. */
+/** The provider registry protocol of the tools. */
 export const providerProtocol = [versions, download];

@@ -13,7 +13,7 @@ import { named, readersOf } from '../modules/names';
 export interface RegistryProvider extends Row {
   readonly organizationName: string;
   readonly versionIds: readonly string[];
-  /** Organizations of the caller to which it is shared. */
+  /** The caller's organizations with which it is shared. */
   readonly readers: readonly string[];
 }
 
@@ -26,17 +26,17 @@ interface InProvider {
 /** A version of a private provider. */
 export interface ProviderVersion extends VersionRow, InProvider {
   readonly platforms: readonly PlatformRow[];
-  /** Only for those who may upload. */
+  /** Only for callers who may upload. */
   readonly links?: Readonly<Record<string, string>>;
 }
 
-/** A provider for one system. */
+/** The archive of a provider for one operating system and architecture. */
 export interface ProviderPlatform extends PlatformRow, InProvider {
   readonly version: ProviderVersion;
   readonly links?: Readonly<Record<string, string>>;
 }
 
-/** How a provider is named in paths. */
+/** The path parameters that name a provider. */
 export interface ProviderName {
   readonly registryName: string;
   readonly namespace: string;
@@ -48,7 +48,7 @@ const include = {
   versions: { select: { id: true }, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] },
 } satisfies Prisma.RegistryProviderInclude;
 
-/** Providers by id, in their order; `readers` as given. */
+/** Providers by id, in the order of the ids; `readers` as given. */
 export async function findMany(
   db: Database,
   ids: readonly string[],
@@ -122,7 +122,7 @@ export async function findVersions(
   );
 }
 
-/** One version of a provider, written in any case. */
+/** One version of a provider, in any spelling. */
 export async function findVersion(
   db: Database,
   principal: Principal,
@@ -168,6 +168,9 @@ export async function findPlatforms(
   });
 }
 
-/** Whether a platform can be installed: its archive is there, and so is the signed list of its version, which names it. */
+/**
+ * Whether a platform can be installed: its archive is there, and so is the signed list of its version, which names the
+ * archive.
+ */
 export const isInstallable = ({ version, blobId }: ProviderPlatform): boolean =>
   blobId !== null && version.signedBy !== null;

@@ -120,7 +120,7 @@ const destroy = onProvider.remove(byName, {
 
 const manages = providerVersionPolicy['can-upload-asset'];
 
-/** Where the files of a version are, and where they go until they are signed. */
+/** Where the files of a version are, and where they are uploaded until they are signed. */
 function withFiles(env: Environment, one: ProviderVersion): ProviderVersion {
   const links: Record<string, string> = {};
   const add = (name: string, stored: unknown, path: string) => {
@@ -280,7 +280,7 @@ const content = onPlatform.raw('GET')(archiveByLink, {
   },
 });
 
-/** Providers of organizations: by upload, signed, with the protocol by which the tools install them. */
+/** Providers of organizations: signed uploads, and the protocol by which the tools install them. */
 export const providerResource: Resource = {
   name: 'registry-providers',
   endpoints: [

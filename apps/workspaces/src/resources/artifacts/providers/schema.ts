@@ -4,7 +4,10 @@ import { artifactName, registryNames, versionText } from '../modules/names';
 
 const names: readonly string[] = registryNames;
 
-/** Throws `invalid` for other names than those of the registries; for an empty one with the two messages that clients know that by. */
+/**
+ * Throws `invalid` for names that the registries do not allow; for an empty one with the two messages that clients
+ * know.
+ */
 export function requireRegistryName(name: string): void {
   if (names.includes(name)) return;
   const issue = (message: string) => ({ path: ['registryName'], message });

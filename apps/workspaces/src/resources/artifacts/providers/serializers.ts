@@ -37,7 +37,7 @@ export const providerSerializer = serializerOf<RegistryProvider>()({
   }),
 });
 
-/** A version of a provider, with what of its signed list is there. */
+/** A version of a provider, with the state of its signed list. */
 export const providerVersionSerializer = serializerOf<ProviderVersion>()({
   type: 'registry-provider-versions',
   shape: {
@@ -72,7 +72,7 @@ export const providerVersionSerializer = serializerOf<ProviderVersion>()({
   links: ({ links = {} }) => links,
 });
 
-/** A provider for one system. */
+/** The archive of a provider for one operating system and architecture. */
 export const platformSerializer = serializerOf<ProviderPlatform>()({
   type: 'registry-provider-platforms',
   shape: {

@@ -26,7 +26,7 @@ const mostPlatforms = 100;
 
 const full = (attribute: string, what: string) => invalid(attribute, `is one too many: ${what} at most`);
 
-/** A page of the providers of an organization by name. */
+/** A page of the providers of an organization, by name. */
 export async function list(
   db: Database,
   { id, name }: Organization,
@@ -45,7 +45,7 @@ export async function list(
   return { items: await findMany(db, ids), total: counted?.total ?? 0 };
 }
 
-/** Creates a provider without versions. Throws `invalid` for a name that is taken, also in another case. */
+/** Creates a provider without versions. Throws `invalid` for a name that is taken, in any spelling. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -74,7 +74,7 @@ export async function create(
   });
 }
 
-/** Creates a version without files. Throws `invalid` for one that is there. */
+/** Creates a version without files. Throws `invalid` if it exists. */
 export async function createVersion(
   db: Database,
   actor: Actor,
@@ -94,7 +94,10 @@ export async function createVersion(
   });
 }
 
-/** Creates a platform without its archive. Throws `invalid` for one that is there, or that the sums of the version contradict. */
+/**
+ * Creates a platform without its archive. Throws `invalid` if it exists, or if the checksums of the version contradict
+ * it.
+ */
 export async function createPlatform(
   db: Database,
   actor: Actor,
@@ -117,7 +120,7 @@ export async function createPlatform(
   });
 }
 
-/** Deletes a provider with everything that is in it. */
+/** Deletes a provider with everything in it. */
 export async function remove(db: Database, actor: Actor, provider: RegistryProvider): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.registryProvider.deleteMany({ where: { id: provider.id } });
@@ -145,7 +148,7 @@ function changeOf({ id, name, organizationId }: RegistryProvider, verb: string) 
   return { organizationId, action: `registry-provider.${verb}`, target: { type: 'registry-providers', id, name } };
 }
 
-/** The event of what happened to a part of a version, about its provider. */
+/** An audit event about a part of a version. */
 export function partChange({ provider, version }: ProviderVersion, verb: string, part: string) {
   return { ...changeOf(provider, verb), after: { version, part } };
 }

@@ -1,4 +1,4 @@
-/** SHA-256 sums by the name of the file. */
+/** SHA-256 checksums by file name. */
 export function sumsIn(text: string): ReadonlyMap<string, string> {
   const lines = text.split('\n').flatMap((line) => {
     const [, sum, file] = /^([0-9a-f]{64}) [ *](\S+)\s*$/i.exec(line) ?? [];
@@ -7,7 +7,7 @@ export function sumsIn(text: string): ReadonlyMap<string, string> {
   return new Map(lines);
 }
 
-/** The attribute of a platform that a list of sums contradicts, where there is a list. */
+/** The attribute of a platform that a list of checksums contradicts, if there is a list. */
 export function contradicted(
   sums: string | null,
   { filename, shasum }: { readonly filename: string; readonly shasum: string },

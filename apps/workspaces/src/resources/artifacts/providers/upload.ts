@@ -10,21 +10,21 @@ import type { ProviderPlatform, ProviderVersion } from './provider';
 import { partChange } from './service';
 import { contradicted, sumsIn } from './sums';
 
-/** The largest list of sums, or signature. */
+/** The largest list of checksums, or signature. */
 export const mostSums = 256 * 1024;
 const mostArchive = 512 * 1024 * 1024;
 const keyIdDigits = 16;
-/** Bytes that a zip archive with files begins with. */
+/** The first bytes of a zip archive that contains files. */
 const zipHead = Buffer.from('PK\x03\x04');
 
 const refuse = (reason: string) => new Refusal('invalid', reason);
 
-/** One of the two files that make a version signed. */
+/** One of the two files that sign a version. */
 export type SignedPart = { readonly sums: string } | { readonly signature: Buffer };
 
 /**
- * Takes the list of sums of a version, or its signature, in any order. The second of both is taken only if the key of the
- * version made the signature; then neither changes any more. Throws `invalid` and `conflict`.
+ * Takes the list of checksums of a version, or its signature, in any order. The second of the two is accepted only if
+ * the key of the version made the signature; after that, neither can change. Throws `invalid` and `conflict`.
  */
 export async function uploadPart(
   db: Database,
@@ -54,7 +54,7 @@ export async function uploadPart(
   });
 }
 
-/** The id of the key that made a signature. Throws `invalid` where that is not the key of the version. */
+/** The id of the key that made a signature. Throws `invalid` if that is not the key of the version. */
 async function requireSigned(tx: Database, version: ProviderVersion, sums: string, signature: Buffer): Promise<string> {
   const { organizationId } = version;
   const keyId = version.keyId.slice(-keyIdDigits).toUpperCase();
@@ -75,7 +75,7 @@ async function requireSigned(tx: Database, version: ProviderVersion, sums: strin
   return key.id;
 }
 
-/** A list of sums. Throws `invalid` for a text that is none. */
+/** A list of checksums. Throws `invalid` for any other text. */
 export function sumsOf(bytes: Buffer): SignedPart {
   const sums = bytes.toString('utf8');
   if (!Buffer.from(sums).equals(bytes) || sums.includes('\0') || sumsIn(sums).size === 0) {
@@ -84,14 +84,17 @@ export function sumsOf(bytes: Buffer): SignedPart {
   return { sums };
 }
 
-/** A signature as the tools read it. Throws `invalid` for an armored one. */
+/** A signature in the form that the tools read. Throws `invalid` for an armored one. */
 export function signatureOf(signature: Buffer): SignedPart {
   if (signature.length === 0) throw refuse('SHA256SUMS.sig is empty');
   if (signature.subarray(0, 5).toString('latin1') === '-----') throw refuse('SHA256SUMS.sig must not be armored');
   return { signature };
 }
 
-/** Takes the archive of a platform. Throws `invalid` for other bytes than the platform and the sums of its version announce. */
+/**
+ * Takes the archive of a platform. Throws `invalid` for bytes other than the platform and the checksums of its version
+ * announce.
+ */
 export async function uploadArchive(
   db: Database,
   { keyring }: Pick<Environment, 'keyring'>,
@@ -118,7 +121,7 @@ export async function uploadArchive(
       await lockRow(tx, 'registry_provider', version.providerId);
       const row = await tx.prisma.registryProviderPlatform.findUnique({ where: { id } });
       if (!row) throw new Refusal('missing', '');
-      // The same was there already.
+      // The same archive was uploaded before.
       if (row.blobId !== null) return false;
       await keepBlob(tx, blob.id);
       await tx.prisma.registryProviderPlatform.update({ where: { id }, data: { blobId: blob.id } });

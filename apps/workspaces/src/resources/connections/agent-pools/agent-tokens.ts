@@ -34,5 +34,5 @@ const createToken = post(tokensPath, {
   },
 });
 
-/** Endpoints of the tokens of a pool; ending one ends the agents that registered with it. */
+/** Endpoints of the tokens of a pool; revoking a token ends the agents that registered with it. */
 export const agentTokenEndpoints = [listTokens, createToken];

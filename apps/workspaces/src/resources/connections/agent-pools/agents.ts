@@ -50,7 +50,7 @@ const agentSerializer = serializerOf<AgentView>()({
   relationships: ({ agentPoolId }) => ({ 'agent-pool': toOne('agent-pools', agentPoolId) }),
 });
 
-/** Agents by pool or by id, the last heartbeat first; `total` counts those before the page is cut. */
+/** Agents by pool or by id, the latest heartbeat first; `total` counts them before paging. */
 async function read(
   db: Database,
   where: { pool?: string; id?: string; since?: Date },
@@ -73,7 +73,7 @@ async function read(
   return { items: rows, total: rows[0]?.total ?? 0 };
 }
 
-/** Forgets an agent that is over, or of which nothing was heard. Throws `transition` for one that works. */
+/** Deletes an agent that has ended or sends no heartbeats. Throws `transition` for one that works. */
 async function forget(db: Database, actor: Actor, agent: AgentView): Promise<void> {
   if (agent.status === 'idle' || agent.status === 'busy') {
     throw new Refusal(
@@ -124,5 +124,5 @@ const destroy = remove(byId, {
   run: ({ db, target, ...call }) => forget(db, actorOf(call), target as AgentView),
 });
 
-/** Endpoints of the agents of a pool, for people; agents themselves have their own. */
+/** Endpoints about the agents of a pool, for people; agents themselves have their own. */
 export const agentEndpoints = [index, show, destroy];

@@ -3,18 +3,18 @@ import { policy } from '../../../kernel/access/policy';
 
 interface PoolTarget {
   readonly organizationId: string;
-  /** Those that use the pool or may. */
+  /** The workspaces that use the pool or may use it. */
   readonly workspaces?: readonly WorkspaceTarget[];
 }
 
-/** Sees all pools of an organization: who manages them, and who chooses one for workspaces or reads the settings of all. */
+/** Sees all pools of an organization: callers who manage them, choose one for workspaces, or read all settings. */
 export const seesPools = (access: Access, organizationId: string): boolean =>
   access.can(organizationId, 'manage-agent-pools') ||
   access.can(organizationId, 'read-workspaces') ||
   access.administersSome(organizationId) ||
   access.createsInSome(organizationId);
 
-/** Who may see and who may change agent pools. Others see those of workspaces that they see. */
+/** Who may see and who may change agent pools. Other callers see the pools of workspaces that they see. */
 export const poolPolicy = policy<PoolTarget>()({
   'can-read': (access, { organizationId, workspaces = [] }) =>
     seesPools(access, organizationId) || workspaces.some((one) => access.has(one, 'runs:read')),

@@ -7,7 +7,7 @@ import { newId } from '../../../kernel/database/ids';
 import { literally } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** An agent pool with the workspaces that use it, and what says which may. */
+/** An agent pool with the workspaces that use it, and the settings that say which may. */
 export interface AgentPool {
   readonly id: string;
   readonly organizationId: string;
@@ -23,15 +23,15 @@ export interface AgentPool {
   readonly excludedIds: readonly string[];
   /** Projects whose workspaces may use it. */
   readonly projectIds: readonly string[];
-  /** All of these workspaces, with what the rules need to know of them. */
+  /** All of these workspaces, with what permission rules need to know of them. */
   readonly workspaces: readonly WorkspaceTarget[];
 }
 
-/** What a request says about a pool. */
+/** The settings of a pool in a request. */
 export interface PoolInput {
   readonly name?: string;
   readonly organizationScoped?: boolean;
-  /** Those that use it; they choose it themselves, so nothing but what is so already can be said here. */
+  /** The workspaces that use it; they choose it themselves, so a request may only repeat what is true already. */
   readonly workspaces?: readonly SentReference[];
   readonly allowedWorkspaces?: readonly SentReference[];
   readonly excludedWorkspaces?: readonly SentReference[];
@@ -81,7 +81,7 @@ export async function find(db: Database, id: string): Promise<AgentPool | undefi
   return (await findMany(db, [id]))[0];
 }
 
-/** A page of an organization's pools; with `seen`, of those that such workspaces use or may use. */
+/** A page of an organization's pools; with `seen`, only those that such workspaces use or may use. */
 export async function list(
   db: Database,
   organizationId: string,
@@ -125,7 +125,7 @@ export async function list(
 
 const idsOf = (sent: readonly SentReference[]): string[] => [...new Set(sent.map(({ id }) => id ?? ''))];
 
-/** Puts what is named in place of what was there: workspaces allowed and excluded, and projects. */
+/** Replaces the given lists: workspaces allowed and excluded, and projects. */
 async function admit(db: Database, organizationId: string, agentPoolId: string, input: PoolInput): Promise<void> {
   const { prisma } = db;
   const requireAll = (name: string, known: number, ids: readonly string[]) => {
@@ -152,7 +152,7 @@ async function admit(db: Database, organizationId: string, agentPoolId: string, 
   await prisma.agentPoolProject.createMany({ data: ids.map((projectId) => ({ agentPoolId, projectId })) });
 }
 
-/** No workspace may lose the pool that it chose, and no project or organization the one that it hands down. */
+/** No workspace may lose the pool that it chose, and no project or organization its default pool. */
 async function requireUsersAllowed(db: Database, id: string, input: PoolInput): Promise<void> {
   const row = await db.prisma.agentPool.findUniqueOrThrow({ where: { id }, include: whole });
   const { organizationScoped, workspaceIds, allowedIds, excludedIds, projectIds } = poolOf(row);
@@ -204,7 +204,7 @@ async function changed(db: Database, actor: Actor, id: string, action: string, b
   return after;
 }
 
-/** Creates a pool. Throws `invalid` for a taken name, unknown workspaces or projects. */
+/** Creates a pool. Throws `invalid` for a taken name, and unknown workspaces or projects. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -221,7 +221,10 @@ export async function create(
   });
 }
 
-/** Changes what is named. Throws `invalid` for a taken name, unknown workspaces or projects, or users shut out. */
+/**
+ * Changes the settings in a request. Throws `invalid` for a taken name, for unknown workspaces or projects, and if
+ * users of the pool would be shut out.
+ */
 export async function update(db: Database, actor: Actor, pool: AgentPool, input: PoolInput): Promise<AgentPool> {
   const { name, organizationScoped } = input;
   requireSameUsers(input, pool.workspaceIds);

@@ -32,5 +32,5 @@ const show = get(byId, {
   run: async ({ target }) => target,
 });
 
-/** Where GitHub Apps are installed. */
+/** The accounts that GitHub Apps are installed on. */
 export const appInstallationsResource: Resource = { name: 'app-installations', endpoints: [index, show] };

@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { directly, type HostCall, HostRefused } from '../git-hosts/host-api';
 import { forward } from './requests';
 
-/** What calling hosts takes. */
+/** What calls to hosts need. */
 export interface CallDeps {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -12,7 +12,7 @@ export interface CallDeps {
   readonly reach: Reach;
 }
 
-/** What of a connection says how its host is called. */
+/** The parts of a connection that say how its host is called. */
 export interface HostPlace {
   readonly apiUrl: string;
   /** Undefined if the connection is gone. */
@@ -20,12 +20,12 @@ export interface HostPlace {
   readonly agentPoolId: string | null;
 }
 
-/** The hosts that agents are sent to for a connection: its own, and none that these name. */
+/** The hosts to which agents may be sent for a connection: only its own, regardless of the addresses in its answers. */
 export const isOwnHost = ({ apiUrl, httpUrl }: HostPlace, url: string): boolean =>
   URL.canParse(url) &&
   [apiUrl, httpUrl].some((one) => one !== undefined && new URL(one).origin === new URL(url).origin);
 
-/** How the host of a connection is called: by agents of the pool that it names, and only where it names none from here. */
+/** How the host of a connection is called: through agents of the pool that it names; if it names none, from here. */
 export function callOf(deps: CallDeps, place: HostPlace): HostCall {
   const { agentPoolId } = place;
   if (agentPoolId === null) return directly(deps.reach);

@@ -6,22 +6,22 @@ import { newId } from '../../../kernel/database/ids';
 import { tellOfWork } from '../../../kernel/database/notices';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
 
-/** What an agent is to send to a Git host; for no eyes but those of the agent. */
+/** A request that an agent is to send to a Git host; only the agent may read it. */
 export interface HostRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Null if nothing is sent. */
+  /** Null if there is no body. */
   readonly body: { readonly type: string; readonly text: string } | null;
   readonly timeoutMs: number;
 }
 
-/** A request as an agent is given it. */
+/** A request as an agent receives it. */
 export interface GivenRequest extends HostRequest {
   readonly id: string;
 }
 
-/** What a host answered, as an agent hands it in. */
+/** A host's answer as an agent hands it in. */
 export interface HostAnswer {
   readonly status: number;
   readonly retryAfterSeconds: number;
@@ -33,13 +33,13 @@ interface Deps {
   readonly keyring: Keyring;
 }
 
-/** How long an agent has to take a request and to hand in the answer, besides what the host takes. */
+/** How long an agent has to take a request and hand in the answer, in addition to the time the host takes. */
 const graceMs = 10_000;
 const longestPauseMs = 250;
-/** Requests of a pool that may wait at a time, and what one may hold. */
+/** How many requests of a pool may wait, and how large one may be. */
 const mostWaiting = 200;
 const largestRequest = 1024 * 1024;
-/** The largest answer that is taken: what is read of a host that is called from here. */
+/** The largest answer that is accepted: as much as is read from a host that is called from here. */
 export const largestAnswer = 4 * 1024 * 1024;
 
 const cellOf = (row: string, column: 'request' | 'answer') => ({ table: 'forwarded_request', row, column });
@@ -48,7 +48,7 @@ const cellOf = (row: string, column: 'request' | 'answer') => ({ table: 'forward
 export const forwarders = `run_worker k WHERE k.forwards AND k.ended_at IS NULL AND k.token_id IS NOT NULL
   AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'`;
 
-/** Those of some pools that have an agent which forwards requests. */
+/** The given pools that have an agent which forwards requests. */
 export async function poolsThatForward(db: Database, poolIds: readonly string[]): Promise<ReadonlySet<string>> {
   if (poolIds.length === 0) return new Set();
   const rows = await db.prisma.$queryRawUnsafe<{ id: string }[]>(
@@ -62,9 +62,9 @@ export async function poolsThatForward(db: Database, poolIds: readonly string[])
 export const noForwarder = 'no agent of the connection’s pool that forwards requests is connected';
 
 /**
- * Has an agent of a pool send a request, and waits for the answer; each request is given out once. Throws `upstream` if no
- * agent is there, none answers in time, or the host does not: it may have had the request all the same. To be called
- * outside any transaction.
+ * Makes an agent of a pool send a request, and waits for the answer; each request is handed out once. Throws `upstream`
+ * if there is no agent, if none answers in time, or if the host does not answer, although it may have received the
+ * request. Call it outside any transaction.
  */
 export async function forward(
   { db, keyring }: Deps,
@@ -115,7 +115,7 @@ async function answerTo({ db, keyring }: Deps, id: string): Promise<OutsideRespo
   }
 }
 
-/** Status and pause, then the bytes. */
+/** Status and retry delay, then the bytes. */
 const headBytes = 8;
 
 function read(plain: Buffer): OutsideResponse {
@@ -124,12 +124,12 @@ function read(plain: Buffer): OutsideResponse {
   try {
     json = JSON.parse(bytes.toString('utf8'));
   } catch {
-    // No JSON: nothing to read.
+    // Not JSON, so there is nothing to read.
   }
   return { status: plain.readUInt32BE(0), retryAfterSeconds: plain.readUInt32BE(4), bytes, json };
 }
 
-/** Takes the request of a pool that waits longest, for an agent of it; of all agents, one. */
+/** Takes the request of a pool that has waited longest; only one of all agents gets it. */
 export async function takeRequest(
   { db, keyring }: Deps,
   agent: { readonly id: string; readonly agentPoolId: string },
@@ -144,12 +144,12 @@ export async function takeRequest(
   return { ...request, id: row.id };
 }
 
-/** Gives back a request that no agent began to carry out. */
+/** Returns a request that no agent began to carry out. */
 export async function releaseRequest(db: Database, id: string, agentId: string): Promise<void> {
   await db.prisma.forwardedRequest.updateMany({ where: { id, workerId: agentId }, data: { workerId: null } });
 }
 
-/** Stores what a host answered. False if no caller waits for it any more. */
+/** Stores the answer of a host. False if no caller waits for it any more. */
 export async function answerRequest(
   { db, keyring }: Deps,
   { id, agentId }: { readonly id: string; readonly agentId: string },
@@ -177,7 +177,7 @@ export async function failRequest(
   return taken > 0;
 }
 
-/** Forgets requests of nodes that ended before they had the answer. */
+/** Deletes requests of nodes that ended before they had the answer. */
 export async function forgetRequests(db: Database): Promise<void> {
   await db.prisma.$executeRaw`DELETE FROM forwarded_request WHERE ends_at < now() - interval '1 minute'`;
 }

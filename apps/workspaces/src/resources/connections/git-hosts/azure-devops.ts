@@ -15,12 +15,12 @@ import {
 } from './reading';
 
 const part = encodeURIComponent;
-/** The oldest version that has all of this: Azure DevOps Server 2019. */
+/** The oldest version with all of these APIs: Azure DevOps Server 2019. */
 const version = 'api-version=5.0';
 const pageSize = 1000;
 const person = 'keystead';
 
-/** The words of Azure DevOps for how a commit fares. */
+/** The states of a commit in the words of Azure DevOps. */
 const states = { pending: 'pending', success: 'succeeded', failure: 'failed', error: 'error' } as const;
 
 /** The kinds of events that are delivered, each by its own subscription. */
@@ -35,7 +35,7 @@ function parts(identifier: string): { organization: string; project: string; nam
   return { organization, project: project ?? name, name };
 }
 
-/** The address of what belongs to a repository. */
+/** The address of something in a repository. */
 function repo(identifier: string, rest = '', query = ''): string {
   const { organization, project, name } = parts(identifier);
   const at = `/${part(organization)}/${part(project)}/_apis/git/repositories/${part(name)}`;
@@ -66,7 +66,7 @@ async function listRefs(api: HostApi, at: string, filter: string): Promise<reado
   }));
 }
 
-/** The filter names how a reference begins. */
+/** The filter is the prefix of a reference. */
 async function findRef(api: HostApi, at: string, ref: string): Promise<HostCommit | undefined> {
   const found = (await listRefs(api, at, ref)).find(({ name }) => name === `refs/${ref}`);
   return found && findCommit(api, at, found.sha);
@@ -86,14 +86,14 @@ const pullRequestOf = (json: unknown): PullRequest => ({
   fromFork: (valueAt(json, 'forkSource') ?? null) !== null,
 });
 
-/** Paths of files, which begin at the root there. */
+/** File paths, which begin with a slash there. */
 function pathsOf(files: readonly unknown[]): string[] {
   const blobs = files.filter((one) => valueAt(one, 'item', 'isFolder') !== true);
   const named = pathsIn(blobs, ['item', 'path'], ['originalPath'], ['sourceServerItem']);
   return named.map((file) => file.replace(/^\//, ''));
 }
 
-/** A status names its kind apart from its name. */
+/** The kind of a status is separate from its name. */
 const statusOf = ({ state, context, description, url }: CommitStatus) => ({
   state: states[state],
   description,
@@ -105,7 +105,10 @@ const statusOf = ({ state, context, description, url }: CommitStatus) => ({
 const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
 const authorized = (token: string): string => (isJwt(token) ? `Authorization: Bearer ${token}` : basic('', token));
 
-/** Azure DevOps Services (`https://dev.azure.com`), whose people agree at Microsoft Entra, and Server (`https://ado.example.com`), by their REST interface. */
+/**
+ * The REST API of Azure DevOps Services (`https://dev.azure.com`), whose users consent at Microsoft Entra, and of Azure
+ * DevOps Server (`https://ado.example.com`).
+ */
 export const azureDevops: GitHost = {
   oauth: {
     authorize: () => 'https://login.microsoftonline.com/organizations/oauth2/v2.0/authorize',
@@ -187,7 +190,7 @@ export const azureDevops: GitHost = {
       messagesToSend: 'none',
       detailedMessagesToSend: 'none',
     };
-    // Left over from a try whose answer was lost: all are made again, because some may be missing.
+    // Left over from an attempt whose answer was lost: all are created again, because some may be missing.
     for (const one of listAt(await api.find(hooks(at)), 'value')) {
       if (textAt(one, 'consumerInputs', 'url') === url) await api.remove(hooks(at, `/${part(textAt(one, 'id'))}`));
     }
@@ -206,7 +209,7 @@ export const azureDevops: GitHost = {
         made.push(textAt(await api.call('POST', hooks(at), subscription), 'id'));
       }
     } catch (error) {
-      // All or none: the next try would repeat a part.
+      // All or none: otherwise the next attempt would repeat a part.
       for (const id of made) await api.remove(hooks(at, `/${part(id)}`)).catch(() => undefined);
       throw error;
     }
@@ -266,7 +269,7 @@ export const azureDevops: GitHost = {
       }
     }
     const comments = [{ parentCommentId: 0, content, commentType: 1 }];
-    // Closed: it tells, and asks for nothing that would hold up a merge.
+    // Closed: the comment informs, and asks for nothing that would block a merge.
     const json = await api.call('POST', repo(at, threads), { comments, status: 4 });
     return `${textAt(json, 'id')}/${textAt(json, 'comments', 0, 'id')}`;
   },
@@ -274,5 +277,5 @@ export const azureDevops: GitHost = {
   gitAuthorization: authorized,
 };
 
-/** Azure DevOps Server, where people make tokens by hand. */
+/** Azure DevOps Server, where people create tokens by hand. */
 export const azureDevopsServer: GitHost = { ...azureDevops, oauth: undefined };

@@ -22,7 +22,7 @@ import {
 const repo = (identifier: string): string => `/repositories/${segments(identifier)}`;
 const part = encodeURIComponent;
 
-/** The words of Bitbucket for how a commit fares. */
+/** The states of a commit in the words of Bitbucket. */
 const states = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED', error: 'STOPPED' } as const;
 
 const shownCommit = (json: unknown): HostCommit => ({
@@ -32,7 +32,10 @@ const shownCommit = (json: unknown): HostCommit => ({
   author: textAt(json, 'author', 'user', 'display_name') || textAt(json, 'author', 'raw').replace(/ <.*$/, ''),
 });
 
-/** Every page of a list, as the host leads to them; it may not lead elsewhere. Undefined where there are too many. */
+/**
+ * All pages of a list, following the links of the host; they may not lead to another host. Undefined if there are too
+ * many.
+ */
 async function everyPage(api: HostApi, path: string): Promise<readonly unknown[] | undefined> {
   const all: unknown[] = [];
   let next = path;
@@ -47,7 +50,7 @@ async function everyPage(api: HostApi, path: string): Promise<readonly unknown[]
   return undefined;
 }
 
-/** A branch or a tag of this very name; the address of one has no place for the slashes of names. */
+/** A branch or a tag with exactly this name; names with slashes cannot be part of an address. */
 async function findRef(api: HostApi, at: string, kind: 'branches' | 'tags', name: string): Promise<unknown> {
   const query = part(`name = "${name.replace(/["\\]/g, '\\$&')}"`);
   const found = listAt(await api.find(`${repo(at)}/refs/${kind}?q=${query}`), 'values');
@@ -59,12 +62,12 @@ async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCo
   return json === undefined ? undefined : shownCommit(json);
 }
 
-/** A pull request. Its commit is named in short there, and is known to the repository it comes from. */
+/** A pull request. It gives its commit as a short hash, which only the source repository can resolve. */
 async function pullRequestOf(api: HostApi, json: unknown): Promise<PullRequest | undefined> {
   const from = textAt(json, 'source', 'repository', 'full_name');
   const fromFork = textAt(json, 'source', 'repository', 'uuid') !== textAt(json, 'destination', 'repository', 'uuid');
   const short = textAt(json, 'source', 'commit', 'hash');
-  // A fork that is gone took its commits along.
+  // The commits of a deleted fork are gone with it.
   const commit = from === '' || short === '' ? undefined : await findCommit(api, from, short);
   if (commit === undefined) return undefined;
   const clone = fromFork ? cloneAddress(`${textAt(json, 'source', 'repository', 'links', 'html', 'href')}.git`) : '';
@@ -82,7 +85,7 @@ async function pullRequestOf(api: HostApi, json: unknown): Promise<PullRequest |
   };
 }
 
-/** Bitbucket Cloud, by its interface of version 2.0 (`https://api.bitbucket.org/2.0`). */
+/** The API of Bitbucket Cloud, version 2.0 (`https://api.bitbucket.org/2.0`). */
 export const bitbucketCloud: GitHost = {
   oauth: {
     authorize: (http) => addressBelow(http, '/site/oauth2/authorize'),
@@ -92,7 +95,7 @@ export const bitbucketCloud: GitHost = {
     basic: true,
     person: { path: '/user', name: 'display_name' },
   },
-  // With a name before the token: an API token of a person, or an app password. Without: an access token or OAuth token.
+  // With a name before the token: a person's API token, or an app password. Without: an access token or OAuth token.
   authorization: (token) => ({
     authorization: token.includes(':') ? `Basic ${Buffer.from(token).toString('base64')}` : `Bearer ${token}`,
   }),
@@ -149,7 +152,7 @@ export const bitbucketCloud: GitHost = {
   async listProposed(api, at, number) {
     const json = await api.find(`${repo(at)}/pullrequests/${number}`);
     const [from, to] = [textAt(json, 'source', 'commit', 'hash'), textAt(json, 'destination', 'commit', 'hash')];
-    // What a fork changes is not all known here.
+    // The target repository does not know everything that a fork changes.
     if (textAt(json, 'source', 'repository', 'full_name') !== textAt(json, 'destination', 'repository', 'full_name')) {
       return undefined;
     }
@@ -220,7 +223,7 @@ export const bitbucketCloud: GitHost = {
   gitAuthorization(token) {
     if (!token.includes(':')) return basic('x-token-auth', token);
     const [name = '', ...rest] = token.split(':');
-    // For Git, an API token needs this user name, which is the same for every person.
+    // For Git, an API token needs this user name, which is the same for everyone.
     return basic(name.includes('@') ? 'x-bitbucket-api-token-auth' : name, rest.join(':'));
   },
 };

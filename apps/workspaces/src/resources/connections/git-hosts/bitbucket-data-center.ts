@@ -19,10 +19,10 @@ import {
 
 const part = encodeURIComponent;
 
-/** The words of Bitbucket for how a commit fares. */
+/** The states of a commit in the words of Bitbucket. */
 const states = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED', error: 'FAILED' } as const;
 
-/** The base of its APIs, whether the address of a connection names one of them or only the host. */
+/** The base address of its APIs, whether a connection gives the address of one of them or only the host. */
 const root = ({ base }: HostApi): string => base.replace(/\/rest(?:\/[\w.-]+){0,2}$/, '');
 
 /** The address of a repository, `PROJECT/repository` or `~person/repository`. */
@@ -65,7 +65,7 @@ async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCo
   return json === undefined ? undefined : shownCommit(api, at, json);
 }
 
-/** A branch or a tag of this very name, among those whose names have it as a part. */
+/** A branch or a tag with exactly this name, among those whose names contain it. */
 async function findRef(api: HostApi, at: string, kind: 'branches' | 'tags', name: string) {
   const found = await everyPage(api, `${repo(api, at)}/${kind}?filterText=${part(name)}&orderBy=ALPHABETICAL`);
   const sha = textAt(
@@ -89,7 +89,7 @@ const pullRequestOf = (json: unknown): PullRequest => ({
 
 const pathsOf = (files: readonly unknown[]) => pathsIn(files, ['path', 'toString'], ['srcPath', 'toString']);
 
-/** Bitbucket Data Center, by its REST interface (`https://bitbucket.example.com`). */
+/** The REST API of Bitbucket Data Center (`https://bitbucket.example.com`). */
 export const bitbucketDataCenter: GitHost = {
   oauth: {
     authorize: (http) => addressBelow(http, '/rest/oauth2/latest/authorize'),

@@ -2,32 +2,36 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import type { OwnedWork } from './turns';
 
-/** SQL: for how long work is taken that is kept while it goes on; that of a node that died is for others soon. */
+/**
+ * SQL: how long rows are claimed whose claim is extended while the work goes on; if a node dies, others take over soon.
+ */
 export const keptFor = "interval '45 seconds'";
 
 /** A table of work: which column makes a row due, and how long a claim lasts. */
 interface WorkRows<K extends string> {
   readonly table: string;
   readonly keys: readonly K[];
-  /** The columns of the time at which a row is due, and of the number of its taking. */
+  /** The column with the time at which a row is due, and the column with the number of its claim. */
   readonly due?: string;
   readonly claim?: string;
-  /** The column that counts how often a row was taken. */
+  /** The column that counts how often a row was claimed. */
   readonly attempts?: string;
   /** SQL of an interval. */
   readonly lease: string;
-  /** SQL: the join from a row, as `x`, to the row with its `organization_id`, as `y`; without it the row has one itself. */
+  /**
+   * SQL: the join from a row, as `x`, to the row with its `organization_id`, as `y`; omitted if the row has one itself.
+   */
   readonly owner?: string;
-  /** SQL: what else must hold for a row, as `x`, to be due. */
+  /** SQL: further conditions for a row, as `x`, to be due. */
   readonly only?: string;
-  /** The column by which rows that became due at the same moment follow each other. */
+  /** The column that orders rows which became due at the same moment. */
   readonly tieBreak?: string;
 }
 
-/** A row that was taken: its key, and a number that no other taking of it has. */
+/** A claimed row: its key, and a number that no other claim of it has. */
 export type Claimed<K extends string> = Readonly<Record<K, string | number>> & { readonly claim: number };
 
-/** A row that was taken because it was due, and how often it was by now. */
+/** A row that was claimed because it was due, and how often it has been claimed. */
 export type Taken<K extends string, C = unknown> = Readonly<Record<Exclude<K, keyof C>, string>> &
   OwnedWork & { readonly claim: number; readonly attempts: number } & C;
 
@@ -49,19 +53,19 @@ export class Claims<K extends string> {
     this.lease = Prisma.raw(lease);
   }
 
-  /** What an UPDATE of the table, as `t`, sets to take a row. It then returns `claimed`. */
+  /** The SET list of an UPDATE of the table, as `t`, that claims a row. It then returns `claimed`. */
   get taking(): Prisma.Sql {
     return Prisma.sql`${this.claim} = t.${this.claim} + 1, ${this.due} = now() + ${this.lease}`;
   }
 
-  /** The number of the taking, as `claim`. */
+  /** The number of the claim, as `claim`. */
   get claimed(): Prisma.Sql {
     return Prisma.sql`t.${this.claim} AS claim`;
   }
 
   /**
-   * Takes the row that has been due longest, for a while, of an organization that is not `busy`; of several nodes, one. Answers its
-   * keys and `columns`: SQL about the row as `x` and its owner as `y`.
+   * Claims the row that has been due longest, of an organization that is not `busy`; only one of several nodes gets it.
+   * Returns its keys and `columns`: SQL about the row as `x` and its owner as `y`.
    */
   take<C>({ prisma }: Database, busy: readonly string[], columns?: Prisma.Sql): Promise<Taken<K, C>[]> {
     const { keys, attempts = 'attempts', owner, only = 'true', tieBreak } = this.work;
@@ -78,13 +82,16 @@ export class Claims<K extends string> {
        WHERE (${key('t')}) = (${key('taken')}) RETURNING taken.*, t.${count} AS attempts, ${this.claimed}`;
   }
 
-  /** Has it for another while. */
+  /** Extends the claim. */
   keep({ prisma }: Database, taken: Claimed<K>): Promise<number> {
     return prisma.$executeRaw`
       UPDATE ${this.table} SET ${this.due} = now() + ${this.lease} WHERE ${this.has(taken)} AND ${this.due} > now()`;
   }
 
-  /** Gives it back, due at `next`, which is SQL, and writes the result. False, and nothing is written, if another node has claimed it. */
+  /**
+   * Ends the claim, makes the row due at `next`, which is SQL, and writes the result. Returns false and writes nothing
+   * if another node has claimed it.
+   */
   async end({ prisma }: Database, taken: Claimed<K>, next: Prisma.Sql, columns?: Prisma.Sql): Promise<boolean> {
     const ended = await prisma.$executeRaw`
       UPDATE ${this.table} SET ${this.claim} = ${this.claim} + 1, ${columns ? Prisma.sql`${columns},` : Prisma.empty}

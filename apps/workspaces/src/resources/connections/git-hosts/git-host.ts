@@ -41,7 +41,7 @@ export interface HostTag {
   readonly sha: string;
 }
 
-/** Something that happened in a repository. Nothing it says is trusted before it is looked up. */
+/** Something that happened in a repository. None of it is trusted until it is looked up. */
 export type HostEvent = { readonly repositoryId: string; readonly sender: Sender } & (
   | { readonly kind: 'push'; readonly branch: string; readonly before: string | null; readonly after: string | null }
   | { readonly kind: 'tag'; readonly tag: string; readonly after: string | null }
@@ -86,7 +86,7 @@ export interface OauthFlow {
 
 /** The API of one kind of Git host. `at` is a repository's identifier. */
 export interface GitHost {
-  /** Undefined where people provide their own token. */
+  /** Undefined for hosts to which people give their own token. */
   readonly oauth?: OauthFlow;
   /** Headers that carry a token to the API. */
   authorization(token: string): Readonly<Record<string, string>>;

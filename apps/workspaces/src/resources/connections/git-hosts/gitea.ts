@@ -17,11 +17,11 @@ import {
   at as valueAt,
 } from './reading';
 
-/** The path of a repository, which GitHub has as well. */
+/** The path of a repository, the same as in GitHub's API. */
 export const repo = (identifier: string): string => `/repos/${segments(identifier)}`;
 const pageSize = 50;
 
-/** A commit, which GitHub shows in the same words. */
+/** A commit, in the same form as in GitHub's API. */
 export function commitOf(json: unknown): HostCommit {
   return {
     sha: textAt(json, 'sha'),
@@ -31,7 +31,7 @@ export function commitOf(json: unknown): HostCommit {
   };
 }
 
-/** A pull request, which GitHub shows in the same words. */
+/** A pull request, in the same form as in GitHub's API. */
 function pullRequestOf(json: unknown): PullRequest {
   const [from, to] = [textAt(json, 'head', 'repo', 'id'), textAt(json, 'base', 'repo', 'id')];
   return {
@@ -43,7 +43,7 @@ function pullRequestOf(json: unknown): PullRequest {
     head: textAt(json, 'head', 'sha'),
     headBranch: textAt(json, 'head', 'ref'),
     baseBranch: textAt(json, 'base', 'ref'),
-    // A repository that is gone counts as a fork.
+    // A deleted repository counts as a fork.
     fromFork: from === '' || from !== to,
   };
 }
@@ -61,7 +61,7 @@ export async function everyPage(api: HostApi, path: string, size = pageSize): Pr
   return undefined;
 }
 
-/** Paths of files, as GitHub names them too. */
+/** Paths of files, named as in GitHub's API. */
 export const pathsOf = (files: readonly unknown[]): string[] => pathsIn(files, ['filename'], ['previous_filename']);
 
 async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined> {
@@ -69,7 +69,7 @@ async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCo
   return json === undefined ? undefined : commitOf(json);
 }
 
-/** What a delivery says has happened, by the name of its event, which GitHub says in another header. */
+/** The events in a delivery, by its event name, which GitHub sends in another header. */
 export function eventsNamed(event: string, body: unknown): ReturnType<GitHost['eventsOf']> {
   const sender = {
     username: textAt(body, 'sender', 'login'),
@@ -82,7 +82,7 @@ export function eventsNamed(event: string, body: unknown): ReturnType<GitHost['e
   return event.startsWith('pull_request') && number > 0 ? [{ ...about, kind: 'pull-request', number }] : [];
 }
 
-/** Gitea and Forgejo, by their interface of version 1 (`https://host/api/v1`). */
+/** The API of Gitea and Forgejo, version 1 (`https://host/api/v1`). */
 export const gitea: GitHost = {
   oauth: {
     authorize: (http) => addressBelow(http, '/login/oauth/authorize'),
@@ -134,7 +134,7 @@ export const gitea: GitHost = {
   },
 
   async listChanges(api, at, base, head) {
-    // Each commit names its files. One that is dropped from a branch changes files as well, and would not be named.
+    // Each commit lists its files. A commit dropped from a branch changes files as well, and would not be listed.
     const back = await api.find(`${repo(at)}/compare/${head}...${base}`);
     const forth = await api.find(`${repo(at)}/compare/${base}...${head}`);
     if (back === undefined || forth === undefined || listAt(back, 'commits').length > 0) return undefined;
@@ -171,7 +171,7 @@ export const gitea: GitHost = {
   },
 
   async findComment(api, at, number, text) {
-    // Not in pages: all of them.
+    // Not paged: all of them.
     return idOfFirst(listAt(await api.find(`${repo(at)}/issues/${number}/comments`)), text, ['body'], ['id']);
   },
 

@@ -8,7 +8,7 @@ import { github } from './github';
 import { HostApi, type HostCall } from './host-api';
 import { textAt, textOrNull, at as valueAt } from './reading';
 
-/** A GitHub App, as far as it proves itself. */
+/** The credentials of a GitHub App. */
 export interface AppIdentity {
   readonly apiUrl: string;
   /** The id of the app, or its client id. */
@@ -34,7 +34,7 @@ export interface InstallationToken {
   readonly seconds: number;
 }
 
-/** GitHub takes what is signed for at most ten minutes, and by a clock that may be behind ours. */
+/** GitHub accepts signed tokens for at most ten minutes, and by a clock that may be behind ours. */
 const validSeconds = 9 * 60;
 const clockSeconds = 60;
 const usualSeconds = 3600;
@@ -54,7 +54,7 @@ export function requireRsaKey(text: string): void {
   throw invalid('privateKey', 'must be the RSA private key of the app, in PEM, without a passphrase');
 }
 
-/** The interface of GitHub, for the app itself. */
+/** GitHub's API for the app itself. */
 export function apiOfApp({ apiUrl, appId, privateKey }: AppIdentity, call: HostCall, nowMs: number): HostApi {
   const now = Math.floor(nowMs / 1000);
   const token = signJwt({ iss: appId, iat: now - clockSeconds, exp: now + validSeconds }, { privatePem: privateKey });
@@ -74,7 +74,7 @@ export async function listInstallations(api: HostApi): Promise<readonly AppAccou
   });
 }
 
-/** Has a token made for an installation. Throws HostRefused, and `upstream` where the host says nothing that is one. */
+/** Requests a token for an installation. Throws HostRefused, and `upstream` if the answer contains no token. */
 export async function mintToken(
   api: HostApi,
   installationId: number | bigint,
@@ -83,21 +83,22 @@ export async function mintToken(
   const json = await api.call('POST', `/app/installations/${installationId}/access_tokens`, {});
   const token = textAt(json, 'token');
   if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new Unreachable('the Git host answered something else than a token');
-  // Seconds from now; an expiry that is not within the next hour, as by a wrong clock, counts as one hour.
+  // Seconds from now; an expiry that is not within the next hour, for example because of a wrong clock, counts as one
+  // hour.
   const left = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
   return { token, seconds: left > 0 && left < usualSeconds ? left : usualSeconds };
 }
 
-/** An app that a host has made of a manifest. */
+/** An app that a host has created from a manifest. */
 export interface MadeApp {
   readonly appId: string;
   readonly privateKey: string;
   readonly webhookSecret: string;
 }
 
-/** Exchanges a code for the app that was made. Throws HostRefused, and `upstream` where the host says something else. */
+/** Exchanges a code for the created app. Throws HostRefused, and `upstream` if the answer contains no app. */
 export async function convertManifest(apiUrl: string, code: string, call: HostCall): Promise<MadeApp> {
-  // The code is the only credential that is needed.
+  // The code is the only credential needed.
   const { authorization: _, ...headers } = github.authorization('');
   const path = `/app-manifests/${encodeURIComponent(code)}/conversions`;
   const json = await new HostApi(apiUrl, headers, call).call('POST', path);

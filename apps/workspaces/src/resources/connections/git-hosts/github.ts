@@ -4,7 +4,7 @@ import type { HostApi } from './host-api';
 import { findHook } from './known-hook';
 import { basic, header, idOfFirst, listAt, segments, signedIn, textAt } from './reading';
 
-/** What a comparison names at most. */
+/** The most files in a comparison. */
 const mostFiles = 300;
 
 async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCommit | undefined> {
@@ -12,7 +12,7 @@ async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCo
   return json === undefined ? undefined : commitOf(json);
 }
 
-/** GitHub and GitHub Enterprise, by their REST interface. Gitea took many of its words from there. */
+/** The REST API of GitHub and GitHub Enterprise. Much of Gitea's API has the same form. */
 export const github: GitHost = {
   ...gitea,
   oauth: { ...gitea.oauth!, scope: 'repo', person: { path: '/user', name: 'login' } },
@@ -30,7 +30,7 @@ export const github: GitHost = {
     return sha === '' ? undefined : findCommit(api, at, sha);
   },
 
-  // The commit behind an annotated tag as well.
+  // Also the commit behind an annotated tag.
   findTag: (api, at, tag) => findCommit(api, at, `tags/${tag}`),
 
   async listChanges(api, at, base, head) {
@@ -58,7 +58,7 @@ export const github: GitHost = {
 
   eventsOf(headers, body) {
     const event = header(headers, 'x-github-event');
-    // Reviews and their comments name a pull request that has not changed.
+    // Reviews and their comments refer to a pull request that has not changed.
     return event.startsWith('pull_request_') ? [] : eventsNamed(event, body);
   },
 

@@ -18,7 +18,7 @@ import {
 const project = (identifier: string): string => `/projects/${encodeURIComponent(identifier)}`;
 const part = encodeURIComponent;
 
-/** The words of GitLab for how a commit fares. */
+/** The states of a commit in the words of GitLab. */
 const states = new Map([
   ['pending', 'pending'],
   ['success', 'success'],
@@ -52,7 +52,7 @@ async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCo
   return json === undefined ? undefined : shownCommit(json);
 }
 
-/** GitLab, hosted and one's own, by its interface of version 4 (`https://host/api/v4`). */
+/** The API of GitLab, hosted or self-managed, version 4 (`https://host/api/v4`). */
 export const gitlab: GitHost = {
   oauth: {
     authorize: (http) => addressBelow(http, '/oauth/authorize'),
@@ -148,7 +148,7 @@ export const gitlab: GitHost = {
     try {
       await api.call('POST', `${project(at)}/statuses/${sha}`, status);
     } catch (error) {
-      // It has that state already.
+      // The commit has that state already.
       if (!(error instanceof HostRefused && /cannot transition/i.test(error.message))) throw error;
     }
   },

@@ -1,16 +1,16 @@
 import { type OutsideRequest, type OutsideResponse, outsideCall, type Reach, Unreachable } from '@keystead/outside';
 import { textAt } from './reading';
 
-/** How a Git host is called: from here, or by an agent that stands near it. Every status is an answer. */
+/** How a Git host is called: from here, or by an agent in its network. Every status counts as an answer. */
 export type HostCall = (url: string, request: OutsideRequest, timeoutMs: number) => Promise<OutsideResponse>;
 
-/** Calls from here, where the host has an address that may be called. */
+/** Calls from here, if the address of the host may be called. */
 export const directly =
   (reach: Reach): HostCall =>
   (url, request, timeoutMs) =>
     outsideCall('the Git host', url, { ...request, reach }, timeoutMs);
 
-/** A Git host answered, and said no. */
+/** A Git host answered with a refusal. */
 export class HostRefused extends Error {
   override readonly name = 'HostRefused';
   constructor(
@@ -26,7 +26,7 @@ const longestMessage = 300;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The interface of one Git host, with the credential of one connection. */
+/** The API of one Git host, with the credential of one connection. */
 export class HostApi {
   readonly base: string;
 
@@ -42,13 +42,13 @@ export class HostApi {
   async call(method: Method, path: string, json?: unknown): Promise<unknown> {
     const url = path.startsWith('/') ? this.base + path : path;
     const answer = await this.send(url, { method, headers: this.headers, json }, timeoutMs);
-    // GitHub says 403 to who asks too often.
+    // GitHub answers 403 when a client asks too often.
     const isTooOften =
       answer.status === 403 && (answer.retryAfterSeconds > 0 || /rate limit/i.test(messageOf(answer.json)));
     if (answer.status === 429 || answer.status >= 500 || isTooOften) {
       throw new Unreachable(`the Git host answered ${answer.status}: ${messageOf(answer.json)}`);
     }
-    // Azure DevOps shows its sign-in page to a token that it does not know.
+    // Azure DevOps answers an unknown token with its sign-in page.
     if (answer.status === 203) throw new HostRefused(401, 'the Git host does not know the token');
     if (answer.status >= 300) {
       throw new HostRefused(answer.status, `the Git host answered ${answer.status}: ${messageOf(answer.json)}`);

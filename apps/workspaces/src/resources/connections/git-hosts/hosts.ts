@@ -24,12 +24,12 @@ const hosts: ReadonlyMap<string, GitHost> = new Map([
   ['ado_server', azureDevopsServer],
 ]);
 
-/** How a provider is spoken to; undefined for one that is only kept. */
+/** The API of a provider; undefined if it is only stored. */
 export function hostOf(serviceProvider: string): GitHost | undefined {
   return hosts.get(serviceProvider);
 }
 
-/** The interface of a provider, for one connection. */
+/** The API of a provider, for one connection. */
 export function apiOf(host: GitHost, apiUrl: string, token: string, call: HostCall): HostApi {
   return new HostApi(apiUrl, host.authorization(token), call);
 }

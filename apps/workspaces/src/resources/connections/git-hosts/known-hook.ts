@@ -3,7 +3,7 @@ import { listAt, textAt } from './reading';
 
 type Path = readonly string[];
 
-/** Where the list of webhooks of a kind of host has them, and where each has its address and its id. */
+/** Where the webhooks are in the list of a kind of host, and where each has its address and its id. */
 interface HookList {
   readonly list?: Path;
   readonly url: Path;

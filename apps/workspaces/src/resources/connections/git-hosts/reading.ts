@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** The headers of a delivery, names in lower case. */
 export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A value of an answer by its path; undefined if there is none. Nothing about an answer is taken for granted. */
+/** A value in an answer by its path; undefined if there is none. An answer may contain anything. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let found = value;
   for (const key of path) {
@@ -13,10 +13,10 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   return found;
 }
 
-/** Null characters and halves of characters, which the database does not hold. */
+/** Null characters and lone surrogates, which the database cannot hold. */
 const unstorable = /\0|\p{Surrogate}/gu;
 
-/** A text or number of an answer, as text that can be stored; empty if there is none. */
+/** A text or number in an answer, as text that can be stored; empty if there is none. */
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
   const found = at(value, ...path);
   if (typeof found === 'string') return found.replace(unstorable, '\uFFFD');
@@ -28,13 +28,13 @@ export function textOrNull(value: unknown, ...path: readonly (string | number)[]
   return textAt(value, ...path) || null;
 }
 
-/** A list of an answer; empty if there is none. */
+/** A list in an answer; empty if there is none. */
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];
 }
 
-/** The id of the first of a list that has a text in it. */
+/** The id of the first item whose field contains a text. */
 export function idOfFirst(
   list: readonly unknown[] | undefined,
   text: string,
@@ -45,7 +45,7 @@ export function idOfFirst(
   return textAt(found, ...idPath) || undefined;
 }
 
-/** Texts that files of a list have at some paths, each once. */
+/** The distinct texts at some paths of a list of files. */
 export function pathsIn(files: readonly unknown[], ...paths: readonly (readonly string[])[]): string[] {
   return [...new Set(files.flatMap((file) => paths.map((path) => textAt(file, ...path)).filter(Boolean)))];
 }
@@ -67,7 +67,7 @@ export function sameSecret(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected)) && expected !== '';
 }
 
-/** Whether a header holds the hexadecimal HMAC-SHA256 of a body, bare or after `sha256=`. */
+/** Whether a header contains the hexadecimal HMAC-SHA256 of a body, bare or after `sha256=`. */
 export const signedIn =
   (name: string) =>
   (headers: DeliveryHeaders, body: Buffer, secret: string): boolean =>
@@ -79,7 +79,10 @@ export const segments = (identifier: string): string => identifier.split('/').ma
 /** An address below another. */
 export const addressBelow = (base: string, path: string): string => base.replace(/(?<!\/)\/+$/, '') + path;
 
-/** The address of a repository without the name that Bitbucket and Azure DevOps put before their hosts; empty for what is none. */
+/**
+ * The address of a repository without the user name that Bitbucket and Azure DevOps put before the host; empty if it is
+ * not an address.
+ */
 export function cloneAddress(text: string): string {
   if (!URL.canParse(text)) return '';
   const url = new URL(text);
@@ -88,7 +91,7 @@ export function cloneAddress(text: string): string {
   return url.href;
 }
 
-/** The form of HTTP in which Git is given a name and a password. */
+/** Basic authentication, which gives Git a name and a password. */
 export const basic = (name: string, password: string): string =>
   `Authorization: Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
 
@@ -99,7 +102,7 @@ function refOf(ref: string): { branch: string } | { tag: string } | undefined {
   return undefined;
 }
 
-/** The event of a reference that moved; nothing for references that are neither branch nor tag. */
+/** The event of a moved reference; nothing for references that are neither branch nor tag. */
 export function moved<T extends object>(
   about: T,
   ref: string,
@@ -117,5 +120,5 @@ export function moved<T extends object>(
   return [{ ...about, kind: 'push', branch: named.branch, before: commitOf(before), after: to }];
 }
 
-/** Pages at most, of what a host lists: beyond, not all of it is known. */
+/** The most pages that are read of a list: beyond that, it is not fully known. */
 export const mostPages = 30;

@@ -19,10 +19,10 @@ const status: CommitStatus = {
 };
 const hook = { url: 'https://keystead.test/webhooks/vcs/vr-1', secret: 's3cret' };
 
-/** What a host answers to a call, by its method and address; functions are given the body. */
+/** What a host answers to a call, by method and address; functions receive the body. */
 type Answers = Readonly<Record<string, unknown | ((body: unknown) => unknown)>>;
 
-/** One host: the shapes of its public documentation, shortened to what is read. */
+/** One host: the shapes of its public documentation, reduced to the parts that are read. */
 interface Recorded {
   readonly provider: string;
   readonly base?: string;
@@ -32,7 +32,7 @@ interface Recorded {
   readonly answers: (origin: string) => Answers;
   readonly hookId: string;
   readonly commentId: string;
-  /** What the calls that change something sent, in their order. */
+  /** The bodies of the calls that change something, in order. */
   readonly sent: readonly unknown[];
 }
 
@@ -428,7 +428,7 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     const changing = asked.filter(({ call }) => /^(?:POST|PUT|PATCH)/.test(call));
     expect(changing.map(({ body }) => body)).toEqual(one.sent);
     expect(asked.filter(({ call }) => call.startsWith('DELETE'))).toHaveLength(one.hookId.split(' ').length);
-    // One that is gone already is not a failure.
+    // Something that is already gone is not a failure.
     await host.deleteHook(api(), one.at, '6');
   });
 

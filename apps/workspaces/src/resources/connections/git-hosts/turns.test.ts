@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Turns } from './turns';
 
 const never = new Promise<void>(() => undefined);
-/** Takes what is left, of an organization that is not busy. */
+/** Takes the next item of an organization that is not busy. */
 const from = (left: string[]) => async (busy: string[]) => {
   const at = left.findIndex((id) => !busy.includes(id));
   return at < 0 ? [] : [{ organization_id: left.splice(at, 1)[0]! }];

@@ -1,16 +1,16 @@
-/** Something that is due, of an organization. */
+/** Something due, with its organization. */
 export interface OwnedWork {
   readonly organization_id: string;
 }
 
 const keepEveryMs = 10_000;
 
-/** Organizations whose hosts may be waited for at a time. */
+/** How many organizations' hosts may be waited for at once. */
 const mostWaitedFor = 8;
 
 /**
- * The organizations whose hosts a background job waits for. A call that takes longer than `patienceMs` no longer delays other
- * organizations; its own organization is skipped until it ends. Without a patience, all are waited for.
+ * The organizations whose hosts a background job waits for. A call that takes longer than `patienceMs` no longer delays
+ * other organizations; its own organization is skipped until it ends. Without `patienceMs`, all calls are waited for.
  */
 export class Turns {
   private readonly underWay = new Map<string, Promise<void>>();
@@ -21,14 +21,14 @@ export class Turns {
     private readonly keepMs = keepEveryMs,
   ) {}
 
-  /** Organizations whose hosts are waited for. */
+  /** Organizations whose hosts have not answered yet. */
   get busy(): string[] {
     return [...this.underWay.keys()];
   }
 
   /**
-   * Does what is due, at most so much of it. `take` returns one thing, or none, and is given the organizations to skip;
-   * `keep` takes it for another while.
+   * Carries out what is due, up to a number of items. `take` returns one item or none, and is given the organizations
+   * to skip; `keep` extends its claim.
    */
   async each<T extends OwnedWork>(
     most: number,
@@ -46,16 +46,16 @@ export class Turns {
     this.throwLate();
   }
 
-  /** Waits for everything that was begun. */
+  /** Waits for everything that has begun. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay.values());
   }
 
-  /** Takes work again and again while it goes on, and not after. */
+  /** Extends a claim again and again while the work goes on. */
   private async kept(keep: () => Promise<unknown>, work: Promise<unknown>): Promise<void> {
     let keeping: Promise<unknown> = Promise.resolve();
     const timer = setInterval(() => {
-      // A node that lost the database loses its claim, as if it had died.
+      // A node that cannot reach the database loses its claim, as if it had died.
       keeping = keeping.then(keep).catch(() => undefined);
     }, this.keepMs);
     try {

@@ -17,33 +17,34 @@ import { callbackUrl, type OauthClient } from './oauth-client';
 import { type Granted, grantColumns } from './token-columns';
 import { find as findToken, type OauthToken } from './tokens';
 
-/** A person on the way to the host, to agree. */
+/** A consent at a host that has begun. */
 export interface Leaving {
-  /** Where the browser goes. */
+  /** The address for the browser. */
   readonly url: string;
   readonly expiresAt: Date;
 }
 
-/** What comes back with the browser. */
+/** The parameters with which the browser returns. */
 export interface Return {
   readonly code: string;
   readonly state: string;
 }
 
 const lifetimeMs = 10 * 60_000;
-/** Random bytes in base64url: 32 of them. */
+/** 32 random bytes in base64url. */
 const form = /^[\w-]{43}$/;
 
-/** What a connection was begun with, in one text. */
+/** Everything that the beginning of a connection is bound to, in one text. */
 const begunWith = ({ httpUrl, key, serviceProvider }: OauthClient) => JSON.stringify([serviceProvider, httpUrl, key]);
 
 const hashOf = (keyring: Keyring, state: string) => new Uint8Array(keyring.mac('workspace-vcs-state', state));
-// Who reads the database does not find it; who reads the address bar cannot make it without the key.
+// It is not in the database, and someone who sees the address bar cannot compute it without the key.
 const verifierOf = (keyring: Keyring, state: string) =>
   keyring.mac('workspace-vcs-verifier', state).toString('base64url');
 
 /**
- * The code flow of a connection's host. Throws `invalid` if there is none, or the connection has no application for it.
+ * The code flow of a connection's host. Throws `invalid` if there is none, or if the connection has no application for
+ * it.
  */
 function requireFlow({ serviceProvider, key }: OauthClient): { host: GitHost; flow: OauthFlow } {
   const host = hostOf(serviceProvider);
@@ -94,7 +95,7 @@ export async function leave(
   return { url: url.href, expiresAt };
 }
 
-/** Takes what a state refers to: it is valid once, and only for the caller that began it. */
+/** Consumes a state and returns what it refers to: it is valid once, and only for the caller that began it. */
 async function comeBack(
   db: Database,
   keyring: Keyring,
@@ -114,8 +115,8 @@ async function comeBack(
 }
 
 /**
- * Ends what `leave` began: the code is exchanged at the host, and the connection has a token from then on, the one that it
- * had under the same id. Throws `invalid` for a state or a code that is not good. To be called outside any transaction.
+ * Completes what `leave` began: the code is exchanged at the host, and the connection then has a token, under the same
+ * id as any token before. Throws `invalid` for a wrong state or code. Call it outside any transaction.
  */
 export async function agree(
   deps: CallDeps & { readonly publicUrl: string },
@@ -162,7 +163,7 @@ async function exchange(
   }
 }
 
-/** Who agreed, as far as the host says. */
+/** Who gave the consent, if the host says so. */
 async function personOf(deps: CallDeps, host: GitHost, client: OauthClient, granted: Granted): Promise<string | null> {
   const person = host.oauth?.person;
   if (!person) return null;
@@ -172,7 +173,7 @@ async function personOf(deps: CallDeps, host: GitHost, client: OauthClient, gran
       null
     );
   } catch (error) {
-    // The host may be down or refuse to say: the token is valid nevertheless.
+    // The host may be down or refuse to answer: the token is valid nevertheless.
     if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return null;
     throw error;
   }

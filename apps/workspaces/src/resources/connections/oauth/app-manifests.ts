@@ -13,40 +13,40 @@ import * as clients from './clients';
 import { appWebhookUrl, type OauthClient } from './oauth-client';
 import type { NewClient } from './schema';
 
-/** A person on the way to a host, where an app is to be made of what we ask for. */
+/** A person on the way to a host that is to create an app from our manifest. */
 export interface AppManifest {
   readonly id: string;
   readonly organizationId: string;
   readonly expiresAt: Date;
 }
 
-/** What a person chooses. */
+/** The person's choices. */
 export interface ManifestInput {
   readonly name?: string | null;
   readonly httpUrl: string;
   readonly apiUrl: string;
-  /** The account of the host that is to have the app; the person's own if there is none. */
+  /** The account at the host that is to own the app; empty for the person's own. */
   readonly account?: string | null;
   readonly organizationScoped?: boolean | null;
   readonly agentPool?: string | null;
 }
 
-/** The page that sends a person to the host: what it posts, and to where. */
+/** The page that sends a person to the host: what it posts, and where. */
 export interface ManifestPage {
   readonly action: string;
   readonly manifest: string;
   readonly account: string;
 }
 
-/** A code of the host is good for an hour. */
+/** The host's code is valid for an hour. */
 const lifetimeMs = 3_600_000;
 /** The page that leads there is opened at once. */
 const openMs = 120_000;
 const accountForm = /^[A-Za-z\d](?:[A-Za-z\d-]{0,98}[A-Za-z\d])?$/;
-/** The longest name that GitHub takes; people may change it there. */
+/** The longest name that GitHub accepts; people may change it there. */
 const longestName = 34;
 
-// Who reads the database or an address bar cannot make it without the key.
+// Someone who sees the database or an address bar cannot compute it without the key.
 const stateOf = (keyring: Keyring, id: string): string => keyring.mac('workspace-app-state', id).toString('base64url');
 
 const isStateOf = (keyring: Keyring, id: string, given: string): boolean => {
@@ -54,7 +54,7 @@ const isStateOf = (keyring: Keyring, id: string, given: string): boolean => {
   return expected.length === sent.length && timingSafeEqual(expected, sent);
 };
 
-/** Where a person is led from here, and where the host leads them back to. */
+/** The address of the page here, and the address to which the host sends people back. */
 export const manifestPageUrl = (publicUrl: string, id: string): string => `${publicUrl}/github-app/${id}`;
 
 /** Begins to create an app; valid for an hour and only for this caller. Throws `invalid`. */
@@ -79,13 +79,13 @@ export async function begin(
   return { id, organizationId, expiresAt };
 }
 
-/** What was begun and is not over. */
+/** A creation that has begun and not ended. */
 export async function find(db: Database, id: string): Promise<AppManifest | undefined> {
   const row = await db.prisma.appManifest.findFirst({ where: { id, organization: { removedAt: null } } });
   return row ? { id, organizationId: row.organizationId, expiresAt: row.expiresAt } : undefined;
 }
 
-/** The organization that something was begun in, by name, while it is not over. */
+/** The name of the organization in which a creation began, until it ends. */
 export async function organizationOf(db: Database, id: string): Promise<string | undefined> {
   const where = { id, organization: { removedAt: null } };
   const row = await db.prisma.appManifest.findFirst({ where, include: { organization: { select: { name: true } } } });
@@ -126,8 +126,8 @@ export async function findPage(
 }
 
 /**
- * Ends what `begin` began: the host gives the app for the code, and the organization has a connection from then on. Each counts
- * once. Throws `invalid` for a state or a code that is not good. To be called outside any transaction.
+ * Completes what `begin` began: the host returns the app for the code, and the organization then has a connection.
+ * State and code are each valid once. Throws `invalid` for a wrong state or code. Call it outside any transaction.
  */
 export async function convert(
   deps: CallDeps,
@@ -142,7 +142,7 @@ export async function convert(
   const isGood = row && isStateOf(keyring, id, state) && (await db.prisma.appManifest.deleteMany({ where })).count > 0;
   if (!isGood) throw invalid('state', 'is not good: this was not begun in this session, or lately, or is over already');
   const asked = row.asked as unknown as ManifestInput;
-  // It may be gone meanwhile: then nothing is sent.
+  // It may be gone by now: then nothing is sent.
   await clients.requirePool(db, organizationId, asked.agentPool);
   const made = await appOf(deps, asked, code);
   const input: NewClient = {

@@ -24,7 +24,7 @@ const displayNames = z.enum([
 ]);
 const url = { type: text, takes: z.url({ protocol: /^https?$/ }), initial: '', when: 'create' } as const;
 export const longText = z.string().max(65_536).nullable();
-/** Sent in a header; a token pasted with its line end would make every call fail. */
+/** Sent in a header; a token pasted with its line ending would make every call fail. */
 const token = longText.refine(
   (given) => !/[^\t\x20-\x7e\x80-\xff]/.test(given ?? ''),
   'holds a line end or another character that no header can carry',
@@ -49,7 +49,7 @@ export const clientAttributes = table({
   'callback-url': shown(text, ({ id }, { publicUrl }) => callbackUrl(publicUrl, id)),
   'connect-path': shown(text, ({ id, organizationId }) => `/auth/${id}?organization_id=${organizationId}`),
   key: setting('key', kept),
-  // Secret, private key and the text of the token are never shown.
+  // The secret, the private key and the text of the token are never shown.
   secret: ruled({ type: text.nullable(), takes: sentTo(longText, 'http-url'), show: () => null }),
   'rsa-public-key': setting('rsaPublicKey', kept),
   'oauth-token-string': taken(sentTo(token, 'http-url', 'api-url')),
@@ -57,7 +57,7 @@ export const clientAttributes = table({
   'webhook-url': shown(text.nullable(), ({ id, serviceProvider }, { publicUrl }) =>
     serviceProvider === 'github_app' ? appWebhookUrl(publicUrl, id) : null,
   ),
-  // Why its host cannot be called, or the installations of an app were not read last.
+  // Why its host cannot be called, or why the installations of an app were not read last time.
   problem: shown(text.nullable(), (client) => client.problem),
   'organization-scoped': lenient('organizationScoped', { type: flag, takes: flag, initial: true }),
 });

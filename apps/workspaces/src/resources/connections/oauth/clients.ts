@@ -77,8 +77,8 @@ export async function list(
 }
 
 /**
- * Makes a connection, with a token if one is given. The provider is not contacted.
- * Throws `invalid` when neither a token nor a key for signing in is given.
+ * Creates a connection, with a token if one is given. The provider is not contacted. Throws `invalid` if neither a
+ * token nor a key for signing in is given.
  */
 export async function create(
   db: Database,
@@ -114,7 +114,7 @@ export async function create(
   });
 }
 
-/** Changes what is named; a new token text replaces the one the connection has. */
+/** Changes the settings in a request; a new token text replaces the old one. */
 export async function update(
   db: Database,
   keyring: Keyring,
@@ -185,8 +185,8 @@ function requireKeyed(serviceProvider: string, privateKey?: string | null): void
 }
 
 /**
- * What an app needs: its id, and the key that it signs with, which a change may leave as it is. Its tokens are made, never given.
- * Throws `invalid`.
+ * What an app needs: its id, and the key that it signs with, which a change may omit. Its tokens are requested from the
+ * host, never given. Throws `invalid`.
  */
 export function requireAppInput(
   { key, privateKey, oauthTokenString }: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>,
@@ -230,7 +230,10 @@ async function addProjects(tx: Database, organizationId: string, id: string, ids
   });
 }
 
-/** The pool of a connection is one of its organization, which is not deleted meanwhile. Throws `invalid`. */
+/**
+ * Checks that the pool of a connection belongs to its organization, and keeps it from being deleted meanwhile. Throws
+ * `invalid`.
+ */
 export async function requirePool(tx: Database, organizationId: string, id?: string | null): Promise<void> {
   if (!id) return;
   const pool = await tx.prisma.agentPool.findFirst({ where: { id, organizationId }, select: { id: true } });
@@ -240,8 +243,8 @@ export async function requirePool(tx: Database, organizationId: string, id?: str
 }
 
 /**
- * The agents of a pool are given the token of a connection that goes through them: who chooses a pool has to manage pools. Throws
- * `invalid`.
+ * The agents of a pool receive the token of a connection that goes through them, so a caller who chooses a pool must be
+ * allowed to manage pools. Throws `invalid`.
  */
 export function requireMayChoosePool(access: Access, organizationId: string, id?: string | null): void {
   if (id && !access.can(organizationId, 'manage-agent-pools')) throw noSuchPool();
@@ -255,7 +258,7 @@ function shown(client: OauthClient) {
   return { name, serviceProvider, httpUrl, apiUrl, key, organizationScoped, projectIds, agentPoolId };
 }
 
-/** What the audit log says of a change of a connection. */
+/** The audit event of a change of a connection. */
 export function changeOf({ organizationId, id, name, serviceProvider }: OauthClient, verb: string) {
   const target = { type: 'oauth-clients', id, name: name ?? serviceProvider };
   return { organizationId, action: `oauth-client.${verb}`, target };

@@ -17,7 +17,8 @@ const timeoutMs = 10_000;
 const longestProblem = 300;
 
 /**
- * Asks a host for a token. Throws HostRefused if it refuses, in its own words, and `upstream` where it does not answer.
+ * Asks a host for a token. Throws HostRefused, in the host's words, if it refuses, and `upstream` if it does not
+ * answer.
  */
 export async function ask(
   deps: CallDeps,
@@ -54,8 +55,8 @@ export async function ask(
 }
 
 /**
- * Exchanges tokens whose time comes for new ones, with the refresh tokens that go with them: hosts that rotate these take
- * each once. For any number of callers: each token is claimed for a while.
+ * Exchanges tokens that are due for new ones, with their refresh tokens: hosts that rotate these accept each once. Any
+ * number of callers may call it: each token is claimed for a while.
  */
 export function renewTokens(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = deps;
@@ -81,7 +82,7 @@ async function renew(deps: CallDeps, due: Taken<'id'>, now: () => number): Promi
   try {
     const given = { grant_type: 'refresh_token', refresh_token: refresh };
     const granted = await ask(deps, row.oauthClient, flow, given);
-    // Where a host gives no new one, the old one stays good.
+    // If a host returns no new one, the old one stays valid.
     const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
     await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
   } catch (error) {

@@ -22,14 +22,16 @@ import { Turns } from '../git-hosts/turns';
 import { endRenewal } from './token-claims';
 import { grantColumns } from './token-columns';
 
-/** An account on which an app is installed, as callers see it. Its id is that of the token by which it is reached. */
+/** An account on which an app is installed, as callers see it. Its id is that of the token that reaches it. */
 export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
   readonly organizationId: string;
 }
 
 const lookSeconds = 600;
 const longestPauseSeconds = 3600;
-/** Tokens that are made for new installations at a time; the others come after the apps of others. */
+/**
+ * How many tokens are requested for new installations at a time; the rest wait until other apps have had their turn.
+ */
 const mostMade = 20;
 const nextSeconds = 5;
 
@@ -78,7 +80,7 @@ export async function organizationsWithApps(db: Database, principal: Principal):
   return rows.map(({ id }) => id);
 }
 
-/** An app as it proves itself to its host. */
+/** An app with its credentials. */
 function apiOf(deps: CallDeps, client: Row, nowMs: number) {
   const { id, apiUrl, key, privateKey } = client;
   const cell = { table: 'oauth_client', row: id, column: 'private_key' };
@@ -86,7 +88,7 @@ function apiOf(deps: CallDeps, client: Row, nowMs: number) {
   return apiOfApp({ apiUrl, appId: key ?? '', privateKey: pem }, callOf(deps, client), nowMs);
 }
 
-/** Asks the host whether it knows an app by its id and key. Throws `invalid`. To be called outside any transaction. */
+/** Asks the host whether it knows an app by its id and key. Throws `invalid`. Call it outside any transaction. */
 export async function requireApp(
   deps: CallDeps,
   client: HostPlace & { readonly key?: string | null; readonly privateKey?: string | null },
@@ -107,11 +109,14 @@ export async function requireApp(
   }
 }
 
-/** What is stored of a token that was made; another is made in its place, with no refresh token. */
+/** How a requested token is stored: it is replaced by another one, without a refresh token. */
 const madeColumns = (keyring: Keyring, id: string, made: InstallationToken, nowMs: number) =>
   grantColumns(keyring, id, { ...made, refreshToken: null }, nowMs, true);
 
-/** Has a new token made for an installation. One that is refused waits until the app is seen to be installed there. */
+/**
+ * Requests a new token for an installation. If it is refused, the next try waits until the app is known to be installed
+ * there.
+ */
 export async function renewInstallation(
   deps: CallDeps,
   installation: GithubAppInstallation,
@@ -140,8 +145,8 @@ const appClaims = new Claims({
 });
 
 /**
- * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook says that something changed.
- * For any number of callers: each app is claimed for a while.
+ * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook reports a change. Any
+ * number of callers may call it: each app is claimed for a while.
  */
 export function lookForInstallations(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = deps;
@@ -169,8 +174,8 @@ async function lookAt(deps: CallDeps, due: Taken<'oauth_client_id'>, now: () => 
 }
 
 /**
- * Reads where an app is installed, and has tokens made for what is new. Answers what went wrong with some of it, and whether that
- * was all.
+ * Reads where an app is installed, and requests tokens for new installations. Returns the failures, and whether all
+ * were handled.
  */
 async function look(deps: CallDeps, client: Row, nowMs: number): Promise<{ problem: string | null; isWhole: boolean }> {
   const { db } = deps;
@@ -204,7 +209,7 @@ async function look(deps: CallDeps, client: Row, nowMs: number): Promise<{ probl
     }
   }
   await forget(db, client.id);
-  // What was refused is not asked for again at once.
+  // A refused token is not requested again at once.
   return { problem, isWhole: problem !== null || fresh.length <= mostMade };
 }
 
@@ -219,7 +224,7 @@ async function keep(
 ): Promise<void> {
   const installationId = BigInt(account.installationId);
   await db.transaction(async (tx) => {
-    // The connection may be gone, and another node may have been here.
+    // The connection may be gone, or another node may have been faster.
     if (!(await lockRow(tx, 'oauth_client', oauthClientId))) return;
     const where = { oauthClientId_installationId: { oauthClientId, installationId } };
     if (await tx.prisma.githubAppInstallation.findUnique({ where })) return;
@@ -229,7 +234,7 @@ async function keep(
   });
 }
 
-/** Forgets installations that ended, once no workspace follows a repository through them. */
+/** Deletes installations that ended, once no workspace follows a repository through them. */
 async function forget(db: Database, oauthClientId: string): Promise<void> {
   await db.prisma.oauthToken.deleteMany({
     where: { installation: { oauthClientId, goneAt: { not: null } }, workspaces: { none: {} } },

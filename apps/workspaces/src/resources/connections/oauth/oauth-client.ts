@@ -5,13 +5,13 @@ export interface OauthClient extends Omit<Row, 'secret' | 'privateKey'> {
   readonly organizationName: string;
   readonly tokenIds: readonly string[];
   readonly projectIds: readonly string[];
-  /** Why its host cannot be called, or the installations of an app could not be read. */
+  /** Why its host cannot be called, or why the installations of an app could not be read. */
   readonly problem: string | null;
 }
 
-/** Where a host leads the browser back to. */
+/** The address to which a host sends the browser back. */
 export const callbackUrl = (publicUrl: string, clientId: string): string => `${publicUrl}/auth/${clientId}/callback`;
 
-/** Where GitHub delivers what happens in the repositories that an app is installed for. */
+/** Where GitHub delivers events of the repositories that an app is installed for. */
 export const appWebhookUrl = (publicUrl: string, clientId: string): string =>
   `${publicUrl}/webhooks/github-app/${clientId}`;

@@ -1,4 +1,4 @@
-/** Version-control providers a connection can be made to, and how they are called. */
+/** The version-control providers that connections can be made to, and their display names. */
 export const providers = {
   github: 'GitHub',
   github_enterprise: 'GitHub Enterprise',

@@ -108,7 +108,7 @@ const removeProjects = ofClients.command('DELETE')(projectsPath, {
 
 const clientPath = '/oauth-clients/:oauth_client_id';
 
-/** Connecting in the browser calls the host. Throws `missing` if none is called. */
+/** Connecting in the browser calls the host. Throws `missing` if no host is called. */
 function requireReach({ vcsReach }: Environment) {
   if (vcsReach === undefined) throw notFound();
   return vcsReach;

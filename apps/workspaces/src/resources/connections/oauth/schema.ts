@@ -28,12 +28,12 @@ export const CreateClient = document('oauth-clients', {
 export const UpdateClient = document('oauth-clients', { attributes: { ...update, ...keyed }, relationships });
 export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': sentTo(longText).optional() } });
 export const Projects = references('projects');
-/** What a browser brings back from a host. */
+/** The parameters with which a browser returns from a host. */
 export const NewToken = document('oauth-tokens', {
   attributes: { code: writeOnly(z.string().min(1).max(4096)), state: writeOnly(z.string().min(1).max(64)) },
 });
 
-/** What an app is to be, that a host makes of a manifest. */
+/** The settings of an app that a host is to create from a manifest. */
 export const NewManifest = document('github-app-manifests', {
   attributes: {
     name: create.name,
@@ -44,14 +44,14 @@ export const NewManifest = document('github-app-manifests', {
   },
   relationships: { 'agent-pool': one('agent-pools') },
 });
-/** What a browser brings back from a host that made an app. */
+/** The parameters with which a browser returns from a host that created an app. */
 export const NewApp = document('oauth-clients', {
   attributes: { code: z.string().min(1).max(255), state: z.string().min(1).max(64) },
 });
 
 type WithProjects<B> = Omit<B, 'projects'> & { readonly projectIds: readonly string[] | undefined };
 
-/** What a request may say of a connection; the list of projects replaces. */
+/** The settings of a connection in a request; its list of projects replaces the old one. */
 export type ClientInput = WithProjects<ParsedDocument<typeof UpdateClient>>;
 export type NewClient = WithProjects<ParsedDocument<typeof CreateClient>>;
 

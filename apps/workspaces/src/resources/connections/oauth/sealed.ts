@@ -1,6 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 
-/** A secret text as it is stored; null and absence stay what they are. */
+/** A secret text in its stored form; null and undefined stay as they are. */
 export function sealedBytes(
   keyring: Keyring,
   table: string,

@@ -9,7 +9,7 @@ import type { OauthToken } from './tokens';
 
 const { shape, show } = clientAttributes;
 
-/** A connection; secret, private key and token text are never shown. */
+/** A connection; its secret, private key and token text are never shown. */
 export const clientSerializer = serializerOf<OauthClient>()({
   type: 'oauth-clients',
   shape,
@@ -24,7 +24,7 @@ export const clientSerializer = serializerOf<OauthClient>()({
   attributes: show,
   relationships: (client, { access }) => ({
     organization: toOne('organizations', client.organizationName),
-    // Who changes the list has to see it whole.
+    // A caller who changes the list has to see all of it.
     projects: toMany(
       'projects',
       oauthPolicy['can-update'](access, client)
@@ -58,7 +58,7 @@ export const tokenSerializer = serializerOf<OauthToken>()({
   }),
 });
 
-/** A person on the way to a host that is to make an app. */
+/** A person on the way to a host that is to create an app. */
 export const manifestSerializer = serializerOf<AppManifest>()({
   type: 'github-app-manifests',
   shape: { 'page-url': credential, 'expired-at': instant },

@@ -2,7 +2,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import { Claims } from '../git-hosts/claims';
 
-/** Who renews a token. */
+/** The claims under which tokens are renewed. */
 export const tokenClaims = new Claims({
   table: 'oauth_token',
   keys: ['id'],
@@ -13,7 +13,7 @@ export const tokenClaims = new Claims({
   owner: 'oauth_client y ON y.id = x.oauth_client_id',
 });
 
-/** A token could not be renewed: it is tried again when its taking is over, or never. */
+/** A token could not be renewed: it is tried again when its claim ends, or never. */
 export const endRenewal = (
   db: Database,
   taken: { readonly id: string; readonly claim: number },

@@ -1,7 +1,7 @@
 import type { Keyring } from '@keystead/keyring';
 import { sealedBytes } from './sealed';
 
-/** What a host gave for a code or a refresh token. */
+/** The tokens that a host returned for a code or a refresh token. */
 export interface Granted {
   readonly token: string;
   readonly refreshToken: string | null;
@@ -13,8 +13,8 @@ const longestSeconds = 10 * 365 * 86_400;
 const soonestSeconds = 60;
 
 /**
- * What is stored of a token that a host gave: it is renewed when half of its time is over, but not within the minute. One without a
- * refresh token never is, unless there is another way to it.
+ * How a token from a host is stored: it is renewed when half of its lifetime is over, but not within the first minute.
+ * A token without a refresh token is never renewed, unless there is another way to get one.
  */
 export function grantColumns(
   keyring: Keyring,
@@ -35,7 +35,7 @@ export function grantColumns(
   };
 }
 
-/** The columns of a token that a person provides: it has no expiry. */
+/** The columns of a token that a person provides: it does not expire. */
 export const broughtColumns = (value: Uint8Array<ArrayBuffer>) => ({
   value,
   refreshToken: null,

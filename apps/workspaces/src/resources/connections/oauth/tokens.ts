@@ -47,7 +47,7 @@ async function select(db: Database, where: Where, page?: { offset: number; size:
   }));
 }
 
-/** Tokens by id; unknown ids are left out, and what an app is installed with. */
+/** Tokens by id; unknown ids and tokens of app installations are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<OauthToken[]> {
   return select(db, { id: { in: [...ids] }, installation: null, oauthClient: { organization: { removedAt: null } } });
 }

@@ -6,7 +6,7 @@ import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { tokenText } from './repository';
 
-/** Why a repository cannot be used, where its host answered; follows its name. */
+/** Why a repository cannot be used although its host answered; follows its name. */
 export const refusedByHost = (error: HostRefused): string => {
   if (error.status === 401) return 'cannot be read: the host does not know the token of the connection';
   if (error.status === 403) return 'cannot be read: the token of the connection has no right to it';
@@ -15,14 +15,14 @@ export const refusedByHost = (error: HostRefused): string => {
   return `cannot be read: ${error.message}`;
 };
 
-/** A repository, and the commit that its branch is at; undefined where none was asked for. */
+/** A repository, and the current commit of its branch; undefined if no branch was asked for. */
 export interface CheckedRepository extends HostRepository {
   readonly head: HostCommit | undefined;
 }
 
 /**
- * Asks the host for a repository, and its branch. Throws `invalid` if it has none, or cannot be asked. Undefined if its
- * kind of host is only kept. To be called outside any transaction.
+ * Asks the host for a repository and its branch. Throws `invalid` if the host has none, or cannot be asked. Undefined
+ * if the kind of host is only stored. Call it outside any transaction.
  */
 export async function checkRepository(
   deps: CallDeps,

@@ -12,13 +12,13 @@ interface SentConnection {
   readonly vcshostAppInstallationId?: string | null;
 }
 
-/** A repository that something follows, by the columns that say so. */
+/** A repository that something follows, by the columns that name it. */
 interface Followed {
   readonly oauthTokenId: string | null;
   readonly vcsIdentifier: string | null;
 }
 
-/** A full hash of a commit: hosts may say anything. */
+/** A full hash of a commit: a host may return anything. */
 export const isHash = (sha: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(sha);
 
 /** The name of a repository at its host. */
@@ -39,8 +39,9 @@ export const repositoryFolder = z
   .refine((given) => given === '' || !given.split('/').includes(''), 'must be a folder of the repository');
 
 /**
- * The connection that a request names, and its organization: what follows a repository is there for all of an organization, so its connection
- * must be open to all of it. Throws `invalid` for both, none, and one that `may` does not take.
+ * The connection that a request names, and its organization: what follows a repository belongs to the whole
+ * organization, so its connection must be open to all of it. Throws `invalid` if both or neither are given, and for one
+ * that `may` refuses.
  */
 export async function requireConnection<Owner>(
   { prisma }: Database,
@@ -67,7 +68,7 @@ export async function requireConnection<Owner>(
   return { tokenId, owner };
 }
 
-/** Asks the host for a repository that is to be followed, and its branch. Throws `invalid`. To be called outside any transaction. */
+/** Asks the host for the repository to follow, and its branch. Throws `invalid`. Call it outside any transaction. */
 export async function askForRepository(
   { db, env }: { readonly db: Database; readonly env: Environment },
   place: { readonly organizationId: string; readonly tokenId: string; readonly identifier: string },
@@ -79,14 +80,14 @@ export async function askForRepository(
   return found;
 }
 
-/** Has a repository looked at now. */
+/** Makes a repository be read soon. */
 export async function lookAtRepository(tx: Database, { oauthTokenId, vcsIdentifier }: Followed): Promise<void> {
   if (oauthTokenId === null || vcsIdentifier === null) return;
   const where = { oauthTokenId, identifier: vcsIdentifier };
   await tx.prisma.vcsRepository.updateMany({ where, data: { nextAt: new Date(0), attempts: 0 } });
 }
 
-/** The repositories that rows follow, as far as their hosts were asked. */
+/** The repositories that rows follow, as far as their hosts have described them. */
 export async function followedBy(
   { prisma }: Database,
   rows: readonly Followed[],
@@ -111,7 +112,7 @@ export const followedShape = {
   'webhook-url': text.nullable(),
 };
 
-/** What is shown of a repository that is followed; undefined where none is. */
+/** The shown form of a followed repository; undefined if none is followed. */
 export function showFollowed(
   { oauthTokenId, vcsIdentifier, vcsBranch }: Followed & { readonly vcsBranch: string | null },
   isInstallation: boolean,

@@ -14,13 +14,16 @@ import {
   webhookUrl,
 } from './repository';
 
-/** A host that never lets a webhook be removed is asked so often, over a week and more. */
+/** How often a host is asked to remove a webhook before we give up, over more than a week. */
 const mostRemovals = 40;
 
-/** What follows repositories. */
+/** The tables whose rows follow repositories. */
 const followers = ['workspace', 'registry_module', 'policy_set'] as const;
 
-/** Remembers repositories that are followed and not known: since before hosts were called, or forgotten by an older node. */
+/**
+ * Adds rows for repositories that are followed but have none: followed before hosts were called, or removed by an older
+ * node.
+ */
 export async function adoptRepositories({ db, keyring }: VcsDeps): Promise<void> {
   const rows = await db.prisma.$queryRawUnsafe<{ token: string; identifier: string }[]>(
     followers
@@ -48,7 +51,9 @@ const isUsed = (alias: string) =>
 /** Claims on repositories. */
 export const repositoryClaims = new Claims({ table: 'vcs_repository', keys: ['id'], lease: keptFor });
 
-/** Takes the repository that has been due longest. `used`: a workspace, a module or a policy set is connected to it. */
+/**
+ * Claims the repository that has been due longest. `used`: a workspace, a module or a policy set is connected to it.
+ */
 export async function takeDue(
   db: Database,
   busy: string[],
@@ -60,7 +65,7 @@ export async function takeDue(
   return row ? [{ row: { ...row, claim: taken.claim }, used: taken.used, organization_id: row.organizationId }] : [];
 }
 
-/** Removes the webhook of a repository without connections, and forgets it. Retried later if the host is down. */
+/** Removes the webhook of a repository without connections, and deletes its row. Retried later if the host is down. */
 export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<void> {
   const { db } = deps;
   const reached = await reachRepository(deps, row);
@@ -79,7 +84,7 @@ export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<voi
       return;
     }
   }
-  // A workspace may have been connected to it meanwhile, and a new webhook have been made.
+  // A workspace may have been connected to it meanwhile, with a new webhook.
   await db.prisma.$executeRawUnsafe(
     `DELETE FROM vcs_repository v WHERE v.id = $1 AND v.hook_id IS NOT DISTINCT FROM $2 AND NOT ${isUsed('v')}`,
     row.id,
@@ -91,7 +96,7 @@ export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<voi
   });
 }
 
-/** Reads what the host says of a repository, and makes its webhook if there is none. Answers what is known then. */
+/** Reads a repository's data from the host, and creates its webhook if there is none. Returns what is known then. */
 export async function refresh(deps: VcsDeps, { row, host, api }: Reached): Promise<VcsRepository> {
   const facts = factsOf(await host.findRepository(api, row.identifier));
   const { db } = deps;
@@ -103,7 +108,7 @@ export async function refresh(deps: VcsDeps, { row, host, api }: Reached): Promi
     await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { hookId, hookAttempts: 0 } });
     return { ...row, ...facts, hookId };
   } catch (error) {
-    // Without one it is looked at now and then.
+    // Without a webhook it is read from time to time.
     if (!(error instanceof HostRefused)) throw error;
     const problem = `no webhook could be made: ${error.message}`.slice(0, 1000);
     await db.prisma.vcsRepository.updateMany({

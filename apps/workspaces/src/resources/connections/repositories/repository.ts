@@ -7,12 +7,12 @@ import type { GitHost, HostRepository } from '../git-hosts/git-host';
 import type { HostApi } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 
-/** What work with repositories takes. */
+/** What work with repositories needs. */
 export interface VcsDeps extends CallDeps {
   readonly publicUrl: string;
 }
 
-/** A repository with its host, ready to be asked. */
+/** A repository with its host's API, ready for calls. */
 export interface Reached {
   readonly row: VcsRepository;
   readonly host: GitHost;
@@ -25,25 +25,25 @@ const secretCell = (id: string) => ({ table: 'vcs_repository', row: id, column: 
 const sealed = (keyring: Keyring, text: string, cell: Parameters<Keyring['seal']>[1]) =>
   new Uint8Array(keyring.seal(Buffer.from(text, 'utf8'), cell));
 
-/** Where the host is to send its deliveries. */
+/** Where the host is to send deliveries. */
 export const webhookUrl = (publicUrl: string, id: string): string => `${publicUrl}/webhooks/vcs/${id}`;
 
-/** The secret by which deliveries of a repository are known. */
+/** The secret that proves deliveries of a repository. */
 export const hookSecretOf = (keyring: Keyring, { id, hookSecret }: VcsRepository): string =>
   keyring.open(hookSecret, secretCell(id)).toString('utf8');
 
-/** The token of a connection as it is now. */
+/** The current token of a connection. */
 export async function tokenText(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.oauthToken.findUnique({ where: { id }, select: { value: true } });
   return row ? keyring.open(row.value, { table: 'oauth_token', row: id, column: 'value' }).toString('utf8') : undefined;
 }
 
-/** How a repository is reached: as its connection says, or as it said last, to clean up. */
+/** How a repository is reached: through its connection, or for cleaning up, as the connection said last. */
 interface RepositoryAccess extends HostPlace {
   readonly credential: string;
 }
 
-/** How a repository is reached now, which is remembered for when its connection is gone. */
+/** How a repository is reached now; stored for the time when its connection is gone. */
 export async function accessTo(
   { db, keyring }: Pick<VcsDeps, 'db' | 'keyring'>,
   row: VcsRepository,
@@ -64,7 +64,7 @@ export async function accessTo(
   return { credential: current, apiUrl, httpUrl, agentPoolId };
 }
 
-/** A repository ready to be asked; undefined if its host is of a kind that is only kept. */
+/** A repository ready for calls; undefined if its kind of host is only stored. */
 export async function reachRepository(deps: VcsDeps, row: VcsRepository): Promise<Reached | undefined> {
   const host = hostOf(row.serviceProvider);
   if (!host) return undefined;
@@ -72,7 +72,7 @@ export async function reachRepository(deps: VcsDeps, row: VcsRepository): Promis
   return { row, host, api: apiOf(host, row.apiUrl, access.credential, callOf(deps, access)) };
 }
 
-/** What the host says of a repository, as columns. */
+/** The host's data about a repository, as columns. */
 export const factsOf = (found: HostRepository) => ({
   remoteId: found.id,
   displayIdentifier: found.identifier,
@@ -81,7 +81,10 @@ export const factsOf = (found: HostRepository) => ({
   defaultBranch: found.defaultBranch,
 });
 
-/** Remembers a repository that a workspace is connected to, to be looked at now. To be called where the two are joined. */
+/**
+ * Records that a workspace is connected to a repository, which is then read at once. Call it where the two are
+ * connected.
+ */
 export async function keepRepository(
   tx: Database,
   keyring: Keyring,

@@ -1,17 +1,17 @@
 import { invalid } from '@keystead/jsonapi';
 import { KeyEncryptedError, parsePrivateKey } from 'sshpk';
 
-/** What may be shown of a private key. */
+/** The parts of a private key that may be shown. */
 export interface KeyFacts {
-  /** Of its public half, as ssh tools print it: `SHA256:…`. Null for text that was not checked. */
+  /** The fingerprint of its public half, as ssh tools print it: `SHA256:…`. Null for text that was not checked. */
   readonly fingerprint: string | null;
-  /** rsa, dsa, ecdsa, ed25519; `unchecked` where the installation does not look. */
+  /** rsa, dsa, ecdsa, ed25519; `unchecked` if the installation does not check keys. */
   readonly kind: string;
 }
 
 /**
  * Reads a private key (OpenSSH, PEM, PKCS #8, PuTTY). Throws `invalid` for text that is not a key, and for keys with a
- * passphrase, which cannot be typed in here.
+ * passphrase, which could not be entered here.
  */
 export function readPrivateKey(value: string): KeyFacts {
   try {

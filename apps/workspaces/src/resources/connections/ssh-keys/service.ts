@@ -14,7 +14,7 @@ export interface SshKey extends KeyFacts {
   readonly revision: bigint;
 }
 
-/** Where keys are sealed, and whether texts are looked at. */
+/** What keys are sealed with, and whether their texts are checked. */
 export interface KeyStore {
   readonly keyring: Keyring;
   readonly checksSshKeys: boolean;
@@ -52,7 +52,7 @@ export async function list(
   return page ? { items, total: await db.prisma.sshKey.count({ where }) } : { items };
 }
 
-/** Stores a private key, sealed. Throws `invalid` for a text that is none. Spec: SSH keys */
+/** Stores a private key, sealed. Throws `invalid` for a text that is not a key. Spec: SSH keys */
 export async function create(
   db: Database,
   store: KeyStore,
@@ -72,7 +72,7 @@ export async function create(
   });
 }
 
-/** Renames a key, or replaces it where a new text is given. */
+/** Renames a key, or replaces it if a new text is given. */
 export async function update(
   db: Database,
   store: KeyStore,

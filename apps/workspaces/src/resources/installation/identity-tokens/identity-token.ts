@@ -4,7 +4,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import { signingKey } from '../../../kernel/installation/identity-keys';
 
-/** What an identity token says of a plan or apply. */
+/** The plan or apply that an identity token describes. */
 const about = [
   'organization_id',
   'organization_name',
@@ -17,14 +17,16 @@ const about = [
   'run_phase',
 ] as const;
 
-/** What an identity token says, in the words that other issuers of such tokens use, and in those of HCP Terraform. */
+/** The claims of an identity token, under the names that other issuers use, and under those of HCP Terraform. */
 export const claimNames: readonly string[] = [
   ...['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti'],
   ...about,
   ...about.map((name) => `terraform_${name}`),
 ];
 
-/** A workspace with the names and ids that its runs are known by, and where they get credentials of the secrets service. */
+/**
+ * A workspace with the names and ids in its runs' identities, and where they get credentials of the secrets service.
+ */
 export interface WorkspaceIdentity {
   readonly organizationId: string;
   readonly organizationName: string;
@@ -32,22 +34,22 @@ export interface WorkspaceIdentity {
   readonly projectName: string;
   readonly workspaceId: string;
   readonly workspaceName: string;
-  /** The workspace's own, else its project's; empty or null: runs get no credentials. */
+  /** The workspace's own role, or else its project's; empty or null: runs get no credentials. */
   readonly role: string | null;
   /** Empty for the root namespace. */
   readonly namespace: string;
 }
 
-/** Which plan or apply an identity is of. */
+/** The plan or apply that an identity belongs to. */
 export interface IdentifiedPhase {
   readonly kind: 'plan' | 'apply';
   readonly runId: string;
 }
 
-/** Seconds for which a login at the secrets service may take, and for which an identity token of a run's own is good. */
+/** The lifetime in seconds of a token for a login at the secrets service, and of a run's own identity token. */
 const lives = { login: 300, given: 3600 };
 
-/** What runs of a workspace are known by; undefined for one that is gone. */
+/** The identity of a workspace's runs; undefined if the workspace is gone. */
 export async function workspaceIdentity(db: Database, id: string): Promise<WorkspaceIdentity | undefined> {
   const [row] = await db.prisma.$queryRaw<WorkspaceIdentity[]>`
     SELECT coalesce(w.secrets_role, p.secrets_role) AS role,
@@ -60,8 +62,9 @@ export async function workspaceIdentity(db: Database, id: string): Promise<Works
 }
 
 /**
- * The claims of an identity besides audience and times. `subject`: of ids, which are never reused, or of names, as HCP Terraform
- * documents it. An organization whose name reads like an id has its subject of ids: names must never spell the ids of others.
+ * The claims of an identity besides audience and times. `subject`: made from ids, which are never reused, or from
+ * names, as HCP Terraform documents it. If the name of an organization looks like an id, its subject is made from ids:
+ * names must never equal the ids of others.
  */
 export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase, subject: 'ids' | 'names') {
   const named = subject === 'names' && !/^org-\w{16}$/.test(of.organizationName);
@@ -87,7 +90,10 @@ export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase
   };
 }
 
-/** Proves which run's plan or apply the bearer is, for a while: five minutes to log in with, an hour for what the run is given. */
+/**
+ * Proves for a while which run's plan or apply the bearer is: five minutes for a login, an hour for tokens given to the
+ * run.
+ */
 export async function identityToken(
   db: Database,
   keyring: Keyring,

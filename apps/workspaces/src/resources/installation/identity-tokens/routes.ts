@@ -36,5 +36,5 @@ const jwks = raw('GET')('/.well-known/jwks', {
   run: async ({ db, env }) => json(await publicKeys(db, env.keyring, env.now())),
 });
 
-/** Who signs the identity tokens of runs. Decision 0045. */
+/** The issuer of the runs' identity tokens. Decision 0045. */
 export const identityTokensResource: Resource = { name: 'identity tokens', endpoints: [discovery, jwks] };

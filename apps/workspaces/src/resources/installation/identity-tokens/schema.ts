@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Attributes of projects and workspaces: the role of the secrets service that runs log in under. An empty role is none. */
+/** Attributes of projects and workspaces: the role of the secrets service under which runs log in. Empty means none. */
 export const secretsLogin = {
   'secrets-role': z
     .string()

@@ -7,7 +7,7 @@ const { setting, toggle, table } = attributesOf<SiteSettings, View>();
 
 const upTo = { type: whole, takes: z.int().min(1).max(1_000_000) };
 
-/** The settings of the installation, one row each: bodies, answers, what it starts with and the API description. */
+/** The settings of the installation, one row each: bodies, answers, initial values and the API description. */
 export const settingsAttributes = table({
   'limit-user-organization-creation': toggle('limitUserOrganizationCreation', false),
   'api-rate-limiting-enabled': toggle('apiRateLimitingEnabled', true),

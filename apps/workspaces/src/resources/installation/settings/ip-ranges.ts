@@ -34,5 +34,5 @@ const show = raw('GET')('/api/meta/ip-ranges', {
   },
 });
 
-/** Addresses for the firewalls of others. */
+/** The service's addresses, for the firewalls of others. */
 export const ipRangesResource: Resource = { name: 'ip-ranges', endpoints: [show] };

@@ -5,7 +5,7 @@ import { settingsAttributes } from './attributes';
 
 const NAME = 'general';
 
-/** What an installation starts with; `apiRateLimit` differs by edition. */
+/** The initial settings of an installation; `apiRateLimit` differs by edition. */
 function defaultSettings(edition: 'hosted' | 'self-hosted'): SiteSettings {
   return {
     ...settingsAttributes.initial,
@@ -24,18 +24,18 @@ const readSettings = {
   quick: true,
 };
 
-/** The stored settings as text, for statements that read them along with something else; null if none are. */
+/** The stored settings as text, for statements that read them together with something else; null if there are none. */
 export const storedSettings = `(SELECT s.value::text FROM setting s WHERE s.name = '${NAME}')`;
 
 /** The installation's settings, always as they are in the database. */
 export interface SettingsReader {
-  /** Requests of one moment share a query. */
+  /** Simultaneous requests share a query. */
   read(): Promise<SiteSettings>;
-  /** The settings of a text that was read as `storedSettings`. */
+  /** The settings in a text that was read as `storedSettings`. */
   of(text: string | null): SiteSettings;
 }
 
-/** A reader of settings; `rateLimit` from the configuration replaces what is stored. */
+/** A reader of settings; `rateLimit` from the configuration replaces the stored one. */
 export function settingsReader(db: Database, edition: 'hosted' | 'self-hosted', rateLimit?: number): SettingsReader {
   const defaults = defaultSettings(edition);
   if (rateLimit !== undefined) {

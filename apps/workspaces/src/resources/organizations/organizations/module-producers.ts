@@ -30,5 +30,5 @@ const producers = list('/organizations/:organization_name/relationships/module-p
   },
 });
 
-/** Whose modules an organization may use. */
+/** The organizations whose modules an organization may use. */
 export const moduleProducerResource: Resource = { name: 'module-producers', endpoints: [producers] };

@@ -11,7 +11,7 @@ export interface Organization extends Row {
   readonly featureSet: string;
   readonly planEndsAt: Date | null;
   readonly retentionId: string | null;
-  /** Null also when the policy is to keep everything. */
+  /** Null also if the policy is to keep everything. */
   readonly retentionDays: number | null;
   /** Every active member has a second factor. */
   readonly twoFactorConformant: boolean;
@@ -20,7 +20,7 @@ export interface Organization extends Row {
   readonly epoch?: string;
 }
 
-/** The parts of the environment that decide what a plan is worth. */
+/** The parts of the environment that decide what a plan allows. */
 export type PlanEnvironment = Pick<Environment, 'edition' | 'defaultFeatureSet'>;
 
 const select = `

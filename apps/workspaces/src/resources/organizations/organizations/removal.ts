@@ -3,8 +3,9 @@ import type { Database } from '../../../kernel/database/database';
 const BATCH = 500;
 
 /**
- * Deletes everything of organizations that are marked as removed, in small transactions; rows that another node holds are
- * left to the next call, and so is what a node that stopped halfway did not come to. Answers how many are gone.
+ * Deletes everything in organizations that are marked as removed, in small transactions. Rows that another node holds
+ * are left to the next call, and so is what a node that stopped halfway did not reach. Returns how many organizations
+ * are gone.
  */
 export async function eraseRemoved(db: Database): Promise<number> {
   const removed = await db.prisma.$queryRaw<{ id: string }[]>`

@@ -3,7 +3,7 @@ import { organizationAttributes } from './attributes';
 
 const { create, update, editions } = organizationAttributes;
 const relationships = { 'default-agent-pool': one('agent-pools') };
-// `stacks-enabled` is passed over: clients of this interface send it with every organization.
+// `stacks-enabled` is ignored: clients of this API send it with every organization.
 const unserved = {
   'enforce-hyok': 'hold your own key (HYOK) is not built',
   'registry-monorepo-support-enabled': 'modules of a monorepo need no setting',

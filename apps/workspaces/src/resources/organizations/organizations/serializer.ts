@@ -6,10 +6,10 @@ import { organizationPolicy } from './policy';
 
 const path = ({ name }: Organization): string => `/api/v2/organizations/${name}`;
 
-/** The types under which a retention policy is shown. */
+/** The types of data retention policies. */
 export const retentionTypes = ['data-retention-policy-dont-deletes', 'data-retention-policy-delete-olders'] as const;
 
-/** Whether what is old is deleted, as a type. */
+/** The type of a policy: whether old data is deleted or kept. */
 export function retentionType(days: number | null): (typeof retentionTypes)[number] {
   return days === null ? 'data-retention-policy-dont-deletes' : 'data-retention-policy-delete-olders';
 }

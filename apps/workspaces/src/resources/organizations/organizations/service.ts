@@ -22,7 +22,7 @@ import {
 import type { NewOrganization, OrganizationChanges } from './schema';
 import { settingsAfter } from './settings';
 
-/** The organization of a row: mapped once for all that read the same revision. */
+/** The organization of a row: mapped once for all readers of the same revision. */
 function mapped(db: Database, env: PlanEnvironment, row: Record<string, unknown>): Promise<Organization> {
   const revision = `${row.revision} ${row.epoch} ${row.two_factor_conformant}`;
   return db.remembered(`organization ${row.id}`, revision, async () => organizationOf(row, env));
@@ -53,9 +53,9 @@ export async function requireOrganization(db: Database, env: PlanEnvironment, id
   return found;
 }
 
-/** What a list is filtered by; each is a part of the text, ignoring case. */
+/** The filters of a list; each matches a part of the text, ignoring case. */
 export interface OrganizationSearch {
-  /** In name or address; wins over the others. */
+  /** Matches name or address; replaces the other filters. */
   any?: string;
   name?: string;
   email?: string;
@@ -75,7 +75,7 @@ export function belonging({ kind, id, organizationId }: Principal): Prisma.Sql {
     : Prisma.sql`o.id = ${organizationId ?? ''}`;
 }
 
-/** A page of organizations by name, out of those `where` selects. */
+/** A page of the organizations that `where` selects, by name. */
 export async function select(
   db: Database,
   env: PlanEnvironment,
@@ -130,14 +130,14 @@ async function requirePool(db: Database, organizationId: string, poolId: string 
   if (!pool.organizationScoped) throw invalid(named, 'is not open to the whole organization');
 }
 
-/** What an audit event says of an organization. */
+/** The data about an organization in audit events. */
 const described = (org: Record<string, unknown>): Record<string, unknown> => {
   const { revision: _revision, updatedAt: _updatedAt, ...rest } = org;
   return rest;
 };
 
 /**
- * Creates an organization with its owners team holding the creator, its default project and its subscription. Throws
+ * Creates an organization with its owners team containing the creator, its default project and its subscription. Throws
  * `missing` if a site setting forbids it, `invalid` for taken names and broken rules. Spec: Organizations
  */
 export async function create(
@@ -176,7 +176,7 @@ export async function create(
   });
 }
 
-/** Changes what is named; throws `invalid` for taken names and broken rules. Spec: Organizations */
+/** Changes the settings in a request; throws `invalid` for taken names and broken rules. Spec: Organizations */
 export async function update(
   db: Database,
   env: PlanEnvironment,
@@ -213,9 +213,9 @@ export async function update(
 }
 
 /**
- * Ends tokens of an organization and of its teams no later than it allows. Those of people belong to them: one that lives longer
- * is not let in. The caller holds the lock of the organization, which makes new tokens wait. Throws `invalid` where the token of the
- * request would not be let in any more.
+ * Shortens the lifetimes of an organization's and its teams' tokens to what it allows. Tokens of people belong to them:
+ * one that lives longer is refused. The caller holds the lock of the organization, which makes new tokens wait. Throws
+ * `invalid` if the token of the request itself would be refused.
  */
 export async function shortenTokens(tx: Database, id: string, by: Principal): Promise<void> {
   const [own] = await tx.prisma.$queryRaw<{ max: number | null }[]>`

@@ -9,11 +9,11 @@ import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
 import * as organizations from './service';
 
-/** Kinds of token whose life an organization limits, as clients name them. */
+/** Kinds of token whose lifetime an organization limits, as clients name them. */
 const tokenTypes = ['organization', 'team', 'user', 'audit_trails'] as const;
 type TokenType = (typeof tokenTypes)[number];
 
-/** How long tokens of one kind may live. */
+/** The longest lifetime of tokens of one kind. */
 interface TokenLifetime {
   readonly organizationId: string;
   readonly tokenType: TokenType;
@@ -113,5 +113,5 @@ const recordLives = (tx: Database, actor: Actor, before: Organization, after: Or
     after: { tokenMaxLives: after.tokenMaxLives },
   });
 
-/** How long tokens of an organization may live. */
+/** The longest lifetimes of an organization's tokens. */
 export const tokenLifetimeResource: Resource = { name: 'token-ttl-policies', endpoints: [index, update] };

@@ -9,7 +9,7 @@ export function seesMembership(access: Access, membership: Membership): boolean 
   return access.isMember(membership.organizationId) || isOwn(access, membership);
 }
 
-/** Who may do what with a membership. Owners are removed by owners only; others may leave by themselves. */
+/** Who may do what with a membership. Only owners remove owners; everyone else may leave. */
 export const membershipPolicy = policy<Membership>()({
   'can-destroy': (access, membership) =>
     isOwn(access, membership) ||

@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
 import { findMany, type Membership } from './service';
 
-/** What narrows a list of memberships. */
+/** The filters of a list of memberships. */
 export interface MembershipSearch {
   readonly organizationId?: string;
   readonly userId?: string;
@@ -15,7 +15,7 @@ export interface MembershipSearch {
   readonly page?: { readonly offset: number; readonly size: number };
 }
 
-/** Memberships in the order they were made, with how many there are of each status before `status` narrows them. */
+/** Memberships in the order they were made, and how many have each status before `status` filters them. */
 export async function listMemberships(
   db: Database,
   search: MembershipSearch,

@@ -70,7 +70,7 @@ const create = inOrganization.post(inPath, {
     membership.inviteSecret === undefined ? undefined : { 'invite-url': membership.inviteUrl },
 });
 
-/** The teams to join, all of which the caller must be allowed to fill. Throws `missing`. */
+/** The teams to join; the caller must be allowed to add members to all of them. Throws `missing`. */
 async function findTeams(db: Database, access: Access, organizationId: string, sent: readonly { id?: string }[]) {
   const ids = [...new Set(sent.map(({ id }) => id ?? ''))];
   const found = (await teams.findMany(db, ids)).filter((team) => team.organizationId === organizationId);

@@ -11,7 +11,7 @@ import type { Team } from '../teams/team';
 import { createLink } from '../users/links';
 import * as users from '../users/service';
 
-/** A person in an organization. `inviteSecret` opens the invitation; only the answer that made it has it. */
+/** A person in an organization. `inviteSecret` opens the invitation; only the answer that created it contains it. */
 export interface Membership {
   readonly id: string;
   readonly organizationId: string;
@@ -57,12 +57,12 @@ export async function find(db: Database, id: string): Promise<Membership | undef
   return (await findMany(db, [id]))[0];
 }
 
-/** What an organization and its plan say about inviting. */
+/** The limits that an organization and its plan set for invitations. */
 export interface Inviting {
   readonly organizationId: string;
-  /** How many people the plan allows; null means no limit. */
+  /** How many people the plan allows; null: no limit. */
   readonly userLimit: number | null;
-  /** May the one who invites give a team? */
+  /** May the inviter add people to a team? */
   readonly mayGive: (team: Team) => boolean;
   readonly keyring: Keyring;
   readonly now: number;
@@ -70,9 +70,9 @@ export interface Inviting {
 
 /**
  * Invites the person who gets the link, into teams if given. The invitation names an address and no account, because an
- * account may have that address unproven. A second inviter who may give every team of an open invitation replaces it: only
- * the new link works. Throws `invalid` for any other second invitation, `malformed` when the plan allows no more
- * people.
+ * account may have that address without proof. A second inviter who may add people to every team of an open invitation
+ * replaces it: only the new link works. Throws `invalid` for any other second invitation, `malformed` if the plan
+ * allows no more people.
  */
 export async function invite(
   db: Database,
@@ -104,7 +104,9 @@ export async function invite(
   });
 }
 
-/** May this inviter replace the former one: has no working link yet, and may give all that the invitation gives? */
+/**
+ * May this inviter replace the former one: has no working link yet, and may give everything that the invitation gives?
+ */
 async function mayReplace(
   tx: Database,
   actor: Actor,
@@ -123,7 +125,7 @@ async function mayReplace(
   return found.every(mayGive);
 }
 
-/** The place of someone invited: an account that only names the address, until the invitation is accepted. */
+/** The placeholder for an invited person: an account that only names the address, until the invitation is accepted. */
 async function addInvited(tx: Database, organizationId: string, userLimit: number | null, email: string) {
   if ((await roomIn(tx, organizationId, userLimit)) === 0) {
     throw new Refusal('malformed', `The plan of this organization allows ${userLimit} users`);
@@ -132,7 +134,7 @@ async function addInvited(tx: Database, organizationId: string, userLimit: numbe
   return tx.prisma.membership.create({ data: { id: newId('ou'), organizationId, userId } });
 }
 
-/** How many more people the plan of an organization allows, until the transaction ends; null means no limit. */
+/** How many more people the plan of an organization allows, until the transaction ends; null: no limit. */
 export async function roomIn(tx: Database, organizationId: string, limit: number | null): Promise<number> {
   if (limit === null) return Number.POSITIVE_INFINITY;
   await lockRow(tx, 'organization', organizationId);
@@ -140,8 +142,8 @@ export async function roomIn(tx: Database, organizationId: string, limit: number
 }
 
 /**
- * Makes an account the member that an invitation asked for, with the teams of the invitation; a membership that the account has
- * already takes them in.
+ * Gives an account the membership and the teams of an invitation; if the account is already a member, the teams are
+ * added to that membership.
  */
 export async function accept(tx: Database, actor: Actor, id: string, userId: string): Promise<void> {
   const { organizationId, userId: place, email } = still(await find(tx, id));
@@ -172,8 +174,8 @@ export async function accept(tx: Database, actor: Actor, id: string, userId: str
 }
 
 /**
- * Ends a membership, and with it the teams it is in; deletes an invited person who is in no other organization.
- * Throws `invalid` when no owner would be left.
+ * Ends a membership and with it the memberships in teams; deletes an invited person who is in no other organization.
+ * Throws `invalid` if no owner would be left.
  */
 export async function remove(db: Database, actor: Actor, membership: Membership): Promise<void> {
   const { id, organizationId, userId, email } = membership;

@@ -7,7 +7,7 @@ import { isLastSiteAdmin } from '../sign-in-providers/filling';
 import { freeAddress } from '../users/addresses';
 import { endAccess } from '../users/end-access';
 
-/** The address of a person: the primary one, else the one for work, else the first that is one. */
+/** The address of a person: the primary one, else the one for work, else the first valid one. */
 export function addressOf(attributes: Readonly<Record<string, unknown>>): string | undefined {
   const emails = (attributes.emails as Readonly<Record<string, unknown>>[] | undefined) ?? [];
   const good = emails.filter(({ value }) => typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value));
@@ -16,8 +16,8 @@ export function addressOf(attributes: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Suspends an account and at once ends everything that opens it: sessions, tokens, links, codes. Answers whether it was active
- * until now. Throws `denied` for the last site administrator.
+ * Suspends an account and at once ends everything that gives access to it: sessions, tokens, links, codes. Returns
+ * whether it was active before. Throws `denied` for the last site administrator.
  */
 export async function suspend(tx: Database, actor: Actor, userId: string, nowMs: number): Promise<boolean> {
   await lockRow(tx, 'user_account', userId);
@@ -37,14 +37,15 @@ export async function suspend(tx: Database, actor: Actor, userId: string, nowMs:
   return true;
 }
 
-/** Ends a suspension that came from the directory; what a site administrator suspended stays so. */
+/** Ends a suspension by the directory; a suspension by a site administrator stays. */
 export async function resume(tx: Database, { userId, suspends }: { userId: string; suspends: boolean }): Promise<void> {
   if (suspends) await tx.prisma.user.update({ where: { id: userId }, data: { suspendedAt: null } });
 }
 
 /**
- * Gives an account the name and the address that the directory has changed, if no one else has the name, or has proven the
- * address. An account with a password keeps its address: a new one would open it by a way past the provider.
+ * Gives an account the name and the address that the directory has changed, unless someone else has the name or has
+ * proven the address. An account with a password keeps its address: a new one would open a way into it that bypasses
+ * the provider.
  */
 export async function nameAccount(
   tx: Database,

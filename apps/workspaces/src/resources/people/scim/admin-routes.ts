@@ -82,7 +82,7 @@ const CreateScimToken = document('authentication-tokens', {
   otherTypes: ['authentication-token', ''],
 });
 
-/** When a token of a directory ends: after a year, unless told; it must live for a month, and cannot for longer than a year. */
+/** When a token of a directory expires: after a year by default; after at least a month and at most a year. */
 function endOf(asked: Date | null | undefined, nowMs: number): Date {
   const days = asked ? (asked.getTime() - nowMs) / dayMs : longestDays;
   if (days < shortestDays || days > longestDays) {

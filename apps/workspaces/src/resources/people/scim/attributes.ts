@@ -8,8 +8,8 @@ export const urns = {
 } as const;
 
 /**
- * What an attribute holds: a text or a switch; parts by name; or a list of values with parts. `readOnly` ones belong to the
- * service: clients may send them back, but they change nothing.
+ * The type of an attribute: a text or a boolean; named parts; or a list of values with parts. `readOnly` ones belong to
+ * the service: clients may send them back, but they change nothing.
  */
 export interface ScimAttribute {
   readonly name: string;

@@ -2,7 +2,7 @@ import { statusOf } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Dialect } from '../../../kernel/endpoints/dialect';
 
-/** Why a request is refused, in words that clients look for (RFC 7644, 3.12). */
+/** Why a request is refused, in the words that clients look for (RFC 7644, 3.12). */
 export type ScimType =
   | 'invalidFilter'
   | 'uniqueness'
@@ -24,7 +24,7 @@ export class ScimRefusal extends Refusal {
 
 const errorUrn = 'urn:ietf:params:scim:api:messages:2.0:Error';
 
-/** What a refusal says. The database refuses the second of two who want the same name at once. */
+/** The reason of a refusal. The database refuses the second of two requests that want the same name at once. */
 function said(refusal: Refusal | undefined): { status: number; scimType?: ScimType; detail: string } {
   if (refusal === undefined) return { status: 500, detail: 'internal server error' };
   if (refusal instanceof ScimRefusal) {

@@ -2,7 +2,7 @@ import { groupAttributes, type ScimAttribute, urns, userAttributes } from './att
 
 const schemasUrn = 'urn:ietf:params:scim:schemas:core:2.0';
 
-/** What of SCIM there is. */
+/** The supported parts of SCIM. */
 export const serviceProviderConfig = (publicUrl: string) => ({
   schemas: [`${schemasUrn}:ServiceProviderConfig`],
   patch: { supported: true },
@@ -64,7 +64,7 @@ function described({ name, kind, parts, required, unique, description }: ScimAtt
   };
 }
 
-/** The schemas, with all attributes that are taken. */
+/** The schemas, with all supported attributes. */
 export const schemas = (publicUrl: string) => {
   const common = ['schemas', 'id', 'meta'];
   const own = (all: readonly ScimAttribute[]) =>

@@ -1,6 +1,6 @@
 import { ScimRefusal } from './dialect';
 
-/** What is asked for: an attribute that equals a text. */
+/** A filter: an attribute that equals a text. */
 export interface Filter {
   readonly attribute: string;
   readonly value: string;
@@ -10,8 +10,8 @@ const longest = 2048;
 const expression = /^\s*(?:urn:[\w:.-]+:)?(\w+)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i;
 
 /**
- * Reads a filter on an attribute that may be searched: `userName eq "ada"`. No part of it becomes SQL.
- * Throws `invalidFilter` for all other filters.
+ * Reads a filter on a searchable attribute: `userName eq "ada"`. No part of it becomes SQL. Throws `invalidFilter` for
+ * all other filters.
  */
 export function readFilter(text: string | undefined, attributes: readonly string[]): Filter | undefined {
   if (text === undefined) return undefined;
@@ -24,7 +24,7 @@ export function readFilter(text: string | undefined, attributes: readonly string
   return { attribute, value: readLiteral(literal!) ?? raise(refused()) };
 }
 
-/** The text of a literal as JSON has it; undefined if it is none. */
+/** The text of a JSON string literal; undefined if it is not one. */
 export function readLiteral(literal: string): string | undefined {
   try {
     const value: unknown = JSON.parse(literal);

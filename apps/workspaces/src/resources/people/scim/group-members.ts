@@ -9,7 +9,7 @@ export interface Member {
   readonly userName: string;
 }
 
-/** The ids that a list of members names. Throws `invalidValue` for groups in groups, and for entries without an id. */
+/** The ids in a list of members. Throws `invalidValue` for groups in groups, and for entries without an id. */
 export function readMembers(value: unknown): string[] {
   const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
   const ids = list.map((one: unknown) => {
@@ -24,7 +24,7 @@ export function readMembers(value: unknown): string[] {
   return [...new Set(ids)];
 }
 
-/** Puts people into a group; answers the accounts of those who were not in it. */
+/** Adds people to a group; returns the accounts of those who were not in it. */
 export async function addMembers(tx: Database, groupId: string, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   // Locked, so that no one is removed from the directory meanwhile.
@@ -42,7 +42,7 @@ export async function addMembers(tx: Database, groupId: string, ids: string[]): 
   return known.filter(({ id }) => isNew.has(id)).map(({ userId }) => userId);
 }
 
-/** Takes people out of a group: those named, or all, except those who stay. Answers their accounts. */
+/** Removes people from a group: the given ones, or all except those who stay. Returns their accounts. */
 export async function removeMembers(
   tx: Database,
   groupId: string,
@@ -58,7 +58,7 @@ export async function removeMembers(
   return rows.map(({ userId }) => userId);
 }
 
-/** Who is in some groups, by user name. */
+/** The members of some groups, by user name. */
 export async function membersOf(db: Database, groupIds: readonly string[]): Promise<Member[]> {
   return db.prisma.$queryRaw<Member[]>`
     SELECT m.group_id AS "groupId", s.id, s.user_name AS "userName"

@@ -13,7 +13,7 @@ import { accountsIn, syncPeople } from './sync';
 import type { Keeping } from './users';
 import { readValue, type ScimValues } from './values';
 
-/** A group of the directory, without who is in it. */
+/** A group of the directory, without its members. */
 export interface ScimGroup {
   readonly id: string;
   readonly displayName: string;
@@ -27,7 +27,7 @@ export async function find(db: Database, id: string): Promise<ScimGroup | undefi
   return (await db.prisma.scimGroup.findUnique({ where: { id } })) ?? undefined;
 }
 
-/** Groups, by name. Names are the same in any case, ids are not; `q` is part of a name. */
+/** Groups, by name. Names ignore case, ids do not; `q` is part of a name. */
 export async function list(
   db: Database,
   { filter, q }: { filter?: Filter; q?: string },
@@ -43,7 +43,7 @@ export async function list(
   return { items: await db.prisma.scimGroup.findMany({ where, orderBy, skip: page.offset, take: page.size }), total };
 }
 
-/** Adds a group. Throws `uniqueness` for a name or an id that another has, `invalidValue` for unknown members. */
+/** Adds a group. Throws `uniqueness` for a name or an id that another group has, `invalidValue` for unknown members. */
 export async function create(keeping: Keeping, values: ScimValues): Promise<ScimGroup> {
   const { db, actor, userLimit, nowMs } = keeping;
   const { displayName, externalId } = values as { displayName: string; externalId?: string };
@@ -74,7 +74,7 @@ async function requireFree(
 
 const taken = (what: string): ScimRefusal => new ScimRefusal('uniqueness', `${what} is taken by another group.`);
 
-/** Replaces what the directory says of a group, and who is in it. */
+/** Replaces a group's attributes and members. */
 export async function replace(keeping: Keeping, id: string, values: ScimValues): Promise<ScimGroup> {
   const operations: PatchOperation[] = [
     { op: 'replace', path: 'displayName', value: values.displayName },
@@ -84,7 +84,7 @@ export async function replace(keeping: Keeping, id: string, values: ScimValues):
   return patch(keeping, id, operations);
 }
 
-/** Changes a group step by step. What it costs depends on who comes and goes, not on who is there. */
+/** Changes a group step by step. The cost depends on how many people join or leave, not on how many there are. */
 export async function patch(keeping: Keeping, id: string, operations: readonly PatchOperation[]): Promise<ScimGroup> {
   const { db, actor, userLimit, nowMs } = keeping;
   await db.transaction(async (tx) => {
@@ -150,7 +150,7 @@ async function changeMembers(
   return { added: await addMembers(tx, id, stay), removed };
 }
 
-/** Removes a group: teams that it filled lose whom it gave them. */
+/** Removes a group: teams linked with it lose the members that it added. */
 export async function remove({ db, actor, userLimit }: Keeping, group: ScimGroup): Promise<void> {
   await db.transaction(async (tx) => {
     const people = await accountsIn(tx, group.id);

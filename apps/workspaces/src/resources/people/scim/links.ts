@@ -47,7 +47,10 @@ export async function requireLink(db: Database, { teamId }: LinkedTeam): Promise
   return link;
 }
 
-/** Links a team with a group: who is in it comes into the team. Throws `conflict` for a team that has one, `invalid` for no group. */
+/**
+ * Links a team with a group: the group's members are added to the team. Throws `conflict` for a team that is linked
+ * already, `invalid` if there is no such group.
+ */
 export async function create(
   db: Database,
   actor: Actor,
@@ -65,7 +68,7 @@ export async function create(
   });
 }
 
-/** Lets a link rest, or go on: then the team has whom it would have had. */
+/** Pauses or resumes a link: then the team gets the members that it would have had. */
 export async function pause(
   db: Database,
   actor: Actor,
@@ -86,7 +89,7 @@ export async function pause(
   });
 }
 
-/** Takes a link away, and out of the team whom it gave. */
+/** Removes a link, and from the team the members that it added. */
 export async function remove(db: Database, actor: Actor, link: GroupLink, userLimit: UserLimit): Promise<void> {
   await db.transaction(async (tx) => {
     const people = await accountsPutInto(tx, link.teamId);

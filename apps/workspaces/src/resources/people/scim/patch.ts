@@ -3,15 +3,15 @@ import { ScimRefusal } from './dialect';
 import { readLiteral } from './filter';
 import { isObject, mostValues, readPart, readValue, type ScimValues, shortened } from './values';
 
-/** One change that a client asks for. */
+/** One change in a client's PATCH. */
 export interface PatchOperation {
   readonly op: 'add' | 'replace' | 'remove';
-  /** What it is about; undefined if nothing is named and the value names it. */
+  /** The path; undefined if the operation names none and the value names the attributes. */
   readonly path: string | undefined;
   readonly value: unknown;
 }
 
-/** Where a path leads: an attribute, those of its values that a filter chooses, a part of them. */
+/** The target of a path: an attribute, those of its values that a filter selects, a part of them. */
 export interface PatchTarget {
   readonly attribute: ScimAttribute;
   readonly filter?: { readonly part: string; readonly value: string };
@@ -51,7 +51,7 @@ export function namedOperations(operations: readonly PatchOperation[]): (PatchOp
 
 const form = /^([A-Za-z$][\w$-]*)(?:\[\s*([A-Za-z$]\w*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*\])?(?:\.([A-Za-z$]\w*))?$/i;
 
-/** Where a path leads. Throws `invalidPath` if that is nowhere. */
+/** The target of a path. Throws `invalidPath` if there is none. */
 export function placeOf(path: string, attributes: readonly ScimAttribute[]): PatchTarget {
   const nowhere = () => new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
   const at = withoutUrn(path, attributes);
@@ -69,7 +69,7 @@ export function placeOf(path: string, attributes: readonly ScimAttribute[]): Pat
   return { attribute, filter: { part: filtered, value }, part: known };
 }
 
-/** An attribute of the extension is named after its schema, as in `urn:…:User:department`; others may be. */
+/** An attribute of the extension has its schema as a prefix, as in `urn:…:User:department`; others may have one. */
 function withoutUrn(path: string, attributes: readonly ScimAttribute[]): PatchTarget | { rest: string } {
   const small = path.toLowerCase();
   const extension = named(attributes, urns.enterprise);
@@ -93,7 +93,10 @@ function withoutUrn(path: string, attributes: readonly ScimAttribute[]): PatchTa
   return { rest: path };
 }
 
-/** Does one operation to what a resource says. What the service gives itself cannot be changed, and is sent back unasked. */
+/**
+ * Applies one operation to a resource. Read-only attributes cannot be changed; values that merely repeat them are
+ * accepted.
+ */
 export function applyTo(
   values: ScimValues,
   { op, path, value }: PatchOperation & { path: string },
@@ -131,7 +134,7 @@ function applyToList(
   const isMeant = (one: ScimValues) =>
     filter === undefined || String(one[filter.part] ?? '').toLowerCase() === filter.value.toLowerCase();
   const put = (list: ScimValues[]) => {
-    // Now, and not at the end: many operations could make it long.
+    // Now, and not at the end: many operations could make the list long.
     if (list.length > mostValues) throw new ScimRefusal('invalidValue', `${name} has more than ${mostValues} values.`);
     setOrDelete(values, name, list.length === 0 ? undefined : list);
   };
@@ -148,7 +151,7 @@ function applyToList(
     part === undefined
       ? (readValue(attribute, [value]) as ScimValues[])[0]!
       : { [part]: readPart(`${name}.${part}`, part, value) };
-  // Directories replace the value of a type that is not there yet.
+  // Directories replace the value of a type that does not exist yet.
   const next = now.some(isMeant)
     ? now.map((one) => (isMeant(one) ? { ...one, ...change } : one))
     : [...now, { ...(filter && { [filter.part]: filter.value }), ...change }];

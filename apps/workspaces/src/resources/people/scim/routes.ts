@@ -21,7 +21,7 @@ import { readValues } from './values';
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
 const spoken = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
-/** People and groups are kept while the settings say so. */
+/** People and groups are managed while the settings say so. */
 const kept = { ...spoken, refuses: [403] } as const;
 const [type] = scim.mediaTypes;
 const resource = { type, schema: { type: 'object' } };
@@ -32,7 +32,7 @@ const done = { 204: { description: 'Done.' } };
 
 type AnyCall = Call<string, unknown, unknown>;
 
-/** What a change is made with, where the directory may make one now. */
+/** What a change needs, if the directory may make one now. */
 async function keepingOf({ db, env, principal, request }: Pick<AnyCall, 'db' | 'env' | 'principal' | 'request'>) {
   const actor = actorOf({ principal, request });
   return { db, actor, settings: await settings.requireOn(db), userLimit: userLimitOf(env), nowMs: env.now() };
@@ -127,7 +127,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** What is said of a person after some changes. */
+/** The attributes of a person after some changes. */
 function patched({ userName, externalId, active, attributes }: users.ScimUser, operations: readonly PatchOperation[]) {
   const values = { userName, ...(externalId === null ? {} : { externalId }), active, ...attributes };
   const isNamed = new Set(operations.map(({ path }) => path));
@@ -137,7 +137,7 @@ function patched({ userName, externalId, active, attributes }: users.ScimUser, o
   return readValues(values, userAttributes);
 }
 
-/** A group as the query wants it: who is in it is looked up where it is asked for. */
+/** A group as the query wants it: members are only looked up if they are requested. */
 async function shownGroup(db: Database, env: Environment, one: groups.ScimGroup, query: AnyCall['query']) {
   const members = isAsked(query, 'members') ? await membersOf(db, [one.id]) : undefined;
   return showGroup(one, members, env.publicUrl);
@@ -231,7 +231,7 @@ const groupEndpoints: readonly Endpoint[] = [
 
 const json = (body: unknown): Raw => ({ status: 200, headers: { 'Content-Type': type }, body: JSON.stringify(body) });
 
-/** A list of what the service has, and each of it by its id. */
+/** A list of the service's resources of a kind, and each of them by its id. */
 function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => readonly { id: string }[]): Endpoint[] {
   const what = name === 'Schemas' ? 'schemas' : 'kinds of resources';
   return [
@@ -257,7 +257,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
   ];
 }
 
-/** What directories call. Decision 0124. */
+/** The endpoints for directories. Decision 0124. */
 export const directoryEndpoints: readonly Endpoint[] = [
   raw('GET')('/scim/v2/ServiceProviderConfig', {
     ...spoken,

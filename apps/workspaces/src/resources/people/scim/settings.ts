@@ -7,17 +7,17 @@ import { updateSettings } from '../../installation/settings/service';
 import type { UserLimit } from '../sign-in-providers/filling';
 import { directory, syncAll } from './sync';
 
-/** Of the one row, and of the resource that shows it. */
+/** The id of the one row, and of the resource that shows it. */
 export const id = 'scim';
 
-/** Whether a directory keeps people and groups here. */
+/** Whether a directory manages people and groups here. */
 export interface ScimSettings {
   readonly enabled: boolean;
-  /** Existing people and groups stay; changes of the directory are not accepted meanwhile. */
+  /** Existing people and groups stay; changes by the directory are refused meanwhile. */
   readonly paused: boolean;
   readonly siteAdminGroupId: string | null;
   readonly siteAdminGroupName: string | null;
-  /** Where the directory's people sign in. */
+  /** The provider at which the directory's people sign in. */
   readonly signInProviderId: string | null;
 }
 
@@ -40,7 +40,7 @@ export async function find(db: Database): Promise<ScimSettings> {
   return { ...settings, siteAdminGroupName: siteAdminGroup?.displayName ?? null };
 }
 
-/** What a request may say of the settings; fields left out keep their values. */
+/** The settings in a request; omitted ones keep their values. */
 export interface SettingsInput {
   readonly enabled?: boolean;
   readonly paused?: boolean;
@@ -48,7 +48,7 @@ export interface SettingsInput {
   readonly signInProviderId?: string | null;
 }
 
-/** Changes the settings. Throws `invalid` for a group or a provider that is not there. */
+/** Changes the settings. Throws `invalid` for an unknown group or provider. */
 export async function update(
   db: Database,
   actor: Actor,
@@ -67,7 +67,7 @@ export async function update(
     }
     const data = { enabled, paused, siteAdminGroupId, signInProviderId };
     await tx.prisma.scimSetting.upsert({ where: { id }, create: { id, ...data }, update: data });
-    // Represents the directory as the source of what it gave.
+    // Represents the directory as the source of what it granted.
     const row = { id: directory.id, kind: directory.id, name: directory.name, enabled: enabled ?? before.enabled };
     await tx.prisma.signInProvider.upsert({ where: { id: row.id }, create: row, update: { enabled: row.enabled } });
     const after = await find(tx);
@@ -86,7 +86,7 @@ export async function update(
   });
 }
 
-/** Switches it off: accounts, teams and what the directory said stay, and its tokens are good for nothing. */
+/** Switches it off: accounts, teams and the directory's data stay; its tokens stop working. */
 export async function disable(db: Database, actor: Actor, site: SiteSettings): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await find(tx);
@@ -104,7 +104,7 @@ export async function disable(db: Database, actor: Actor, site: SiteSettings): P
   });
 }
 
-/** The settings, where a directory may change something now. Throws `denied`. */
+/** The settings, if a directory may change something now. Throws `denied`. */
 export async function requireOn(db: Database): Promise<ScimSettings> {
   const settings = await find(db);
   if (!settings.enabled) throw new Refusal('denied', 'SCIM is switched off here.');

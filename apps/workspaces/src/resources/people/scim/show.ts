@@ -8,10 +8,10 @@ import type { ScimUser } from './users';
 
 type Shown = Record<string, unknown>;
 
-/** Where a resource is. */
+/** The address of a resource. */
 const placeOf = (publicUrl: string, kind: 'Users' | 'Groups', id: string) => `${publicUrl}/scim/v2/${kind}/${id}`;
 
-/** A person as SCIM has them. */
+/** A person in SCIM format. */
 export function showUser(user: ScimUser, publicUrl: string): Shown {
   const { id, userName, externalId, active, attributes, groups, createdAt, updatedAt } = user;
   return {
@@ -35,7 +35,7 @@ export function showUser(user: ScimUser, publicUrl: string): Shown {
   };
 }
 
-/** A group as SCIM has it; without members where they were not asked for. */
+/** A group in SCIM format; without members unless they are requested. */
 export function showGroup(group: ScimGroup, members: readonly Member[] | undefined, publicUrl: string): Shown {
   const { id, displayName, externalId, createdAt, updatedAt } = group;
   const shown = members?.map((member) => ({
@@ -59,7 +59,7 @@ export function showGroup(group: ScimGroup, members: readonly Member[] | undefin
   };
 }
 
-/** The query parameters of every answer, for the description. */
+/** The query parameters of every answer, for the API description. */
 export const choosing = {
   attributes: 'Comma-separated: the only attributes to answer, besides id and schemas.',
   excludedAttributes: 'Comma-separated: attributes to leave out.',
@@ -73,7 +73,7 @@ export const listing = {
   count: 'How many entries; at most 200.',
 } as const;
 
-/** Whether an answer has an attribute, as the query asks. */
+/** Whether an answer contains an attribute, as the query asks. */
 export function isAsked(query: Query, name: string): boolean {
   const names = (parameter: string) => query.list(parameter).map((one) => one.toLowerCase().split('.')[0]);
   const only = names('attributes');
@@ -83,7 +83,7 @@ export function isAsked(query: Query, name: string): boolean {
   );
 }
 
-/** An answer with what the query asks for. */
+/** An answer with the attributes that the query asks for. */
 export function answer(status: number, shown: Shown, query: Query): Raw {
   const location = (shown.meta as { location: string }).location;
   const headers: Record<string, string> = { 'Content-Type': scim.mediaTypes[0], 'Content-Location': location };

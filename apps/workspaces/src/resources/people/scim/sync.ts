@@ -4,7 +4,7 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import { findByName } from '../../organizations/organizations/service';
 import { fillSiteAdmins, fillTeams, type GroupSource, type UserLimit, type Wanted } from '../sign-in-providers/filling';
 
-/** The directory, as what it gives is marked. */
+/** The directory, as a marker of what it granted. */
 export const directory: GroupSource = { id: 'scim', name: 'SCIM' };
 
 /** How many people a plan allows. */
@@ -14,8 +14,8 @@ export const userLimitOf =
     (await findByName(tx, env, name))?.entitlements.userLimit ?? null;
 
 /**
- * Puts people into the teams that are linked with groups of theirs, and out of those that were; likewise of site
- * administration. A team whose link rests keeps whom it has. Call it in a transaction.
+ * Adds people to the teams linked with their groups, and removes them from those no longer linked; the same for site
+ * administration. A team whose link is paused keeps its members. Call it in a transaction.
  */
 export async function syncPeople(
   tx: Database,
@@ -55,7 +55,7 @@ export async function syncAll(tx: Database, actor: Actor, userLimit: UserLimit):
   );
 }
 
-/** The accounts of those in a group. */
+/** The accounts of a group's members. */
 export async function accountsIn(tx: Database, groupId: string): Promise<string[]> {
   const rows = await tx.prisma.$queryRaw<{ userId: string }[]>`
     SELECT s.user_id AS "userId" FROM scim_group_member m JOIN scim_user s ON s.id = m.scim_user_id
@@ -63,7 +63,7 @@ export async function accountsIn(tx: Database, groupId: string): Promise<string[
   return rows.map(({ userId }) => userId);
 }
 
-/** The accounts that the directory has put into a team. */
+/** The accounts that the directory has added to a team. */
 export async function accountsPutInto(tx: Database, teamId: string): Promise<string[]> {
   const rows = await tx.prisma.$queryRaw<{ userId: string }[]>`
     SELECT p.user_id AS "userId" FROM team_member tm JOIN membership p ON p.id = tm.membership_id

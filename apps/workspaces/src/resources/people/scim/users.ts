@@ -26,7 +26,7 @@ export interface ScimUser {
   readonly groups: readonly { readonly id: string; readonly displayName: string }[];
 }
 
-/** What changes are made with. */
+/** What changes need. */
 export interface Keeping {
   readonly db: Database;
   readonly actor: Actor;
@@ -50,13 +50,13 @@ const toUser = ({ groups, attributes, ...row }: ScimUserRow): ScimUser => ({
   groups: groups.map(({ group }) => group),
 });
 
-/** One person who has not been removed. */
+/** A person who has not been removed. */
 export async function find(db: Database, id: string): Promise<ScimUser | undefined> {
   const row = await db.prisma.scimUser.findUnique({ where: { id, removedAt: null }, include: withGroups });
   return row === null ? undefined : toUser(row);
 }
 
-/** People of the directory, oldest first. User names are the same in any case, ids are not. */
+/** People of the directory, oldest first. User names ignore case, ids do not. */
 export async function list(
   db: Database,
   filter: Filter | undefined,
@@ -78,7 +78,7 @@ export async function list(
   return { items: rows.map(toUser), total };
 }
 
-/** What a person is known by, and the rest. */
+/** The identifying attributes of a person, and the rest. */
 function split(values: ScimValues) {
   const { userName, externalId, active, ...attributes } = values;
   return {
@@ -90,14 +90,14 @@ function split(values: ScimValues) {
 }
 
 /**
- * Adds a person with their account: the one they had when the directory removed them, else the one they already came to from
- * the provider that the directory's people sign in at, else a new one. An address leads to no account.
+ * Adds a person with their account: the one they had when the directory removed them, else the one they already reached
+ * from the provider at which the directory's people sign in, else a new one. An address never selects an account.
  */
 export async function create(keeping: Keeping, values: ScimValues): Promise<ScimUser> {
   const { db, actor, settings, userLimit, nowMs } = keeping;
   const { userName, externalId, active = true, attributes } = split(values);
   const provider = settings.signInProviderId;
-  // A first sign-in takes the same turn, so that only one of the two makes the account.
+  // A first sign-in waits in the same queue, so that only one of the two creates the account.
   const turn = `sign-in ${provider ?? 'nowhere'} ${externalId ?? userName}`;
   const id = await db.inTurn(turn).transaction(async (tx) => {
     await requireFree(tx, userName, externalId);
@@ -142,8 +142,8 @@ async function accountFor(tx: Database, providerId: string | null, externalId: s
 }
 
 /**
- * Changes what the directory says of a person to what `change` makes of it; one who is no longer active is out at once.
- * Throws what `change` throws, and `uniqueness`.
+ * Changes a person's attributes to what `change` returns; a person who is no longer active loses access at once. Throws
+ * what `change` throws, and `uniqueness`.
  */
 export async function update(
   keeping: Keeping,
@@ -185,13 +185,15 @@ async function setActive(
   await tx.prisma.scimUser.update({ where: { id: user.id }, data: { active, suspends } });
 }
 
-/** Takes a person out of the directory: out of its groups, and out at once. The account stays, suspended. */
+/**
+ * Removes a person from the directory and from its groups, and ends their access at once. The account stays, suspended.
+ */
 export async function remove({ db, actor, userLimit, nowMs }: Keeping, user: ScimUser): Promise<void> {
   const { id, userId } = user;
   await db.transaction(async (tx) => {
     const suspends = (await suspend(tx, actor, userId, nowMs)) || user.suspends;
     await tx.prisma.scimGroupMember.deleteMany({ where: { scimUserId: id } });
-    // Nothing that they do not need to be known again.
+    // Nothing except what is needed to recognise them again.
     const data = { active: false, suspends, removedAt: new Date(nowMs), attributes: {} };
     await tx.prisma.scimUser.update({ where: { id }, data });
     await syncPeople(tx, actor, [userId], userLimit);

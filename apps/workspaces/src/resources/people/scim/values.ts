@@ -1,21 +1,21 @@
 import { named, type ScimAttribute } from './attributes';
 import { ScimRefusal } from './dialect';
 
-/** What a resource says, by the names of its attributes as the schema has them. */
+/** The attributes of a resource, under the names of the schema. */
 export type ScimValues = Record<string, unknown>;
 
 const longestText = 1024;
-/** Most values of an attribute that has several. */
+/** The most values of a multi-valued attribute. */
 export const mostValues = 100;
-/** Of everything that a directory says of one person, as JSON. */
+/** The limit for all data of one person, as JSON. */
 const largest = 32_768;
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Reads what a client says of a resource. Names count in any case. What the service gives itself is passed over, an
- * attribute that is null or an empty list is not there, everything that is unknown is refused by name.
+ * Reads the attributes that a client sends. Names ignore case. Read-only attributes are skipped, an attribute that is
+ * null or an empty list counts as absent, and unknown attributes are refused by name.
  */
 export function readValues(sent: unknown, attributes: readonly ScimAttribute[]): ScimValues {
   if (!isObject(sent)) throw new ScimRefusal('invalidSyntax', 'Send an object.');
@@ -36,7 +36,7 @@ export function readValues(sent: unknown, attributes: readonly ScimAttribute[]):
   return values;
 }
 
-/** Reads the value of one attribute; undefined for none. */
+/** Reads the value of one attribute; undefined if it has none. */
 export function readValue(attribute: ScimAttribute, value: unknown): unknown {
   const { name, kind } = attribute;
   if (value === null || value === undefined) return undefined;
@@ -46,7 +46,7 @@ export function readValue(attribute: ScimAttribute, value: unknown): unknown {
     case 'complex':
       return readParts(attribute, value);
     case 'plural': {
-      // One value may come without a list.
+      // A single value may come without a list.
       const list = Array.isArray(value) ? value : [value];
       if (list.length > mostValues && name !== 'members') throw bad(name, `has more than ${mostValues} values`);
       return list.length === 0 ? undefined : list.map((one) => readParts(attribute, one));
@@ -62,7 +62,7 @@ function readText(name: string, value: unknown): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** Some directories send the word instead. */
+/** Some directories send the boolean as a word. */
 function readFlag(name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
   const word = typeof value === 'string' ? value.toLowerCase() : '';
@@ -83,7 +83,7 @@ function readParts({ name, parts = [] }: ScimAttribute, value: unknown): ScimVal
   return read;
 }
 
-/** Reads a part of a value: `primary` is a switch, a manager may be an object of texts, all else is text. */
+/** Reads a part of a value: `primary` is a boolean, a manager may be an object of texts, everything else is text. */
 export function readPart(at: string, part: string, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   if (part === 'primary') return readFlag(at, value);
@@ -99,7 +99,7 @@ export function readPart(at: string, part: string, value: unknown): unknown {
   return readText(at, value);
 }
 
-/** A name as an error may repeat it. */
+/** A name, shortened for an error message. */
 export const shortened = (name: string): string => JSON.stringify(name.slice(0, 100));
 
 const bad = (name: string, message: string) => new ScimRefusal('invalidValue', `${name} ${message}.`);

@@ -9,11 +9,11 @@ export interface ConsoleFacts {
   readonly db: Database;
   readonly edition: string;
   readonly secretsUrl: string | undefined;
-  /** Providers at which people sign in. */
+  /** The providers at which people sign in. */
   offered(): Promise<readonly object[]>;
 }
 
-/** Console sessions as the host of the console asks for them. */
+/** Console sessions, in the form that the console's host needs. */
 export function consoleAdapter(
   sessions: ConsoleSessions,
   { db, edition, secretsUrl, offered }: ConsoleFacts,

@@ -4,10 +4,10 @@ import { actorOf } from '../../../kernel/audit/audit';
 import * as passkeys from './passkeys';
 import { parseProof } from './proofs';
 
-/** The person of a session; throws where the session may not change the ways into the account, if that is asked. */
+/** The person of a session; with the option set, throws unless the session may change the account's sign-in methods. */
 type PersonOf = (session: string, changesAccess: boolean) => Promise<Principal>;
 
-/** Passkeys as the host of the console asks for them. */
+/** Passkeys, in the form that the console's host needs. */
 export function consolePasskeys(parts: passkeys.PasskeyParts, personOf: PersonOf): Passkeys {
   const view = (shown: object): SessionView => shown as SessionView;
   const actorFor = async (session: string, requestId: string) =>

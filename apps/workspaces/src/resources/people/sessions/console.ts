@@ -18,7 +18,7 @@ import { Again, Proof, parseProof } from './proofs';
 import { openSession, signIn, signInByPasskey } from './service';
 import { spendCode } from './two-factor';
 
-/** What console sessions are made with. */
+/** What console sessions need. */
 export interface ConsoleParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -29,7 +29,7 @@ export interface ConsoleParts {
   now(): number;
 }
 
-/** A session as its page may know it. */
+/** The parts of a session that its page may know. */
 export interface ConsoleSession {
   readonly name: string;
   readonly kind: 'user' | 'team' | 'organization';
@@ -39,11 +39,11 @@ export interface ConsoleSession {
   readonly 'idle-ends-at': string;
   readonly 'step-up-until': string | null;
   readonly 'step-up-methods': readonly ('password' | 'token' | 'code' | 'passkey' | 'provider')[];
-  /** Where its person came from, if not from here. */
+  /** The provider at which its person signed in; undefined if they signed in here. */
   readonly 'sign-in-provider': { readonly id: string; readonly name: string } | null;
 }
 
-/** A session that was just made. `id` is what the browser holds: 32 random bytes in base64url. */
+/** A session that was just created. `id` is stored in the browser: 32 random bytes in base64url. */
 export interface NewConsoleSession {
   readonly id: string;
   readonly seconds: number;
@@ -77,7 +77,7 @@ interface SessionRow {
  * once. It uses a token, which it owns if its person signed in with a password, and has exactly the token's rights.
  */
 export class ConsoleSessions {
-  /** Passkeys of the person of a session, and those that the sign-in page asks for. */
+  /** The passkeys of a session's person, and those that the sign-in page asks for. */
   readonly passkeys: Passkeys;
 
   constructor(private readonly parts: ConsoleParts) {
@@ -85,8 +85,9 @@ export class ConsoleSessions {
   }
 
   /**
-   * Makes a session for a password (and code or passkey), for a passkey that `browser` was asked for, or for an API token.
-   * Throws `unauthenticated` for anything wrong, `limited` when locked, `invalid` at `code` when only that is lacking.
+   * Creates a session from a password (and code or passkey), from a passkey that was requested for `browser`, or from
+   * an API token. Throws `unauthenticated` for anything wrong, `limited` if locked, `invalid` at `code` if only that is
+   * missing.
    */
   async create(
     given: unknown,
@@ -137,8 +138,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * A session of a person. What changes the ways into the account asks for a recent proof, and for a session that its person
-   * signed in to: one that was made with an API token has no more than the token.
+   * A session of a person. Changes of sign-in methods need a recent proof, and a session that its person signed in to:
+   * one made from an API token has no more rights than the token.
    */
   private async personOf(session: string, changesAccess: boolean): Promise<Principal> {
     const row = await this.read(session);
@@ -150,7 +151,7 @@ export class ConsoleSessions {
     return principalOf(row);
   }
 
-  /** Makes a session for a person whom a provider vouches for. */
+  /** Creates a session for a person identified by a provider. */
   async createFor(
     account: { readonly userId: string; readonly username: string; readonly identityId: string },
     {
@@ -180,7 +181,7 @@ export class ConsoleSessions {
     const now = this.parts.now();
     const id = randomBytes(32).toString('base64url');
     const at = { createdAt: new Date(now), usedAt: new Date(now), expiresAt: new Date(endsMs) };
-    // Signing in is a proof like any other.
+    // Signing in counts as a proof.
     const stepUpUntil = new Date(provenAtMs + stepUpMinutes * 60_000);
     await db.prisma.consoleSession.create({ data: { hash: hashConsoleId(keyring, id), ...what, ...at, stepUpUntil } });
     const found = await this.read(id);
@@ -189,12 +190,12 @@ export class ConsoleSessions {
     return { id, seconds: Math.floor((endsMs - now) / 1000), view: this.view(found) };
   }
 
-  /** What a session is kept under. */
+  /** The key under which a session is stored. */
   hashOf(id: string): Uint8Array<ArrayBuffer> {
     return hashConsoleId(this.parts.keyring, id);
   }
 
-  /** The person of a session proved again at their provider who they are. Throws `denied` for any other person. */
+  /** The person of a session has proved again at their provider who they are. Throws `denied` for any other person. */
   async provedAgain(
     hash: Uint8Array<ArrayBuffer>,
     who: { providerId: string; subject: string },
@@ -209,7 +210,7 @@ export class ConsoleSessions {
       throw new Refusal('denied', 'A different person signed in at the provider than is signed in here.');
   }
 
-  /** A session by its id; undefined when there is none, or it has ended. Looking at it is no use of it. */
+  /** A session by its id; undefined if there is none or it has ended. Reading it does not count as use. */
   async find(id: string): Promise<ConsoleSession | undefined> {
     const row = await this.read(id);
     return row && this.view(row);
@@ -227,7 +228,7 @@ export class ConsoleSessions {
     if (owned) await tokens.remove(db, actorOf({ principal: principalOf(row), request: { id: requestId } }), owned);
   }
 
-  /** Takes another proof of who sits there, good for some minutes. Throws `unauthenticated` for a wrong one, `limited`. */
+  /** Accepts another proof of identity, valid for some minutes. Throws `unauthenticated` for a wrong one, `limited`. */
   async stepUp(id: string, given: unknown, browser?: string): Promise<ConsoleSession> {
     const { db, keyring } = this.parts;
     const proof = parseProof(Again, given, 'give one of password, code, passkey and token');
@@ -261,7 +262,7 @@ export class ConsoleSessions {
     return prove(db, keyring, userId, now, () => checkPassword(proof.password, user?.passwordHash ?? null));
   }
 
-  /** The living token with a text, of a kind that may use the interface. Throws `unauthenticated`. */
+  /** The valid token with a text, of a kind that may use the API. Throws `unauthenticated`. */
   private async tokenOf(secret: string, now: number): Promise<{ readonly id: string }> {
     const { db, keyring } = this.parts;
     const hash = new Uint8Array(hashSecret(keyring, secret));
@@ -341,12 +342,12 @@ function principalOf(row: SessionRow): Principal {
   return { kind: kindOf(row), id, name, tokenId, siteAdmin, twoFactor };
 }
 
-/** Whether a refused sign-in lacks nothing but the code of a second factor. */
+/** Whether a refused sign-in lacks only the code of a second factor. */
 export function lacksCode(error: unknown): boolean {
   return isRefusal(error) && error.kind === 'invalid' && error.issues.some(({ path }) => path.at(-1) === 'code');
 }
 
-/** Forgets sessions that are over, and ends the tokens that were made for them. Answers how many. */
+/** Deletes sessions that have ended, and ends the tokens that were made for them. Returns how many. */
 export async function sweepConsoleSessions(db: Database, idleMinutes: number, now: number): Promise<number> {
   return db.prisma.$executeRaw`
     WITH over AS (

@@ -1,15 +1,15 @@
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 
-/** Sessions that began at a provider: all of them, those of one person there, or those of one of its sessions. */
+/** Sessions that began at a provider: all of them, those of one of its people, or those of one of its sessions. */
 export interface FromProvider {
   readonly providerId: string;
   readonly subject?: string;
-  /** What the provider calls its session. */
+  /** The provider's id of its session. */
   readonly providerSession?: string;
 }
 
-/** Ends console sessions with the tokens that were made for them. Answers how many. */
+/** Ends console sessions with the tokens that were made for them. Returns how many. */
 export async function endSessionsOf(db: Database, from: FromProvider): Promise<number> {
   const { providerId, subject, providerSession } = from;
   return db.prisma.$executeRaw`

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 
-/** Reads a form that is left on the wire. Throws `too-large`. */
+/** Reads a form from an unread body. Throws `too-large`. */
 export async function readForm(
   stream: AsyncIterable<Uint8Array> | undefined,
   mostBytes: number,

@@ -23,14 +23,14 @@ export interface OpenedLink extends OneTimeLink {
   readonly isNewAccount: boolean;
 }
 
-/** What opening a link may ask for. */
+/** What opening a link may require. */
 export interface LinkInput {
   readonly username?: string;
   readonly password?: string;
   readonly passwordConfirmation?: string;
 }
 
-/** The link behind a secret, if it is still valid, with the id of the person who is signed in, if any. */
+/** The link with a secret, if it is still valid, and the id of the person who is signed in, if any. */
 export async function openLink(
   db: Database,
   keyring: Keyring,
@@ -49,8 +49,8 @@ export async function openLink(
 }
 
 /**
- * Spends a link. An invitation makes the person who is signed in a member; with a name, or if no one is signed in, it
- * becomes an account. A reset sets the password; an address counts once the password was given.
+ * Uses a link. An invitation makes the person who is signed in a member; with a name, or if no one is signed in, it
+ * becomes an account. A reset sets the password; an address counts as proven once the password was given.
  */
 export async function useLink(
   db: Database,
@@ -81,8 +81,9 @@ export async function useLink(
 }
 
 /**
- * Who invited may have lost the right to do so since, or the membership may have more than they may give: then the invitation
- * counts no more, and the trail says so. Holds the membership, so that it gets nothing else meanwhile.
+ * The inviter may have lost the right to invite since, or the membership may have more than the inviter may give: then
+ * the invitation is void, and the audit trail records that. Locks the membership, so that nothing is added to it
+ * meanwhile.
  */
 async function isStillInvited(tx: Database, link: OpenedLink, callerId: string | undefined): Promise<boolean> {
   if (link.membershipId === null) return true;
@@ -96,7 +97,10 @@ async function isStillInvited(tx: Database, link: OpenedLink, callerId: string |
   return false;
 }
 
-/** The inviter knows the link as well, so that the address is not proven by it: where an account has it, it is only asked for. */
+/**
+ * The inviter knows the link as well, so it does not prove the address: if an account has the address, the person is
+ * only asked to confirm.
+ */
 async function becomeAccount(tx: Database, id: string, username: string | undefined): Promise<void> {
   const { email } = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
   if (username !== undefined) await reclaimName(tx, 'user', 'username', username, { id });
@@ -126,7 +130,7 @@ function requireChosen(isNewAccount: boolean, { username, password, passwordConf
   users.requireGoodPassword({ password: password!, passwordConfirmation });
 }
 
-/** Makes a link with which a person sets a new password. For site administrators, who pass it on. */
+/** Creates a link with which a person sets a new password, for site administrators, who pass it on. */
 export async function createReset(
   db: Database,
   keyring: Keyring,

@@ -4,16 +4,16 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 
 const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
 
-/** What endpoints answer that lead a browser to a page of the console. */
+/** The answers of endpoints that redirect a browser to a page of the console. */
 export const leads: Answers = { 302: { description: 'The page of the console.' } };
 
-/** Leads a browser to a page of the console. Throws `missing` if there is none. */
+/** Redirects a browser to a page of the console. Throws `missing` if there is none. */
 export function leadTo({ hasConsole }: Environment, page: string): Raw {
   if (!hasConsole) throw notFound();
   return { status: 302, headers: { Location: `/ui/${page}` } };
 }
 
-/** Where clients that have no login send people for a token. */
+/** Where clients without a login send people for a token. */
 export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
   summary: 'Lead to the page on which people make API tokens.',
   answers: leads,
@@ -23,12 +23,12 @@ export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
   run: async ({ env }) => leadTo(env, 'account'),
 });
 
-/** Where a person opens an invitation or a password reset. */
+/** The page on which a person opens an invitation or a password reset. */
 export const linkPageEndpoint = raw('GET')('/app/one-time-links/:secret', {
   summary: 'Lead to the page that accepts an invitation or sets a new password.',
   answers: leads,
   outside: true,
   auth: 'none',
-  // After the `#` it is not sent to any server, and appears in no log and no page history.
+  // The part after the `#` is not sent to any server, and appears in no log and no page history.
   run: async ({ env, params }) => leadTo(env, `one-time-link#${encodeURIComponent(params.secret)}`),
 });

@@ -11,10 +11,13 @@ import { lockRow } from '../../../kernel/database/lock-row';
 
 const lifetimeMs = 5 * 60_000;
 const mostOfUser = 20;
-/** COSE: Ed25519, ES256 and RS256, which all authenticators between them have. */
+/** COSE: Ed25519, ES256 and RS256. Every authenticator supports at least one of them. */
 const supportedAlgorithmIDs = [-8, -7, -257];
 
-/** What passkeys are asked and checked with; people reach the service at `publicUrl`, and a passkey is bound to its host. */
+/**
+ * What passkeys are requested and checked with; people reach the service at `publicUrl`, and a passkey is bound to its
+ * host.
+ */
 export interface PasskeyParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -22,7 +25,7 @@ export interface PasskeyParts {
   now(): number;
 }
 
-/** Where the answer of a passkey has to come from. */
+/** The origin that the answer of a passkey must have. */
 export interface PasskeyQuestion {
   readonly purpose: PasskeyPurpose;
   readonly asker: PasskeyAsker;
@@ -39,7 +42,7 @@ const answer = {
   clientExtensionResults: z.looseObject({}),
 };
 
-/** What a browser brings from a passkey that it asked. */
+/** A browser's answer from an existing passkey. */
 export const PasskeyAnswer = z.object({
   ...answer,
   response: z.object({
@@ -50,7 +53,7 @@ export const PasskeyAnswer = z.object({
   }),
 });
 
-/** What a browser brings of a new passkey. */
+/** A browser's answer about a new passkey. */
 export const NewPasskey = z.strictObject({
   name: z.string().trim().min(1).max(100),
   answer: z.object({
@@ -71,17 +74,17 @@ export interface ShownPasskey {
   readonly 'last-used-at': string | null;
 }
 
-// Reading certificates of authenticators takes long to load, and most requests need none of it.
+// The library that reads authenticators' certificates takes long to load, and most requests do not need it.
 const library = () => import('@simplewebauthn/server');
 
-// Browsers know no passkeys of an IP address: on this machine they are those of its name.
+// Browsers support no passkeys for IP addresses: on this machine they are bound to its name.
 const siteOf = ({ publicUrl }: PasskeyParts) => {
   const site = new URL(publicUrl);
   if (['127.0.0.1', '[::1]'].includes(site.hostname)) site.hostname = 'localhost';
   return { rpID: site.hostname, origin: site.origin };
 };
 
-/** The question for a browser; of a person who is signed in, for their passkeys only. */
+/** The challenge for a browser; if the person is signed in, only for their own passkeys. */
 export async function ask(
   parts: PasskeyParts,
   asked: PasskeyQuestion,
