@@ -1,4 +1,5 @@
-import { type ClipboardEvent, type ReactNode, useId } from 'react';
+import { type ClipboardEvent, type ReactNode, useId, useState } from 'react';
+import { type TimeZone, useTimeZone } from './time-zone';
 
 interface Common {
   readonly label: string;
@@ -151,27 +152,56 @@ function More({
   );
 }
 
-/** A moment, picked in local time and kept as an instant in UTC; empty for none. */
+const hourMs = 3_600_000;
+const spans = [
+  { value: 'any', label: 'Any time' },
+  { value: String(hourMs), label: 'Last hour' },
+  { value: String(24 * hourMs), label: 'Last 24 hours' },
+  { value: String(7 * 24 * hourMs), label: 'Last 7 days' },
+  { value: String(30 * 24 * hourMs), label: 'Last 30 days' },
+  { value: 'moment', label: 'Since…' },
+] as const;
+
+/** From when on, as a span until now or as a moment; kept as the moment, so that an address means the same later. */
+export function SinceField({ label, value, onChange }: Pick<TextFieldProps, 'label' | 'value' | 'onChange'>) {
+  const [span, setSpan] = useState<string>(value === '' ? 'any' : 'moment');
+  const choose = (next: string) => {
+    setSpan(next);
+    if (next === 'moment') return;
+    onChange(next === 'any' ? '' : new Date(Date.now() - Number(next)).toISOString());
+  };
+  return (
+    <>
+      <SelectField label={label} value={span} options={spans} onChange={choose} />
+      {span === 'moment' ? <MomentField label="Since" value={value} onChange={onChange} /> : null}
+    </>
+  );
+}
+
+/** A moment, picked in the chosen time zone and kept as an instant in UTC; empty for none. */
 export function MomentField({ label, value, onChange }: Pick<TextFieldProps, 'label' | 'value' | 'onChange'>) {
   const id = useId();
+  const zone = useTimeZone();
+  const read = (text: string) => new Date(zone === 'utc' ? `${text}Z` : text).toISOString();
   return (
     <div className="field">
-      <label htmlFor={id}>{label}</label>
+      <label htmlFor={id}>{zone === 'utc' ? `${label} (UTC)` : label}</label>
       <input
         id={id}
         type="datetime-local"
         step={1}
         className="input"
-        value={localOf(value)}
-        onChange={({ target }) => onChange(target.value === '' ? '' : new Date(target.value).toISOString())}
+        value={writtenIn(zone, value)}
+        onChange={({ target }) => onChange(target.value === '' ? '' : read(target.value))}
       />
     </div>
   );
 }
 
-/** As the field writes it: local, without a zone. */
-function localOf(instant: string): string {
+/** As the field writes it: in a zone, without naming it. */
+function writtenIn(zone: TimeZone, instant: string): string {
   const at = new Date(instant);
   if (Number.isNaN(at.getTime())) return '';
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  const offsetMs = zone === 'utc' ? 0 : at.getTimezoneOffset() * 60_000;
+  return new Date(at.getTime() - offsetMs).toISOString().slice(0, 19);
 }

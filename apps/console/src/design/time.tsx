@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { exactTime, useTimeZone } from './time-zone';
 
 const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
@@ -40,9 +41,10 @@ export function lengthOf(milliseconds: number): string {
   return said.slice(0, 2).join(' ');
 }
 
-/** A moment as people say it; the exact one, local and UTC, on pointing at it. */
+/** A moment as people say it; the exact one, in the chosen time zone, on pointing at it. */
 export function Time({ at }: { readonly at: string | number | null | undefined }) {
   const [now, setNow] = useState(() => Date.now());
+  const zone = useTimeZone();
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 30_000);
     return () => clearInterval(timer);
@@ -52,7 +54,7 @@ export function Time({ at }: { readonly at: string | number | null | undefined }
   const then = date.getTime();
   if (Number.isNaN(then)) return <span>{String(at)}</span>;
   return (
-    <time dateTime={date.toISOString()} title={`${date.toLocaleString()} · ${date.toISOString()}`}>
+    <time dateTime={date.toISOString()} title={exactTime(date, zone)}>
       {sinceOrUntil(then, now)}
     </time>
   );

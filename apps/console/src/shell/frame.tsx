@@ -4,6 +4,8 @@ import {
   Boxes,
   Check,
   ChevronsUpDown,
+  Clock,
+  Globe,
   Keyboard,
   KeyRound,
   LogOut,
@@ -17,6 +19,7 @@ import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 're
 import { Mark } from '../design/mark';
 import { Menu, MenuChoice, MenuItem, MenuRule } from '../design/menu';
 import { CrumbsContext } from '../design/page';
+import { chooseTimeZone, useTimeZone } from '../design/time-zone';
 import type { NavGroup } from './navigation';
 import type { Find } from './palette';
 import { useSession } from './session';
@@ -44,6 +47,11 @@ const looks = [
   { value: 'system', label: 'System', icon: Monitor },
   { value: 'light', label: 'Light', icon: Sun },
   { value: 'dark', label: 'Dark', icon: Moon },
+] as const;
+
+const zones = [
+  { value: 'local', label: 'Local time', icon: Clock },
+  { value: 'utc', label: 'UTC', icon: Globe },
 ] as const;
 
 /** The frame of every page: where one can go, who is here, and what a keyboard reaches. */
@@ -203,6 +211,7 @@ function AccountMenu({
   readonly onKeys: () => void;
 }) {
   const { session, signOut } = useSession();
+  const zone = useTimeZone();
   return (
     <Menu
       wide
@@ -221,6 +230,8 @@ function AccountMenu({
       }
     >
       <MenuChoice label="Theme" value={theme} options={looks} onChange={onTheme} />
+      <MenuRule />
+      <MenuChoice label="Time zone" value={zone} options={zones} onChange={chooseTimeZone} />
       <MenuRule />
       <MenuItem icon={Keyboard} onClick={onKeys}>
         Keyboard shortcuts

@@ -5,16 +5,36 @@ import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied, CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
-import { CheckField, MomentField, SelectField, TextField } from '../../design/field';
+import { CheckField, MomentField, SelectField, SinceField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { PickerField } from '../../design/picker';
 import { saveFile } from '../../design/save-file';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
-import { useRead } from '../reads';
+import { useListing, useRead } from '../reads';
 import { type AuditSearch, filters, isAskedByPages } from './search';
+
+/** Who, by the name of an entity; the search is by its id. */
+function EntityField({ value, onChange }: { readonly value: string; readonly onChange: (id: string) => void }) {
+  const entities = useListing<{ readonly name: string }>('identity/entity/id');
+  const options = (entities.data?.keys ?? []).map((id) => ({
+    value: id,
+    label: entities.data?.key_info?.[id]?.name ?? id,
+  }));
+  return (
+    <PickerField
+      label="Who"
+      free
+      options={options}
+      chosen={value === '' ? [] : [value]}
+      onChange={(chosen) => onChange(chosen.at(-1) ?? '')}
+      placeholder="An entity"
+    />
+  );
+}
 
 /** One line of the audit table. */
 export interface AuditLine {
@@ -44,7 +64,7 @@ const operations = [
   ...['create', 'update', 'patch', 'delete', 'read', 'list'].map((value) => ({ value, label: value })),
 ];
 /** The filters that are always seen. */
-const few = 3;
+const few = 4;
 
 /** The audit table: searched, one request followed, and its chains verified. */
 export function Audit() {
@@ -76,7 +96,9 @@ export function Audit() {
     const value = draft[name] ?? '';
     const onChange = (next: string) => setDraft((before) => ({ ...before, [name]: next }));
     const shared = { label, value, onChange };
-    if (name === 'since' || name === 'until') return <MomentField key={name} {...shared} />;
+    if (name === 'since') return <SinceField key={name} {...shared} />;
+    if (name === 'until') return <MomentField key={name} {...shared} />;
+    if (name === 'entity_id') return <EntityField key={name} {...shared} />;
     if (name === 'operation') return <SelectField key={name} {...shared} options={operations} />;
     return <TextField key={name} {...shared} type={name === 'path' ? 'search' : 'text'} />;
   };

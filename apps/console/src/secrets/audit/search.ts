@@ -13,11 +13,11 @@ export interface AuditSearch {
 export const filters = [
   ['path', 'Path begins with'],
   ['operation', 'Operation'],
+  ['entity_id', 'Who'],
+  ['since', 'When'],
+  ['until', 'Until'],
   ['request_id', 'Request'],
   ['accessor', 'Accessor'],
-  ['entity_id', 'Entity'],
-  ['since', 'Since'],
-  ['until', 'Until'],
 ] as const;
 
 /** Reads the search out of an address; values that are not text are left out. */

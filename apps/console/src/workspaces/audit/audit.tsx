@@ -6,13 +6,14 @@ import { type AnswerTo, type WorkspacesApi, workspacesApi } from '../../api/work
 import { Button } from '../../design/button';
 import { CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
-import { MomentField, TextField } from '../../design/field';
+import { SinceField, TextField } from '../../design/field';
 import { Empty, Skeleton } from '../../design/page';
+import { PickerField } from '../../design/picker';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { AdminPage } from '../admin/frame';
-import { type ApiAnswer, useOrganizationName } from '../api';
+import { type ApiAnswer, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { OrganizationPage } from '../parts/organization-page';
 import { Changed } from './changed';
@@ -63,6 +64,26 @@ export function AdminAudit() {
   );
 }
 
+/** The names of an organization's members, or of all accounts; the first hundred. */
+function usePeople(organization_name: string): readonly string[] {
+  const query = { 'page[size]': 100 };
+  const members = useRead(
+    ['audit-members', organization_name],
+    (api) =>
+      api.GET('/api/v2/organizations/{organization_name}/organization-memberships', {
+        params: { path: { organization_name }, query: { ...query, include: 'user' } },
+      }),
+    { enabled: organization_name !== '' },
+  );
+  const accounts = useRead(['audit-accounts'], (api) => api.GET('/api/v2/admin/users', { params: { query } }), {
+    enabled: organization_name === '',
+  });
+  return [
+    ...(members.data?.included ?? []).flatMap((one) => (one.type === 'users' ? [one.attributes.username] : [])),
+    ...(accounts.data?.data ?? []).map(({ attributes }) => attributes.username),
+  ];
+}
+
 type Events = AnswerTo<'/api/v2/organizations/{organization_name}/audit-events'>;
 
 function Trail({
@@ -91,9 +112,10 @@ function Trail({
     getNextPageParam: ({ meta }) => (meta?.['next-cursor'] as string | null | undefined) ?? undefined,
   });
   const found = events.data?.pages.flatMap(({ data }) => data) ?? [];
+  const people = usePeople(name);
   return (
     <>
-      <Search key={JSON.stringify(filters)} filters={filters} onSearch={setFilters} />
+      <Search key={JSON.stringify(filters)} people={people} filters={filters} onSearch={setFilters} />
       <ErrorNotice error={events.error} onRetry={() => void events.refetch()} />
       {events.isPending ? <Skeleton rows={8} /> : null}
       {events.data !== undefined && found.length === 0 ? (
@@ -158,9 +180,12 @@ function Trail({
 }
 
 function Search({
+  people,
   filters,
   onSearch,
 }: {
+  /** Names to pick from; others can be typed. */
+  readonly people: readonly string[];
   readonly filters: { readonly [name in AuditFilter]?: string };
   readonly onSearch: (next: { [name in AuditFilter]?: string | undefined }) => void;
 }) {
@@ -176,12 +201,24 @@ function Search({
           {auditFilters.map(([name, label]) => {
             const value = draft[name] ?? '';
             const onChange = (next: string) => setDraft((before) => ({ ...before, [name]: next }));
-            if (name === 'since') return <MomentField key={name} label={label} value={value} onChange={onChange} />;
+            if (name === 'since') return <SinceField key={name} label={label} value={value} onChange={onChange} />;
+            if (name === 'actor') {
+              return (
+                <PickerField
+                  key={name}
+                  label={label}
+                  free
+                  options={people.map((one) => ({ value: one, label: one }))}
+                  chosen={value === '' ? [] : [value]}
+                  onChange={(chosen) => onChange(chosen.at(-1) ?? '')}
+                  placeholder="Name or id"
+                />
+              );
+            }
             return (
               <TextField
                 key={name}
                 label={label}
-                type={name === 'actor' ? 'search' : 'text'}
                 value={value}
                 onChange={onChange}
                 {...(name === 'action' ? { placeholder: 'team.update' } : {})}

@@ -1,10 +1,10 @@
 /** The search fields with their labels; they are kept in the address, so that a search can be shared. */
 export const auditFilters = [
-  ['actor', 'Who, by name or id'],
+  ['actor', 'Who'],
+  ['since', 'When'],
   ['action', 'Action, or its first part'],
   ['target', 'What, by name or id'],
   ['request', 'Request'],
-  ['since', 'Since'],
 ] as const;
 
 export type AuditFilter = (typeof auditFilters)[number][0];

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { Button } from '../../design/button';
 import { TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
+import { chosenTimeZone, exactTime } from '../../design/time-zone';
 import { rule, useChange } from '../api';
 import type { LiveRun } from './run-types';
 
@@ -48,7 +49,7 @@ function verbsOf(run: LiveRun): Verb[] {
             forbidden: unless(
               actions['is-force-cancelable'],
               'can-force-cancel',
-              `The tool has until ${new Date(later).toLocaleTimeString()} to end by itself.`,
+              `The tool has until ${exactTime(new Date(later), chosenTimeZone())} to end by itself.`,
             ),
           },
         ]),
