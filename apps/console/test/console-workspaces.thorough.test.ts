@@ -4,4 +4,6 @@ import './journeys/first-day';
 import './journeys/one-sign-in';
 import './journeys/passkeys';
 import './journeys/registry';
+import './journeys/governance';
+import './journeys/graph';
 import './journeys/many-workspaces';

@@ -26,6 +26,19 @@ const plan = {
       },
     },
   ],
+  configuration: {
+    root_module: {
+      resources: [
+        { mode: 'managed', type: 'stone', name: 'ground', expressions: {} },
+        {
+          mode: 'managed',
+          type: 'stone',
+          name: 'wall',
+          expressions: { under: { references: ['stone.ground.id', 'stone.ground'] } },
+        },
+      ],
+    },
+  },
   output_changes: {
     height: {
       actions: ['create'],

@@ -83,6 +83,7 @@ export function TextField({
 }
 
 export interface SelectFieldProps<Value extends string> extends Common {
+  readonly required?: boolean;
   readonly value: Value;
   readonly onChange: (value: Value) => void;
   readonly options: readonly (NoInfer<Value> | { readonly value: NoInfer<Value>; readonly label: string })[];
@@ -96,12 +97,19 @@ export function SelectField<Value extends string>({
   value,
   onChange,
   options,
+  required,
 }: SelectFieldProps<Value>) {
   const id = useId();
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <select id={id} className="input" value={value} onChange={(event) => onChange(event.target.value as Value)}>
+      <select
+        id={id}
+        className="input"
+        value={value}
+        required={required}
+        onChange={(event) => onChange(event.target.value as Value)}
+      >
         {options.map((option) => {
           const { value, label } = typeof option === 'string' ? { value: option, label: option } : option;
           return (

@@ -71,6 +71,10 @@ const pages = [
   page(`${inOrganization}/varsets/$set`, lazy(sets, 'VariableSetPage')),
   page(`${inOrganization}/registry`, lazy(registry, 'Modules'), 'q', 'page'),
   page(`${inOrganization}/registry/modules/$module`, lazy(registryModule, 'ModulePage'), 'version'),
+  page(
+    `${inOrganization}/registry/modules/$module/provision`,
+    lazy(() => import('./registry/provision'), 'Provision'),
+  ),
   page(`${inOrganization}/registry/providers`, lazy(registryProviders, 'Providers'), 'q', 'page'),
   page(`${inOrganization}/registry/providers/$provider`, lazy(registryProviders, 'ProviderPage')),
   page(`${inOrganization}/policies`, lazy(policies, 'Policies'), 'q', 'page'),
@@ -183,6 +187,11 @@ const pages = [
     `${inWorkspace}/access`,
     lazy(() => import('./workspace/access'), 'WorkspaceAccess'),
   ),
+  page(
+    `${inWorkspace}/change-requests`,
+    lazy(() => import('./workspace/change-requests'), 'ChangeRequests'),
+    'page',
+  ),
   page(`${inWorkspace}/notifications`, lazy(notifications, 'WorkspaceNotifications'), 'page'),
   page(`${inWorkspace}/notifications/$notification`, lazy(notifications, 'WorkspaceNotification')),
   page(
@@ -217,6 +226,7 @@ const pages = [
   page(
     '/admin/versions',
     lazy(() => import('./admin/versions'), 'AdminVersions'),
+    'tool',
     'q',
     'page',
   ),

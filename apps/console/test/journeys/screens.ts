@@ -31,7 +31,7 @@ const secretsPages = [
   '/ui/access/mount?mount=auth/token/',
   '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
 ];
-const parts = ['', '/runs', '/variables', '/states', '/access', '/notifications', '/settings'];
+const parts = ['', '/runs', '/variables', '/states', '/access', '/change-requests', '/notifications', '/settings'];
 const workspacePages = ({ project, team, pool, run, provider, connection, notification }: Planted): string[] => {
   const organization = '/ui/organizations/thicket';
   const workspace = `${organization}/workspaces/hedge`;
@@ -52,11 +52,12 @@ const workspacePages = ({ project, team, pool, run, provider, connection, notifi
       (below) => `/ui/admin${below}`,
     ),
     '/ui/admin/retention',
+    '/ui/admin/versions?tool=opa',
   ];
 };
 
 /** How the secrets service has always said that there is nothing to list. */
-const isEmptyList = /^404 GET .*\/v1\/\S*list=true/;
+const isEmptyList = /^404 GET .*\/v1\/\S*(list|scan)=true/;
 
 const settled = async (page: Page): Promise<void> => {
   await page.locator('main h1').waitFor();
@@ -107,8 +108,9 @@ async function inspect(service: Service): Promise<string[]> {
     for (const violation of await at.violations(page, ['color-contrast'])) note(`dark: ${violation}`);
     await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-dark`);
     // A window of 1440 pixels at 200 % has 720 of the style sheet's.
-    for (const width of [768, 720, 320]) {
+    for (const width of [768, 720, 390, 320]) {
       await page.setViewportSize({ width, height: 900 });
+      if (width === 768 || width === 390) await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-${width}`);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (over > 0) note(`${over} pixels too wide for ${width}`);
     }

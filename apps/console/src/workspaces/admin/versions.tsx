@@ -1,7 +1,7 @@
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
-import { TextField } from '../../design/field';
+import { SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { useChange, useRead } from '../api';
@@ -12,25 +12,46 @@ import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
 import { AdminPage } from './frame';
 
-/** The versions of the tool that workspaces may choose. */
+/** Programs of which an installation keeps versions, and who chooses among them. */
+const tools = {
+  infra: { label: 'Terraform and OpenTofu', whose: 'Workspaces choose', users: 'Workspaces', example: '1.11.4' },
+  opa: { label: 'OPA', whose: 'Policy sets choose', users: 'Policy sets', example: '1.4.2' },
+  sentinel: { label: 'Sentinel', whose: 'Policy sets choose', users: 'Policy sets', example: '0.40.0' },
+} as const;
+type VersionedTool = keyof typeof tools;
+
+/** The versions of programs that workspaces and policy sets may choose. */
 export function AdminVersions() {
-  const [filters, setFilters] = useFilters<'q' | 'page'>();
+  const [filters, setFilters] = useFilters<'q' | 'page' | 'tool'>();
+  const tool: VersionedTool = filters.tool === 'opa' || filters.tool === 'sentinel' ? filters.tool : 'infra';
+  const { whose, users } = tools[tool];
   const query = { 'search[version]': filters.q, 'page[number]': Number(filters.page ?? 1) };
-  const versions = useRead(['admin', 'versions', query], (api) =>
-    api.GET('/api/v2/admin/infra-versions', { params: { query } }),
+  const versions = useRead(['admin', 'versions', tool, query], (api) =>
+    api.GET(`/api/v2/admin/${tool}-versions`, { params: { query } }),
   );
   const change = useChange((api, { id, ...attributes }: { id: string; enabled?: boolean; deprecated?: boolean }) =>
-    api.PATCH('/api/v2/admin/infra-versions/{version_id}', {
+    api.PATCH(`/api/v2/admin/${tool}-versions/{version_id}`, {
       params: { path: { version_id: id } },
-      body: { data: { type: 'infra-versions', attributes } },
+      body: { data: { type: `${tool}-versions` as never, attributes } },
     }),
   );
   return (
     <AdminPage
       title="Versions"
-      path="admin/infra-versions"
-      adding={{ label: 'Add version', form: (close) => <NewVersion onClose={close} /> }}
+      path={`admin/${tool}-versions`}
+      adding={{ label: 'Add version', form: (close) => <NewVersion key={tool} tool={tool} onClose={close} /> }}
     >
+      <SelectField
+        label="Program"
+        value={tool}
+        onChange={(next) => setFilters({ tool: next === 'infra' ? undefined : next, q: undefined })}
+        options={Object.entries(tools).map(([value, { label }]) => ({ value: value as VersionedTool, label }))}
+        hint={
+          tool === 'sentinel'
+            ? 'Kept for sets that name one. This service does not run policies of Sentinel.'
+            : undefined
+        }
+      />
       <SearchBox label="Version" value={filters.q} onSearch={(q) => setFilters({ q })} />
       <ErrorNotice error={change.error} />
       <ResourceTable
@@ -40,7 +61,7 @@ export function AdminVersions() {
         empty={
           <Empty>
             {filters.q === undefined
-              ? 'Workspaces choose among these versions of the tool. Add the first one with its archive and checksum.'
+              ? `${whose} among these versions. Add the first one with its archive and checksum.`
               : 'No version fits this search.'}
           </Empty>
         }
@@ -61,7 +82,7 @@ export function AdminVersions() {
               </span>
             ),
           },
-          { head: 'Workspaces', className: 'number tight', cell: ({ attributes }) => attributes.usage },
+          { head: users, className: 'number tight', cell: ({ attributes }) => attributes.usage },
           { head: 'Archive', cell: ({ attributes: { url } }) => (url === null ? null : <code>{url}</code>) },
           {
             head: '',
@@ -78,9 +99,9 @@ export function AdminVersions() {
                   text="Delete"
                   label={`Delete ${version}`}
                   title={`Delete version ${version}?`}
-                  forbidden={usage > 0 ? `${usage} workspaces chose it.` : undefined}
+                  forbidden={usage > 0 ? `${usage} ${users.toLowerCase()} chose it.` : undefined}
                   call={(api) =>
-                    api.DELETE('/api/v2/admin/infra-versions/{version_id}', { params: { path: { version_id: id } } })
+                    api.DELETE(`/api/v2/admin/${tool}-versions/{version_id}`, { params: { path: { version_id: id } } })
                   }
                 />
               </span>
@@ -92,15 +113,15 @@ export function AdminVersions() {
   );
 }
 
-function NewVersion({ onClose }: { readonly onClose: () => void }) {
+function NewVersion({ tool, onClose }: { readonly tool: VersionedTool; readonly onClose: () => void }) {
   const draft = useDraft({ version: '', url: '', sha: '' });
   const { version, url, sha } = draft.value;
   const add = useChange(
     (api) =>
-      api.POST('/api/v2/admin/infra-versions', {
+      api.POST(`/api/v2/admin/${tool}-versions`, {
         body: {
           data: {
-            type: 'infra-versions',
+            type: `${tool}-versions` as never,
             attributes: { version, url: url || null, sha: sha || null },
           },
         },
@@ -117,7 +138,7 @@ function NewVersion({ onClose }: { readonly onClose: () => void }) {
       onSend={() => add.mutate()}
       onBack={onClose}
     >
-      <TextField label="Number" required autoFocus {...field('version')} placeholder="1.11.4" />
+      <TextField label="Number" required autoFocus {...field('version')} placeholder={tools[tool].example} />
       <TextField label="Archive" type="url" {...field('url')} hint="Where workers fetch it." />
       <TextField label="SHA-256 of the archive" {...field('sha')} />
     </Form>

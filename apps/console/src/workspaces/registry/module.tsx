@@ -24,6 +24,7 @@ import { SameByApi } from '../parts/same-by-api';
 import { Status } from '../parts/states';
 import { typedText } from '../parts/typed';
 import { newestOf } from './newest';
+import { NoCode, useOffer } from './no-code';
 
 type Module = Resource<'RegistryModulesResource'>;
 type Version = Module['attributes']['version-statuses'][number];
@@ -54,6 +55,7 @@ export function ModulePage() {
     api.GET('/api/v2/registry-modules/{registry_module_id}', { params: { path: { registry_module_id: id } } }),
   );
   const module = found.data?.data ?? undefined;
+  const offer = useOffer(module);
   const at = `/organizations/${encodeURIComponent(org)}/registry`;
   const may = module?.attributes.permissions['can-delete'];
   const forbidden = rule(may, 'manage-modules');
@@ -72,14 +74,23 @@ export function ModulePage() {
         crumbs={organizationCrumbs(org, { label: 'Registry', to: at }, { label: module?.attributes.name ?? '…' })}
         state={module === undefined ? undefined : <Badge>{module.attributes.provider}</Badge>}
         actions={
-          module === undefined ? undefined : module.attributes['vcs-repo'] === null ? (
-            <Opener label="Publish version" kind="primary" forbidden={forbidden}>
-              {(close) => <PublishVersion module={module} onClose={close} />}
-            </Opener>
-          ) : (
-            <Button busy={resync.isPending} forbidden={forbidden} onClick={() => resync.mutate()}>
-              Look for versions now
-            </Button>
+          module === undefined ? undefined : (
+            <>
+              {module.attributes['vcs-repo'] === null ? (
+                <Opener label="Publish version" forbidden={forbidden}>
+                  {(close) => <PublishVersion module={module} onClose={close} />}
+                </Opener>
+              ) : (
+                <Button busy={resync.isPending} forbidden={forbidden} onClick={() => resync.mutate()}>
+                  Look for versions now
+                </Button>
+              )}
+              {offer.data?.data?.attributes.enabled ? (
+                <Link className="button primary" to={`${at}/modules/${id}/provision`}>
+                  Provision workspace
+                </Link>
+              ) : null}
+            </>
           )
         }
       />
@@ -111,6 +122,7 @@ export function ModulePage() {
                   <Docs module={module} version={shown.version} />
                 </>
               )}
+              <NoCode org={org} module={module} forbidden={forbidden} />
               <Versions module={module} forbidden={forbidden} />
               <Usages module={module} org={org} />
               <DangerZone

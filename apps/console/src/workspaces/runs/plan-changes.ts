@@ -43,6 +43,8 @@ export interface PlanJson {
     readonly change: PlannedChange;
   }[];
   readonly output_changes?: Readonly<Record<string, PlannedChange>>;
+  /** What each resource of the configuration refers to, by addresses without instances. */
+  readonly resource_dependencies?: Readonly<Record<string, readonly string[]>>;
 }
 
 function kindOf({ actions, importing }: PlannedChange): ChangeKind | undefined {

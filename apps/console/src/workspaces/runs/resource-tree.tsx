@@ -1,5 +1,7 @@
-import { useMemo, useState } from 'react';
+import { List, Workflow } from 'lucide-react';
+import { lazy, Suspense, useMemo, useState } from 'react';
 import { Badge, type Tone } from '../../design/badge';
+import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Skeleton } from '../../design/page';
@@ -14,6 +16,8 @@ import {
   type PlanJson,
   type ResourceChange,
 } from './plan-changes';
+
+const PlanGraph = lazy(() => import('../graph/plan-graph').then((m) => ({ default: m.PlanGraph })));
 
 const marks: Readonly<Record<ChangeKind, readonly [string, string, string]>> = {
   create: ['+', 'added', 'create'],
@@ -41,10 +45,21 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
   const { data, error, refetch } = useContent<PlanJson | undefined>(`plans/${planId}/content/json-output-redacted`);
   const [search, setSearch] = useState('');
   const [kind, setKind] = useState('');
+  const [asGraph, setAsGraph] = useState(false);
   const changes = useMemo(() => (data === undefined ? undefined : changesOf(data)), [data]);
   const outputs = useMemo(() => (data === undefined ? [] : outputsOf(data)), [data]);
   if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />;
   if (changes === undefined) return <Skeleton rows={6} />;
+  if (asGraph) {
+    return (
+      <div className="stack">
+        <ViewSwitch asGraph onChange={setAsGraph} />
+        <Suspense fallback={<Skeleton rows={6} />}>
+          <PlanGraph plan={data!} changes={changes} />
+        </Suspense>
+      </div>
+    );
+  }
   if (changes.length === 0 && outputs.length === 0) return <p>No changes. What is there matches the configuration.</p>;
   const chosen = changes.filter(
     (one) => (kind === '' || one.kind === kind) && one.address.toLowerCase().includes(search.toLowerCase()),
@@ -52,6 +67,7 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
   const kinds = [...new Set(chosen.map((one) => one.kind))];
   return (
     <div className="stack">
+      {changes.length === 0 ? null : <ViewSwitch asGraph={false} onChange={setAsGraph} />}
       {changes.length < 8 ? null : (
         <div className="filters">
           <TextField label="Search resources" type="search" value={search} onChange={setSearch} />
@@ -89,6 +105,23 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
           <Attributes all={outputs} />
         </section>
       )}
+    </div>
+  );
+}
+
+/** The changes one by one, or drawn with what depends on what. */
+function ViewSwitch({
+  asGraph,
+  onChange,
+}: {
+  readonly asGraph: boolean;
+  readonly onChange: (asGraph: boolean) => void;
+}) {
+  return (
+    <div className="row">
+      <Button small icon={asGraph ? List : Workflow} onClick={() => onChange(!asGraph)}>
+        {asGraph ? 'Show as list' : 'Show as graph'}
+      </Button>
     </div>
   );
 }

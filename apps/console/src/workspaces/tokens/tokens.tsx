@@ -4,6 +4,7 @@ import { useFilters } from '../filters';
 import { NewToken, type TokenInput } from '../parts/new-token';
 import { OrganizationPage } from '../parts/organization-page';
 import { TokenList } from '../parts/token-list';
+import { TokenLifetimes } from './lifetimes';
 
 /** The tokens of an organization: its own, the one for collectors of the audit trail, and those of its teams. */
 export function Tokens() {
@@ -50,6 +51,12 @@ export function Tokens() {
           empty={<Empty>No team whose tokens you manage has one. A team’s page makes them.</Empty>}
         />
       </section>
+      {organization.data?.data == null ? null : (
+        <TokenLifetimes
+          isOn={organization.data.data.attributes['max-ttl-enabled']}
+          forbidden={rule(may, 'can-update-api-token')}
+        />
+      )}
     </OrganizationPage>
   );
 }

@@ -1,5 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { CircleCheck, CircleX, FolderInput, Lock, LockOpen, type LucideIcon, Minus, Tag, Trash2 } from 'lucide-react';
+import {
+  CircleCheck,
+  CircleX,
+  FolderInput,
+  Lock,
+  LockOpen,
+  type LucideIcon,
+  MessageSquarePlus,
+  Minus,
+  Tag,
+  Trash2,
+} from 'lucide-react';
 import { type ReactNode, useRef, useState } from 'react';
 import { taken } from '../../api/transport';
 import { type WorkspacesApi, workspacesApi } from '../../api/workspaces';
@@ -10,6 +21,7 @@ import { Form } from '../../design/form';
 import { useSession } from '../../shell/session';
 import type { ApiAnswer } from '../api';
 import { ChoiceField } from '../parts/choice-field';
+import { RequestFields, requestChange } from './change-request-form';
 import { type Mark, useMarks } from './marks';
 
 /** How many workspaces are changed at once. */
@@ -20,6 +32,7 @@ const actions = {
   move: { label: 'Move', icon: FolderInput, title: 'Move' },
   lock: { label: 'Lock', icon: Lock, title: 'Lock' },
   unlock: { label: 'Unlock', icon: LockOpen, title: 'Unlock' },
+  request: { label: 'Request change', icon: MessageSquarePlus, title: 'Request a change of' },
   delete: { label: 'Delete', icon: Trash2, title: 'Delete' },
 } as const satisfies Record<string, { label: string; icon: LucideIcon; title: string }>;
 type BulkAction = keyof typeof actions;
@@ -201,6 +214,7 @@ function Ask({ org, action, all, onClose, onSend }: AskProps) {
   const [verb, setVerb] = useState<'add' | 'remove'>('add');
   const [project, setProject] = useState('');
   const [isForced, setForced] = useState(false);
+  const [request, setRequest] = useState({ subject: '', message: '' });
   const tags = text.split(/[\s,]+/).filter(Boolean);
   const params = (id: string) => ({ path: { workspace_id: id } });
   const data = tags.map((name) => ({ type: 'tags' as const, attributes: { name } }));
@@ -277,6 +291,12 @@ function Ask({ org, action, all, onClose, onSend }: AskProps) {
     unlock: {
       fields: <p className="second">Locks of runs and of other people stay.</p>,
       call: (api, id) => api.POST('/api/v2/workspaces/{workspace_id}/actions/unlock', { params: params(id) }),
+    },
+    request: {
+      fields: <RequestFields value={request} onChange={setRequest} />,
+      forbidden:
+        request.subject.trim() === '' || request.message.trim() === '' ? 'Say what to change first.' : undefined,
+      call: (api, id) => requestChange(api, org, id, request),
     },
     delete: {
       fields: (

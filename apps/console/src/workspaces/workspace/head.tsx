@@ -28,6 +28,7 @@ export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
     ['/variables', 'Variables'],
     ['/states', 'States'],
     ['/access', 'Access'],
+    ['/change-requests', 'Change requests'],
     ['/notifications', 'Notifications'],
     ['/settings', 'Settings'],
   ] as const;

@@ -10,7 +10,12 @@ export interface StateFile {
     readonly mode: string;
     readonly type: string;
     readonly name: string;
-    readonly instances: readonly { readonly index_key?: string | number; readonly attributes?: unknown }[];
+    readonly instances: readonly {
+      readonly index_key?: string | number;
+      readonly attributes?: unknown;
+      /** Addresses without instances. */
+      readonly dependencies?: readonly string[];
+    }[];
   }[];
 }
 

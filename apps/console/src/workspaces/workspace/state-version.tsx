@@ -1,7 +1,7 @@
 import { exactJson } from '@keystead/envelope';
 import { Link, useParams } from '@tanstack/react-router';
-import { Download } from 'lucide-react';
-import { useState } from 'react';
+import { Download, List, Workflow } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
@@ -13,6 +13,8 @@ import { useSession } from '../../shell/session';
 import { useContent, useRead } from '../api';
 import { Status } from '../parts/states';
 import { ownPath, type StateFile } from './state-diff';
+
+const StateGraph = lazy(() => import('../graph/state-graph').then((m) => ({ default: m.StateGraph })));
 
 /** Resources of one name, as a state version counts them. */
 interface Counted {
@@ -36,6 +38,8 @@ export function StateVersionPage() {
   );
   const state = found.data?.data;
   const run = state?.relationships.run.data?.id;
+  const [asGraph, setAsGraph] = useState(false);
+  const file = ownPath(state?.attributes['hosted-state-download-url'] ?? null);
   const resources = (state?.attributes.resources ?? []) as readonly Counted[];
   return (
     <div className="stack">
@@ -79,9 +83,20 @@ export function StateVersionPage() {
             <dd>{state.attributes.size?.toLocaleString('en')} bytes</dd>
           </dl>
           <section className="stack-tight" aria-labelledby="resources">
-            <h2 id="resources">Resources</h2>
+            <div className="panel-head">
+              <h2 id="resources">Resources</h2>
+              {file === undefined || resources.length === 0 ? null : (
+                <Button small icon={asGraph ? List : Workflow} onClick={() => setAsGraph(!asGraph)}>
+                  {asGraph ? 'Show as list' : 'Show as graph'}
+                </Button>
+              )}
+            </div>
             {resources.length === 0 ? (
               <p className="second">The state has no resources.</p>
+            ) : asGraph && file !== undefined ? (
+              <Suspense fallback={<Skeleton />}>
+                <StateGraph address={file} />
+              </Suspense>
             ) : (
               <Table
                 label="Resources"
@@ -106,10 +121,7 @@ export function StateVersionPage() {
               />
             )}
           </section>
-          <File
-            address={ownPath(state.attributes['hosted-state-download-url'])}
-            name={`${ws}-${state.attributes.serial}`}
-          />
+          <File address={file} name={`${ws}-${state.attributes.serial}`} />
         </>
       )}
       <SameBy

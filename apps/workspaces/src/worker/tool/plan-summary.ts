@@ -3,6 +3,7 @@ import { decimalValue, ExactNumber, parseExact } from '@keystead/envelope';
 import { z } from 'zod';
 import type { Health } from '../../resources/runs/runs/record-assessment';
 import { redact } from '../../resources/runs/runs/redact';
+import { dependenciesOf } from './plan-dependencies';
 import type { ProviderSchemas, WantedSchemas } from './provider-schemas';
 
 const Change = z.looseObject({
@@ -126,7 +127,7 @@ export function wantedSchemas(plan: PlanDocument): WantedSchemas {
 }
 
 /** The form in which the tool renders the plan of a remote run: changes without sensitive values, and the schemas
- * of the resource types they are of. Configuration, variables and prior state are left out. */
+ * of the resource types they are of. Of the configuration it only says what refers to what; variables and prior state are left out. */
 export function redactPlan(plan: PlanDocument, schemas: ProviderSchemas): object {
   const resources = (list: PlanDocument['resource_changes'] = []) =>
     list.map((resource) => ({ ...resource, change: redactChange(resource.change) }));
@@ -139,6 +140,7 @@ export function redactPlan(plan: PlanDocument, schemas: ProviderSchemas): object
     resource_drift: drift,
     output_changes: Object.fromEntries(outputs.map(([name, change]) => [name, redactChange(change)])),
     relevant_attributes: plan.relevant_attributes ?? [],
+    resource_dependencies: dependenciesOf(plan.configuration),
     provider_format_version: schemas.format_version,
     provider_schemas: Object.fromEntries(
       Object.entries(schemas.provider_schemas)

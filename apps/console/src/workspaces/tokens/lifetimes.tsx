@@ -1,0 +1,116 @@
+import { useState } from 'react';
+import { CheckField, TextField } from '../../design/field';
+import { SettingsForm } from '../../design/form';
+import { type ApiAnswer, useChange, useOrganizationName, useRead } from '../api';
+import { fieldsOf, useDraft } from '../parts/draft';
+import { Loaded } from '../parts/loaded';
+
+const kinds = {
+  organization: 'Organization token',
+  team: 'Team tokens',
+  user: 'User tokens',
+  audit_trails: 'Audit trail token',
+} as const;
+type LimitedToken = keyof typeof kinds;
+
+const hourMs = 3_600_000;
+const unitMs = { h: hourMs, d: 24 * hourMs, y: 365 * 24 * hourMs } as const;
+
+/** `90d`, `12h`: a length of time as people write it. */
+const written = (ms: number): string => (ms % unitMs.d === 0 ? `${ms / unitMs.d}d` : `${Math.round(ms / hourMs)}h`);
+
+/** The same read again; undefined for what is none. */
+function readLength(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,5}) ?([hdy])$/.exec(text.trim()) ?? [];
+  return count === undefined ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
+}
+
+/** How long tokens may live at most, by their kind. */
+export function TokenLifetimes({
+  isOn,
+  forbidden,
+}: {
+  readonly isOn: boolean;
+  readonly forbidden: string | undefined;
+}) {
+  const organization_name = useOrganizationName();
+  const lifetimes = useRead(
+    ['token-lifetimes', organization_name],
+    (api) =>
+      api.GET('/api/v2/organizations/{organization_name}/token-ttl-policies', {
+        params: { path: { organization_name } },
+      }),
+    { enabled: forbidden === undefined },
+  );
+  return (
+    <section className="stack-tight" aria-labelledby="lifetimes">
+      <h2 id="lifetimes">Maximum token lifetimes</h2>
+      <p className="second">A new token expires by then at the latest, and tokens that exist are shortened at once.</p>
+      {forbidden === undefined ? (
+        <Loaded query={lifetimes} rows={5}>
+          {({ data }) => (
+            <Lifetimes
+              isOn={isOn}
+              stored={
+                Object.fromEntries(
+                  data.map(({ attributes }) => [attributes['token-type'], written(attributes['max-ttl-ms'])]),
+                ) as Record<LimitedToken, string>
+              }
+            />
+          )}
+        </Loaded>
+      ) : (
+        <p className="second">{forbidden}</p>
+      )}
+    </section>
+  );
+}
+
+function Lifetimes({
+  isOn,
+  stored,
+}: {
+  readonly isOn: boolean;
+  readonly stored: Readonly<Record<LimitedToken, string>>;
+}) {
+  const organization_name = useOrganizationName();
+  const path = { organization_name };
+  const draft = useDraft({ isOn, ...stored });
+  const [problem, setProblem] = useState<string>();
+  const save = useChange(async (api): Promise<ApiAnswer<unknown>> => {
+    const { isOn: turned, ...lengths } = draft.changes;
+    const given = Object.entries(lengths).map(([kind, text]) => ({
+      'token-type': kind as LimitedToken,
+      'max-ttl-ms': readLength(text)!,
+    }));
+    if (given.length > 0) {
+      const attributes = { 'token-ttl-policies': given };
+      const body = { data: { type: 'organization-token-ttl-policies' as const, attributes } };
+      const answer = await api.PATCH('/api/v2/organizations/{organization_name}/token-ttl-policies', {
+        params: { path },
+        body,
+      });
+      if (turned === undefined || answer.error !== undefined) return answer;
+    }
+    return api.PATCH('/api/v2/organizations/{organization_name}', {
+      params: { path },
+      body: { data: { type: 'organizations', attributes: { 'max-ttl-enabled': draft.value.isOn } } },
+    });
+  }, draft.reset);
+  const { field, check } = fieldsOf(draft, save.error);
+  const send = () => {
+    const wrong = (Object.keys(kinds) as LimitedToken[]).find((kind) => readLength(draft.value[kind]) === undefined);
+    setProblem(wrong && `${kinds[wrong]}: write a number with h, d or y, such as 12h or 90d.`);
+    if (wrong === undefined) save.mutate();
+  };
+  return (
+    <SettingsForm draft={draft} change={save} problem={problem} onSend={send}>
+      <CheckField label="Limit how long tokens live" {...check('isOn')} />
+      {draft.value.isOn
+        ? (Object.keys(kinds) as LimitedToken[]).map((kind) => (
+            <TextField key={kind} label={kinds[kind]} required placeholder="90d" {...field(kind)} />
+          ))
+        : null}
+    </SettingsForm>
+  );
+}
