@@ -58,7 +58,7 @@ import { variableSetResource } from './workspaces/variable-sets/routes';
 import { variableResource } from './workspaces/variables/routes';
 import { workspaceResource } from './workspaces/workspaces/routes';
 
-/** What the service is about, each after those it calls. */
+/** The areas of the service, each after those it calls. */
 const described: readonly Resource[] = [
   serviceResource,
   ipRangesResource,

@@ -17,15 +17,15 @@ import * as workspaces from '../workspaces/workspaces/workspace';
 import { tellTeamsOf } from './runs/note-notifications';
 import { accountOf } from './runs/serializer';
 
-/** What people ask the people of a workspace to change in it. */
+/** Changes that people ask the people of a workspace to make. */
 interface ChangeRequest extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget & { readonly name: string };
 }
 
-/** Most open requests of a workspace. */
+/** The most open requests of a workspace. */
 const mostOpen = 100;
-/** Most workspaces that one call asks. */
+/** The most workspaces that one call addresses. */
 const mostTargets = 100;
 
 const requestSerializer = serializerOf<ChangeRequest>()({
@@ -121,7 +121,7 @@ const record = (
     after: { workspaceId },
   });
 
-/** What was asked for in one call. */
+/** The content of one call. */
 interface BulkAction {
   readonly id: string;
   readonly organizationId: string;
@@ -199,7 +199,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
     }),
 });
 
-/** What the caller does not see is like what is not there. */
+/** Workspaces that the caller does not see count as absent. */
 async function requireTargets(tx: Database, access: Access, { id }: Organization, ids: readonly string[]) {
   const found = await workspaces.findMany(tx, ids);
   const seen = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));
@@ -209,7 +209,7 @@ async function requireTargets(tx: Database, access: Access, { id }: Organization
   return seen.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-/** What the people of workspaces are asked to change. */
+/** Change requests for workspaces. */
 export const changeRequestResource: Resource = {
   name: 'change-requests',
   endpoints: [list, show, archive, create],

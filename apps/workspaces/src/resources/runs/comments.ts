@@ -73,7 +73,7 @@ const show = get('/comments/:comment_id', {
   run: async ({ target }) => target as Comment,
 });
 
-/** What people say about runs. */
+/** Comments on runs. */
 export const commentResource: Resource = {
   name: 'comments',
   endpoints: [ofRun, create, show],

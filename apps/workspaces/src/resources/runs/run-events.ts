@@ -7,7 +7,7 @@ import { organizationsOf, type RunTarget, readsRun } from './runs/policy';
 import { find as findRun, type Run } from './runs/run';
 import { accountOf } from './runs/serializer';
 
-/** Something that happened to a run, with what its rights depend on. */
+/** An event of a run, with what its rights depend on. */
 interface RunEvent extends Row, RunTarget {}
 
 const eventSerializer = serializerOf<RunEvent>()({
@@ -63,7 +63,7 @@ const show = get('/run-events/:run_event_id', {
   run: async ({ target }) => target as RunEvent,
 });
 
-/** What happened to runs. */
+/** Events of runs. */
 export const runEventResource: Resource = {
   name: 'run-events',
   endpoints: [ofRun, show],

@@ -119,7 +119,8 @@ export async function ask(
 }
 
 /**
- * Adds what a browser brings to the account of a person. Throws `invalid` if it answers no question of this browser.
+ * Adds a passkey from a browser's answer to the account of a person. Throws `invalid` if the answer fits no challenge
+ * of this browser.
  */
 export async function add(
   parts: PasskeyParts,
@@ -173,7 +174,7 @@ export async function list(db: Database, userId: string): Promise<ShownPasskey[]
   return found.map(shown);
 }
 
-/** Takes a passkey of a person away. Throws `missing`. */
+/** Removes a passkey of a person. Throws `missing`. */
 export async function remove(db: Database, actor: Actor, id: string): Promise<void> {
   await db.transaction(async (tx) => {
     const found = await tx.prisma.passkey.findUnique({ where: { id, userId: actor.id } });
@@ -184,8 +185,9 @@ export async function remove(db: Database, actor: Actor, id: string): Promise<vo
 }
 
 /**
- * The account whose passkey has answered a question of this browser; undefined for everything else. An answer counts once: the
- * time of its question has to be newer than that of all answered before, and so has the counter of keys that count.
+ * The account whose passkey has answered a challenge of this browser; undefined for everything else. An answer is
+ * accepted once: its challenge must be newer than all that were answered before, and so must the counter of keys that
+ * count.
  */
 export async function userOf(
   parts: PasskeyParts,
@@ -219,7 +221,7 @@ export async function userOf(
   return count === 1 ? key.userId : undefined;
 }
 
-// A question is nothing that is kept: it carries its time, and a keyed hash of that with where it was asked.
+// A challenge is not stored: it contains its time, and a keyed hash of that time and of where it was issued.
 function challengeOf({ keyring, now }: PasskeyParts, asked: PasskeyQuestion): Buffer {
   const head = Buffer.alloc(24);
   head.writeBigUInt64BE(BigInt(now()));
@@ -227,7 +229,7 @@ function challengeOf({ keyring, now }: PasskeyParts, asked: PasskeyQuestion): Bu
   return Buffer.concat([head, macOf(keyring, asked, head)]);
 }
 
-/** The question that a browser says it was asked, if it is one of ours for what it is used for, and not too old. */
+/** The challenge that a browser's answer contains, if it is ours, for this purpose, and not too old. */
 function questionOf(
   { keyring, now }: PasskeyParts,
   asked: PasskeyQuestion,

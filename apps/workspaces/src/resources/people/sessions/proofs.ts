@@ -7,7 +7,7 @@ const password = z.string().min(1).max(1024);
 const code = z.string().min(1).max(64);
 const token = z.string().min(1).max(512);
 
-/** What a person signs in to the console with. */
+/** The credentials that a person signs in to the console with. */
 export const Proof = z.discriminatedUnion('method', [
   z.strictObject({
     method: z.literal('password'),
@@ -19,7 +19,7 @@ export const Proof = z.discriminatedUnion('method', [
   z.strictObject({ method: z.literal('token'), token }),
   z.strictObject({ method: z.literal('passkey'), passkey: PasskeyAnswer }),
 ]);
-/** What a person proves again with who sits there. */
+/** The credentials with which a person proves again who they are. */
 export const Again = z.union([
   z.strictObject({ password }),
   z.strictObject({ code }),
@@ -27,7 +27,7 @@ export const Again = z.union([
   z.strictObject({ passkey: PasskeyAnswer }),
 ]);
 
-/** Throws `invalid` with what is wrong, and nothing of what was sent. */
+/** Throws `invalid` with what is wrong, and with nothing that was sent. */
 export function parseProof<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;

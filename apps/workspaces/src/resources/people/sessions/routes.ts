@@ -54,7 +54,7 @@ const end = sessions.remove('/session', {
   },
 });
 
-/** Changes of the second factor ask for the password again: a stolen token must not be enough. */
+/** Changes of the second factor require the password again: a stolen token must not be enough. */
 async function requirePassword({ db, env, principal }: FactorCall, password: string): Promise<void> {
   const user = await db.prisma.user.findUnique({ where: { id: principal.id }, select: { passwordHash: true } });
   const isRight = () => checkPassword(password, user?.passwordHash ?? null);

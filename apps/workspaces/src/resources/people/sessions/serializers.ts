@@ -26,7 +26,7 @@ export const sessionSerializer = serializerOf<Token>()({
   relationships: (token) => ({ user: toOne('users', token.userId) }),
 });
 
-/** A person's second factor; secret and recovery codes are shown once, when it is begun. */
+/** A person's second factor; the secret and the recovery codes are shown once, when the setup begins. */
 export const twoFactorSerializer = serializerOf<TwoFactorState>()({
   type: 'two-factor',
   shape: {

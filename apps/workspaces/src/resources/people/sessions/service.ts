@@ -10,22 +10,22 @@ import { giveBack, inTurn, succeed, takeAttempt } from '../users/attempts';
 import { checkPassword } from '../users/password';
 import { spendCode } from './two-factor';
 
-/** Two weeks: how long a session lives where no organization says less. */
+/** Two weeks: the lifetime of a session if no organization limits it further. */
 const LONGEST_MINUTES = 20_160;
 
-/** What a person signs in with; `code` when they have a second factor. */
+/** The credentials that a person signs in with; `code` if they have a second factor. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
   readonly code?: string | null;
-  /** Whether a passkey of the account was shown instead of a code; absent if none was. */
+  /** Whether a passkey of the account was used instead of a code; absent if none was. */
   readonly passkey?: ((userId: string) => Promise<boolean>) | undefined;
 }
 
 /**
- * Signs a person in by user name or address: a token that ends with the shortest session any of their organizations
- * allows. Throws `unauthenticated` for anything wrong, `invalid` when only the code is lacking, `limited` when locked, and
- * `denied` where a provider is the way in for all but site administrators.
+ * Signs a person in by user name or address: returns a token that ends with the shortest session that any of their
+ * organizations allows. Throws `unauthenticated` for anything wrong, `invalid` if only the code is missing, `limited`
+ * if locked, and `denied` if everyone except site administrators has to sign in at a provider.
  */
 export async function signIn(
   db: Database,
@@ -59,7 +59,7 @@ export async function signIn(
   return enter(db, keyring, requestId, user, now, longestMinutes);
 }
 
-/** Signs in the person whose passkey was shown; undefined if it is no one's. Throws as `signIn` does. */
+/** Signs in the person whose passkey was used; undefined if it belongs to no one. Throws as `signIn` does. */
 export async function signInByPasskey(
   db: Database,
   { keyring, trail }: Pick<Environment, 'keyring' | 'trail'>,
@@ -88,24 +88,27 @@ function enter(
   return openSession(db, keyring, requestId, user, now, longestMinutes);
 }
 
-/** Keeps in the trail why a person did not get in; the answer does not say it. */
+/** Records in the audit trail why a sign-in failed; the answer does not say it. */
 async function refusedSignIn(
   trail: Environment['trail'],
   requestId: string,
   found: LoginRow | undefined,
   why: string,
 ): Promise<Refusal> {
-  // The name that was typed is not kept: people type their password there.
+  // The name that was typed is not recorded: people type their password there.
   const target = { type: 'users', id: found?.id ?? '', name: found?.username ?? null };
   const change = { organizationId: null, action: 'account.refuse-sign-in', target, after: { why } };
   await trail.refused({ ...signInPage, requestId }, change, found?.id);
   return new Refusal('unauthenticated', '');
 }
 
-/** Who asks before it is known who they are. */
+/** A caller who is not identified yet. */
 export const signInPage: Actor = { type: 'system', id: 'sign-in', name: 'a sign-in' };
 
-/** A token for a person who has proved who they are; it ends with the shortest session any of their organizations allows. */
+/**
+ * A token for a person who has proved who they are; it ends with the shortest session that any of their organizations
+ * allows.
+ */
 export async function openSession(
   db: Database,
   keyring: Keyring,

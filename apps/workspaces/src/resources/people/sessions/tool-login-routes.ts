@@ -46,9 +46,9 @@ const authorize = raw('GET')('/app/oauth2/auth', {
               redirectUri: given('redirect_uri'),
               codeChallenge: given('code_challenge'),
             });
-    // An invalid request redirects to no address.
+    // An invalid request is not redirected to any address.
     if (problem) throw new Refusal('malformed', problem);
-    // In one piece: the page hands back letter for letter what it was given.
+    // In one piece: the page returns exactly what it was given.
     const asked = Buffer.from(new URLSearchParams([...query.entries]).toString()).toString('base64url');
     return leadTo(env, `authorize?asked=${asked}`);
   },
@@ -124,5 +124,5 @@ const exchange = raw('POST')('/oauth2/token', {
   },
 });
 
-/** The tool's `login` command: the way to its page, codes, and their exchange, with proof of possession. */
+/** The tool's `login` command: the redirect to its page, codes, and their exchange, with proof of possession. */
 export const toolLoginEndpoints: readonly Endpoint[] = [authorize, makeCode, exchange];

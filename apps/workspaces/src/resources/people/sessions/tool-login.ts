@@ -7,9 +7,9 @@ import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import * as tokens from '../tokens/service';
 
-/** The one client that signs in this way: a public one, on the user's own machine. */
+/** The only client that signs in this way: a public one, on the user's own machine. */
 const clientId = 'keystead-cli';
-/** Where the tool listens for the answer. */
+/** Where the tool waits for the answer. */
 const ports = [10000, 10010] as const;
 const validMs = 5 * 60_000;
 
@@ -20,7 +20,7 @@ export interface LoginRequest {
   readonly codeChallenge: string;
 }
 
-/** What is wrong with an authorization request; undefined when it may be shown to a person. */
+/** What is wrong with an authorization request; undefined if it may be shown to a person. */
 export function problemOf({ clientId: client, redirectUri, codeChallenge }: LoginRequest): string | undefined {
   if (client !== clientId) return 'client_id is unknown';
   if (!isLoopback(redirectUri)) return 'redirect_uri is not an address of this machine that the tool listens on';
@@ -42,13 +42,16 @@ function isLoopback(text: string): boolean {
   );
 }
 
-/** A code as its maker sees it, this once. */
+/** A code for the person who created it, shown once. */
 export interface LoginCode {
   readonly code: string;
   readonly expiresAt: Date;
 }
 
-/** Makes the code that the tool exchanges for a token of the person who signed in; it ends with their session. Throws `invalid`. */
+/**
+ * Creates the code that the tool exchanges for a token of the person who signed in; it ends with their session. Throws
+ * `invalid`.
+ */
 export async function createLoginCode(
   db: Database,
   keyring: Keyring,
@@ -79,7 +82,7 @@ export async function createLoginCode(
   return { code, expiresAt };
 }
 
-/** What the tool sends for a token: the code, and proof that it is who asked for it. */
+/** What the tool sends for a token: the code, and proof that it made the request. */
 export interface Exchange {
   readonly code: string;
   readonly clientId: string;
@@ -88,8 +91,8 @@ export interface Exchange {
 }
 
 /**
- * Exchanges a code for a token; undefined for a code that is unknown, used, too old, or another person's. The code is spent
- * in any case.
+ * Exchanges a code for a token; undefined for a code that is unknown, used, too old, or another person's. The code is
+ * used up in any case.
  */
 export async function exchangeCode(
   db: Database,

@@ -8,7 +8,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { prove } from '../users/attempts';
 
-/** What every authenticator takes for granted. */
+/** The parameters that every authenticator assumes. */
 const scheme = { algorithm: 'SHA1', digits: 6, periodSeconds: 30 } as const;
 const KEY_BYTES = 20;
 const RECOVERY_CODES = 10;
@@ -43,8 +43,8 @@ export async function findState(db: Database, userId: string): Promise<TwoFactor
 }
 
 /**
- * Begins a second factor: it counts once a first code has been verified. Beginning again replaces what was not
- * verified. Throws `conflict` when there is one already.
+ * Begins the setup of a second factor, which is complete once a first code has been verified. Beginning again replaces
+ * an unverified one. Throws `conflict` if there is one already.
  */
 export async function enrol(db: Database, keyring: Keyring, userId: string, account: string): Promise<TwoFactorState> {
   const secret = base32(randomBytes(KEY_BYTES));
@@ -113,7 +113,7 @@ export async function spendCode(
   return (await spendTotp(db, keyring, userId, code, now)) || spendRecoveryCode(db, keyring, userId, code);
 }
 
-// The database remembers the newest time step used, so that a code counts once over all nodes.
+// The database remembers the newest time step used, so that a code is accepted once across all nodes.
 async function spendTotp(db: Database, keyring: Keyring, userId: string, code: string, now: number): Promise<boolean> {
   const row = await db.prisma.twoFactor.findUnique({ where: { userId }, select: { secret: true } });
   if (!row) return false;

@@ -11,7 +11,7 @@ import type { Person } from './openid';
 import type { SignInProvider } from './provider';
 import { provisionedFor } from './provisioned';
 
-/** The account that an identity leads to. */
+/** The account for an identity. */
 export interface FoundAccount {
   readonly identityId: string;
   readonly userId: string;
@@ -19,9 +19,9 @@ export interface FoundAccount {
 }
 
 /**
- * The account of a person that a provider vouches for: the one its subject led to before, else the one that the directory
- * keeps for it, else one with the address that the provider has checked, where it may link them, else a new one. Throws `denied` with what the person can do.
- * Call it with its turn for that subject.
+ * The account of a person identified by a provider: the one that its subject led to before, else the one that the
+ * directory keeps for it, else one with the address that the provider has checked, if it may link them, else a new one.
+ * Throws `denied` with what the person can do. Call it while holding the turn of that subject.
  */
 export async function accountOf(
   tx: Database,
@@ -71,8 +71,8 @@ interface Chosen {
 }
 
 /**
- * The account that has a proven address and is linked to no provider yet. Someone else may have written that address into
- * the account before its owner came, so everything that opened the account until now is ended. Site administrators are
+ * The account that has a proven address and is linked to no provider yet. Someone else may have entered that address
+ * before its owner came, so everything that gave access to the account until now is ended. Site administrators are
  * never found by their address.
  */
 async function linkable(
@@ -101,8 +101,8 @@ async function newAccount(tx: Database, provider: SignInProvider, { username, em
 }
 
 /**
- * Adds an account without a password, with a name like the one asked for, and with the address if no one else has proven
- * it.
+ * Adds an account without a password, with a name like the requested one, and with the address unless someone else has
+ * proven it.
  */
 export async function addAccount(
   tx: Database,
@@ -110,7 +110,7 @@ export async function addAccount(
   email: string | undefined,
 ): Promise<{ id: string; username: string }> {
   const name = await freeName(tx, username);
-  // If no address is known to be theirs they get one that no mail reaches.
+  // If no address is known to be theirs, they get one that no mail reaches.
   const isFree = email !== undefined && (await freeAddress(tx, system, email));
   const address = isFree ? email : unreachable();
   const { id } = await users.create(tx, { username: name, email: address });
@@ -120,7 +120,7 @@ export async function addAccount(
 
 const longestName = 60;
 
-/** A free user name like the one asked for. */
+/** A free user name like the requested one. */
 export async function freeName(tx: Database, asked: string): Promise<string> {
   const plain = asked
     .replace(/@.*$/s, '')

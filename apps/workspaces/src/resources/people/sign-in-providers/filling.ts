@@ -6,10 +6,13 @@ import * as memberships from '../memberships/service';
 import { addMembers, removeMembers } from '../teams/members';
 import * as teams from '../teams/service';
 
-/** How many people a plan allows, by organization; null means no limit. */
+/** How many people a plan allows, by organization; null: no limit. */
 export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
 
-/** A source of groups that fill teams: what it gives is marked with its id, and only the source takes it away again. */
+/**
+ * A source of groups that fill teams: the memberships it adds are marked with its id, and only the source removes them
+ * again.
+ */
 export interface GroupSource {
   readonly id: string;
   readonly name: string;
@@ -22,8 +25,8 @@ export interface Wanted {
 }
 
 /**
- * Puts people into the teams that a source wants them in, and out of those that it had put them into. Memberships given by
- * hand stay. The number of statements depends on teams, not on people. Call it in a transaction.
+ * Adds people to the teams that a source wants them in, and removes them from those to which it had added them.
+ * Memberships added by hand stay. The number of statements depends on teams, not on people. Call it in a transaction.
  */
 export async function fillTeams(
   tx: Database,
@@ -68,7 +71,7 @@ async function takeOut(
     const team = await teams.find(tx, teamId);
     if (team === undefined) continue;
     const leaving = over.filter((one) => one.teamId === teamId);
-    // An organization without an owner could never be changed again: the last one stays, as if put there by hand.
+    // An organization without an owner could never be changed again: the last owner stays, as if added by hand.
     const goes = new Set(leaving.map(({ userId }) => userId));
     if (team.isOwners && team.userIds.every((userId) => goes.has(userId))) leaving.shift();
     if (leaving.length === 0) continue;
@@ -107,7 +110,7 @@ async function putInto(
     UPDATE team_member SET provider_id = ${source.id} WHERE team_id = ${teamId} AND membership_id = ANY(${added})`;
 }
 
-/** The memberships of people in an organization, made where there is room for more. */
+/** The memberships of people in an organization; missing ones are created while the plan has room. */
 async function membersOf(
   tx: Database,
   actor: Actor,
@@ -144,7 +147,7 @@ async function membersOf(
   return [...known.map(({ id }) => id), ...rows.map(({ id }) => id)];
 }
 
-/** Memberships that came with a group end with the last team that did. */
+/** Memberships that came with a group end with the last team that depended on them. */
 async function leaveOrganizations(tx: Database, actor: Actor, source: GroupSource, userIds: string[]): Promise<void> {
   const over = await tx.prisma.$queryRaw<{ id: string; organizationId: string; userId: string }[]>`
     DELETE FROM membership m
@@ -181,8 +184,8 @@ const changeOf =
   });
 
 /**
- * Lets a source decide which of some people administer the site. It takes away only what it gave, never from the last
- * administrator, and nothing that was given by hand.
+ * Lets a source decide which of some people administer the site. It removes only rights that it gave, never from the
+ * last administrator, and none that were given by hand.
  */
 export async function fillSiteAdmins(
   tx: Database,

@@ -6,8 +6,8 @@ import type { SignInProvider } from './provider';
 export type { UserLimit };
 
 /**
- * Puts a person into the teams that name one of their groups at a provider, and out of other teams that the provider had put
- * them into. Memberships given by hand stay. Call it in a transaction.
+ * Adds a person to the teams that name one of their groups at a provider, and removes them from other teams to which
+ * the provider had added them. Memberships added by hand stay. Call it in a transaction.
  */
 export async function followGroups(
   tx: Database,

@@ -7,8 +7,9 @@ import type { Openid, ProviderClient } from './openid';
 const event = 'http://schemas.openid.net/event/backchannel-logout';
 
 /**
- * Ends the sessions that a logout token names, by subject, by the provider's own session, or both. Sent twice it ends what
- * is left: nothing. Throws `malformed` for a token that is none, `upstream` while its keys are not to be had.
+ * Ends the sessions that a logout token names, by subject, by the provider's own session, or both. Sent twice, the
+ * second token finds no sessions left. Throws `malformed` for an invalid token, `upstream` while the provider's keys
+ * cannot be read.
  */
 export async function endFromProvider(
   db: Database,
@@ -29,7 +30,7 @@ export async function endFromProvider(
   if (claims.iat === undefined) throw bad('iat is missing');
   if (iss !== (await openid.issuer(provider))) throw bad('iss is of another issuer');
   if (!audiencesOf(claims).includes(provider.clientId)) throw bad('aud is for another client');
-  // An ID token has one: it must not end sessions.
+  // ID tokens have one: they must not end sessions.
   if (nonce !== undefined) throw bad('nonce must not be there');
   const isEvent = typeof events === 'object' && events !== null && Object.hasOwn(events, event);
   if (!isEvent) throw bad('events does not say that this is a logout');

@@ -13,14 +13,14 @@ import { OutsideCalls } from '@keystead/outside';
 import { Refusal } from '@keystead/refusal';
 import type { SignInProvider } from './provider';
 
-/** A provider, with the secret that it knows us by. */
+/** A provider, with our client secret for it. */
 export interface ProviderClient extends SignInProvider {
   readonly clientSecret: string;
 }
 
 /**
- * Talks to the providers at which people sign in; keys and addresses are kept for an hour, and while it is away a day, as long as
- * its configuration stays as it is.
+ * Calls the providers at which people sign in. Keys and addresses are cached for an hour, and while the provider is
+ * down for a day, as long as its configuration does not change.
  */
 export class Openid extends OpenidProvider<ProviderClient> {
   private readonly sets: KeySets;
@@ -46,17 +46,17 @@ export class Openid extends OpenidProvider<ProviderClient> {
     this.sets = sets;
   }
 
-  /** The issuer as its tokens name it. Throws `upstream` where another answers there. */
+  /** The issuer as its tokens name it. Throws `upstream` if another issuer answers there. */
   issuer(provider: ProviderClient): Promise<string> {
     return issuerOf(this.sets, provider);
   }
 
-  /** Whether the provider says who answers, so that an answer without it is another's. */
+  /** Whether the provider names itself in its answers, so that an answer without a name is another's. */
   async namesItself(provider: ProviderClient): Promise<boolean> {
     return (await this.sets.document(sourceOf(provider))).authorization_response_iss_parameter_supported === true;
   }
 
-  /** Whose signatures count: all of them have a public key, so that none can be confused with it. */
+  /** The accepted signature algorithms: all of them use a public key, so that no secret can be taken for one. */
   signatures(provider: ProviderClient): SignatureCheck {
     return { algorithms: jwtAlgorithms, keys: (header) => this.sets.keys(sourceOf(provider), header) };
   }
@@ -74,20 +74,20 @@ async function issuerOf(sets: KeySets, provider: ProviderClient): Promise<string
   return issuer;
 }
 
-/** What a provider says of a person, as far as it matters here. */
+/** The relevant data about a person from a provider. */
 export interface Person {
   readonly subject: string;
   readonly username: string;
-  /** Undefined unless the provider has checked it. */
+  /** Undefined unless the provider has verified it. */
   readonly email: string | undefined;
-  /** Undefined where the provider is not asked for groups. */
+  /** Undefined if the provider is not asked for groups. */
   readonly groups: readonly string[] | undefined;
   readonly session: string | undefined;
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Reads who signed in from verified claims. Throws `denied` for groups that are none. */
+/** Reads who signed in from verified claims. Throws `denied` for an invalid list of groups. */
 export function personOf(claims: Claims, provider: SignInProvider): Person {
   const subject = String(claims.sub);
   const email = textOf(claimAt(claims, provider.emailClaim));
@@ -102,7 +102,7 @@ export function personOf(claims: Claims, provider: SignInProvider): Person {
   };
 }
 
-// Who is in no group may have no claim at all: then rights given by groups end.
+// A person in no group may have no claim at all: then rights given by groups end.
 function groupsOf(value: unknown): string[] {
   const list = value === undefined ? [] : Array.isArray(value) ? value : [value];
   if (!list.every((group) => typeof group === 'string')) {

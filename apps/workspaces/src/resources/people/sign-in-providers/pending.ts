@@ -4,7 +4,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import type { SignInProvider } from './provider';
 
-/** A sign-in that leaves for a provider: what is sent along, and what holds the answer to it. */
+/** A sign-in that leaves for a provider: what is sent along, and the browser's secret for the answer. */
 export interface Leaving {
   readonly state: string;
   readonly nonce: string;
@@ -12,17 +12,17 @@ export interface Leaving {
   readonly challenge: string;
 }
 
-/** A sign-in that has come back. */
+/** A sign-in whose browser has returned. */
 export interface ComeBack {
   readonly providerId: string;
   readonly nonce: string;
   readonly verifier: string;
   readonly returnTo: string;
-  /** The hash of the session whose person proves again who they are. */
+  /** The hash of the session whose person is proving again who they are. */
   readonly sessionHash: Uint8Array<ArrayBuffer> | null;
   readonly client: string;
   readonly beganAtMs: number;
-  /** What the provider has already said, where it says so by another way. */
+  /** The provider's answer, if it came in a separate request. */
   readonly answer: string | undefined;
 }
 
@@ -30,12 +30,15 @@ export interface ComeBack {
 export type Pending = Pick<ComeBack, 'providerId' | 'nonce' | 'sessionHash' | 'beganAtMs'>;
 
 const lifetimeMs = 10 * 60_000;
-/** Anyone may begin one, without a token. Beyond these the oldest of the network that began most of them are deleted. */
+/**
+ * Anyone may begin one, without a token. Beyond this number, the oldest ones of the network that began most of them are
+ * deleted.
+ */
 const mostPending = 10_000;
-/** Random bytes in base64url: 32 of them. */
+/** 32 random bytes in base64url. */
 const form = /^[\w-]{43}$/;
 
-/** Keeps a sign-in that begins in a browser, for ten minutes. */
+/** Stores a sign-in that begins in a browser, for ten minutes. */
 export async function leave(
   db: Database,
   keyring: Keyring,
@@ -69,8 +72,8 @@ export async function leave(
 }
 
 /**
- * Takes the sign-in of a state: it counts once, and only in the browser that began it. A stored answer counts only with its
- * handle. Undefined if there is none.
+ * Consumes the sign-in of a state: it is valid once, and only in the browser that began it. A stored answer is only
+ * valid with its handle. Undefined if there is none.
  */
 export async function comeBack(
   db: Database,
@@ -79,7 +82,7 @@ export async function comeBack(
   nowMs: number,
 ): Promise<ComeBack | undefined> {
   if (browser === undefined || !form.test(state) || !form.test(browser)) return undefined;
-  // Another browser takes nothing away: its own person can still come back.
+  // A request from another browser consumes nothing: the right person can still return.
   const [row] = await db.prisma.$queryRaw<
     {
       provider_id: string;
@@ -125,8 +128,8 @@ export async function leaving(
 }
 
 /**
- * Stores a provider's answer, and returns a handle for the browser that brought the answer. A browser that knows only the
- * state, as the one that began does, gets nothing. Undefined if there already was an answer.
+ * Stores a provider's answer, and returns a handle for the browser that brought it. A browser that knows only the
+ * state, such as the one that began, gets nothing. Undefined if there already was an answer.
  */
 export async function keepAnswer(
   db: Database,
@@ -149,13 +152,13 @@ const cellOf = (keyring: Keyring, state: string) => ({
   column: 'answer',
 });
 
-/** What a sign-in was begun with: after a change of it, it is no longer good. */
+/** The settings at the beginning of a sign-in: if they change, the sign-in becomes invalid. */
 export const clientOf = ({ issuer, clientId }: Pick<SignInProvider, 'issuer' | 'clientId'>): string =>
   createHash('sha256')
     .update(JSON.stringify([issuer, clientId]))
     .digest('base64url');
 
-// Who reads the database finds neither; who reads the address bar cannot make them without the key.
+// Neither is in the database, and someone who sees the address bar cannot compute them without the key.
 function derived(keyring: Keyring, state: string): { nonce: string; verifier: string } {
   const of = (what: string) => keyring.mac(`workspace-provider-${what}`, state).toString('base64url');
   return { nonce: of('nonce'), verifier: of('verifier') };

@@ -1,7 +1,7 @@
 import type { SignInProvider as Row } from '../../../generated/prisma/client';
 
-/** Where people sign in with an account that they have elsewhere; without its secret. */
+/** A provider where people sign in with an account that they have elsewhere; without its secret. */
 export interface SignInProvider extends Omit<Row, 'clientSecret'> {
-  /** Whose teams it fills, by name; null is all of them. */
+  /** The organizations whose teams it fills, by name; null: all of them. */
   readonly organizations: readonly string[] | null;
 }

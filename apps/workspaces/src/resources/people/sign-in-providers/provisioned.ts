@@ -2,9 +2,9 @@ import type { Database } from '../../../kernel/database/database';
 import type { SignInProvider } from './provider';
 
 /**
- * The account that the directory keeps for a subject of the provider its people sign in at; undefined where it keeps none,
- * and of every other provider. The directory's own id of a person is that subject, or at a SAML provider, which knows people
- * by it, also their user name. People removed from the directory keep their account, suspended.
+ * The account that the directory keeps for a subject of the provider at which its people sign in; undefined if it keeps
+ * none, and for every other provider. The subject is the directory's own id of a person; for a SAML provider, which
+ * identifies people by user name, also that. People removed from the directory keep their account, suspended.
  */
 export async function provisionedFor(
   tx: Database,

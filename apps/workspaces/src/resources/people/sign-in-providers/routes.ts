@@ -15,7 +15,7 @@ const byId = '/admin/sign-in-providers/:provider_id';
 const load = ({ db, params }: { db: Database; params: { provider_id: string } }) =>
   providers.find(db, params.provider_id);
 
-/** Where people sign in with an account that they have elsewhere. Decision 0120. */
+/** Providers where people sign in with an account that they have elsewhere. Decision 0120. */
 export const signInProviderResource: Resource = {
   name: 'sign-in providers',
   endpoints: [

@@ -6,5 +6,5 @@ export const CreateProvider = document('sign-in-providers', {
 });
 export const UpdateProvider = document('sign-in-providers', { attributes: providerAttributes.update });
 
-/** What a request may say of a provider. */
+/** The settings of a provider in a request. */
 export type ProviderInput = ParsedDocument<typeof UpdateProvider>;

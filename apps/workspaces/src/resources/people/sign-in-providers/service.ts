@@ -61,13 +61,13 @@ const sealed = (keyring: Keyring, id: string, text: string): Uint8Array<ArrayBuf
 
 const cellOf = (row: string) => ({ table: 'sign_in_provider', row, column: 'client_secret' });
 
-/** The client secret of a provider; undefined if it has gone. */
+/** The client secret of a provider; undefined if the provider is gone. */
 export async function secretOf(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.signInProvider.findUnique({ where: { id }, select: { clientSecret: true } });
   return row === null ? undefined : keyring.open(row.clientSecret, cellOf(id)).toString('utf8');
 }
 
-/** Adds a provider. Throws `invalid` for a name that is taken, and organizations that are not there. */
+/** Adds a provider. Throws `invalid` for a name that is taken, and for unknown organizations. */
 export async function create(
   db: Database,
   keyring: Keyring,
@@ -88,7 +88,7 @@ export async function create(
   });
 }
 
-/** Changes what is named. Switched off, or with another issuer or client, its sessions end. */
+/** Changes the settings in a request. If it is switched off, or its issuer or client changes, its sessions end. */
 export async function update(
   db: Database,
   keyring: Keyring,
@@ -100,7 +100,7 @@ export async function update(
     await lockRow(tx, 'sign_in_provider', id);
     const before = still(await find(tx, id));
     const { scopes, ...columns } = plain(input);
-    // Subjects are names that this issuer gave: of another they may be other people's.
+    // Subjects are names from this issuer: under another they may mean other people.
     if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
       const known = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
       if (known > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
@@ -122,7 +122,7 @@ export async function update(
   });
 }
 
-/** Removes a provider: sessions end, and with them who was made a site administrator by its group. */
+/** Removes a provider: its sessions end, and so do the rights of site administrators that it made. */
 export async function remove(db: Database, actor: Actor, provider: SignInProvider): Promise<void> {
   const { id } = provider;
   await db.transaction(async (tx) => {

@@ -18,7 +18,7 @@ import { samlId } from './saml/settings';
 import { SamlSignIn } from './saml/sign-in';
 import * as providers from './service';
 
-/** What sign-in by providers is made with. */
+/** What sign-in by providers needs. */
 export interface SignInParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -35,7 +35,7 @@ const ownPage = /^\/ui\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?#]{0,2000}$/;
 
 const again = 'Begin again from the sign-in page.';
 
-/** People who come from a provider of theirs. Decision 0120. */
+/** Sign-in of people who come from a provider. Decision 0120. */
 export class SignIn implements ProviderSignIn {
   private readonly openid: Openid;
   private readonly saml: SamlSignIn;
@@ -45,7 +45,7 @@ export class SignIn implements ProviderSignIn {
     this.saml = new SamlSignIn(parts);
   }
 
-  /** What the sign-in page offers. */
+  /** The providers that the sign-in page offers. */
   async offered(): Promise<{ method: string; id: string; name: string }[]> {
     const rows = await this.parts.db.prisma.signInProvider.findMany({
       where: { enabled: true, kind: { in: ['oidc', samlId] } },
@@ -56,7 +56,7 @@ export class SignIn implements ProviderSignIn {
     return rows.map(({ kind, id, name }) => ({ method: kind, id, name }));
   }
 
-  /** Where the browser goes. Throws `missing`, or `upstream` while the provider is away. */
+  /** The address for the browser. Throws `missing`, or `upstream` while the provider is down. */
   async leave(
     { provider: id, browser, returnTo = '/ui/', session }: Leave,
     { address }: Pick<From, 'address'>,
@@ -90,7 +90,7 @@ export class SignIn implements ProviderSignIn {
     return url.href;
   }
 
-  /** Ends what `leave` began. Throws what the person may read. */
+  /** Completes what `leave` began. Throws messages that the person may read. */
   async comeBack({ sent, browser }: ComingBack, { requestId }: From): Promise<CameBack> {
     const { db, keyring } = this.parts;
     const named = { state: sent.get('state') ?? '', handle: sent.get('handle') ?? '', browser };
@@ -125,7 +125,7 @@ export class SignIn implements ProviderSignIn {
     return { returnTo, session: await this.enter(provider, person, requestId) };
   }
 
-  /** Ends sessions because the provider says so. Throws `malformed`. */
+  /** Ends sessions at the provider's request. Throws `malformed`. */
   async endSessions(providerId: string, logoutToken: string): Promise<void> {
     const provider = await this.client(providerId);
     await endFromProvider(this.parts.db, this.openid, provider, logoutToken, this.parts.now());
@@ -143,7 +143,7 @@ export class SignIn implements ProviderSignIn {
     const { openid } = this;
     const issuer = await openid.issuer(provider);
     const iss = sent.get('iss');
-    // A code of another provider would be shown to this one.
+    // Otherwise a code of another provider would be sent to this one.
     if (iss === null ? await openid.namesItself(provider) : iss !== issuer) {
       throw new Refusal('denied', `Another provider answered than was asked. ${again}`);
     }
@@ -205,7 +205,7 @@ interface ProvenPerson extends Person {
   readonly fillsTeams?: boolean;
 }
 
-/** A provider that knows its person from before says when it was; one that says nothing asked just now. */
+/** A provider that remembers its person says when they proved it; one that says nothing asked just now. */
 function provenAt({ auth_time }: Readonly<Record<string, unknown>>, now: number): number {
   return typeof auth_time === 'number' ? Math.min(auth_time * 1000, now) : now;
 }

@@ -25,7 +25,7 @@ const rights = z.object(
   Object.fromEntries(organizationRights.map((key) => [key, right])) as Record<OrganizationRight, typeof right>,
 );
 
-/** The group that fills a team; null for a team without one, and where no directory may keep groups. */
+/** The group that fills a team; null for a team without one, and if no directory may manage groups. */
 const groupOf = ({ scimGroup }: Team, { settings }: View) => (settings.scimEnabled ? scimGroup : null);
 
 /** The attributes of a team, one row each: bodies, answers, columns and the API description derive from here. */

@@ -7,8 +7,8 @@ import { changeOf } from './service';
 import type { Team } from './team';
 
 /**
- * The memberships of users in an organization. Clients name users by id or by user name.
- * Throws `missing` when one does not exist, or is not in the organization.
+ * The memberships of users in an organization. Clients name users by id or by user name. Throws `missing` if one does
+ * not exist, or is not in the organization.
  */
 export async function membershipsOfUsers(
   db: Database,
@@ -26,7 +26,7 @@ export async function membershipsOfUsers(
   return rows.map(({ id }) => id);
 }
 
-/** The named memberships, if all are of the organization; otherwise throws `missing`. */
+/** The named memberships, if all belong to the organization; otherwise throws `missing`. */
 export async function membershipsOf(
   db: Database,
   organizationId: string,
@@ -48,7 +48,7 @@ function requireId(id: string | undefined): string {
   return id;
 }
 
-/** Puts people into a team; those who are in it stay. */
+/** Adds people to a team; those who are in it stay. */
 export async function addMembers(db: Database, actor: Actor, team: Team, membershipIds: string[]): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.teamMember.createMany({
@@ -59,7 +59,7 @@ export async function addMembers(db: Database, actor: Actor, team: Team, members
   });
 }
 
-/** Takes people out of a team. Throws `invalid` when that would leave an organization without owners. */
+/** Removes people from a team. Throws `invalid` if that would leave an organization without owners. */
 export async function removeMembers(db: Database, actor: Actor, team: Team, membershipIds: string[]): Promise<void> {
   await db.transaction(async (tx) => {
     if (team.isOwners) await lockRow(tx, 'team', team.id);

@@ -7,7 +7,7 @@ type TeamTarget = Pick<
   'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'grants' | 'allowMemberTokenManagement'
 >;
 
-/** Secret teams show to owners, to their own members, and to those who manage teams and may see secret ones. */
+/** Secret teams are visible to owners, to their own members, and to those who manage teams and may see secret ones. */
 export function seesTeam(access: Access, team: Pick<TeamTarget, 'id' | 'organizationId' | 'visibility'>): boolean {
   if (!access.isMember(team.organizationId)) return false;
   return team.visibility === 'organization' || access.inTeam(team) || seesSecretTeams(access, team.organizationId);
@@ -21,7 +21,7 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
 const managesTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
   !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
-// Who could join a team that may do more than they, or use its token, or have a group join it, might do as much.
+// Anyone who could join a team with more rights, use its token, or let a group join it, could get those rights.
 function isWithin(
   access: Access,
   { organizationId, rights, grants }: Pick<TeamTarget, 'organizationId' | 'rights' | 'grants'>,
@@ -29,7 +29,7 @@ function isWithin(
   return access.can(organizationId, 'manage-organization-access') || access.holdsAll(organizationId, rights, grants);
 }
 
-/** Who may hear what a team hears: owners, and those who manage it and may do as much. */
+/** Who may receive a team's notifications: owners, and those who manage it and have at least its rights. */
 export const hearsForTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
   access.isOwner(team.organizationId) || (managesTeam(access, team) && isWithin(access, team));
 

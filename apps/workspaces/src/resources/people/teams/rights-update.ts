@@ -7,7 +7,7 @@ import {
   rightsOf,
 } from '../../../kernel/access/organization-rights';
 
-/** Rights that can only be held with another one, which is then given as well, or taken together. */
+/** Rights that require another one: that is given with them, and taking it removes them. */
 const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['manage-organization-access', 'manage-teams'],
   ['manage-organization-access', 'manage-membership'],
@@ -16,12 +16,12 @@ const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['read-projects', 'read-workspaces'],
 ];
 
-/** Rights as a request gives them, by their names in the service: `manageProjects`; absent and null leave them. */
+/** Rights in a request, by their names in the service: `manageProjects`; absent and null ones stay unchanged. */
 export type RightsInput = Readonly<Record<string, boolean | null | undefined>>;
 
 /**
- * The rights after a request. Giving a right gives what it needs, taking one takes what needs it.
- * Throws `invalid` naming the right when one request gives it and takes what it needs.
+ * The rights after a request. Giving a right gives what it requires, taking one takes what requires it. Throws
+ * `invalid` naming the right if one request gives it and takes what it requires.
  */
 export function updateRights(current: Rights, input: RightsInput): Rights {
   const asked = new Map(organizationRights.map((right) => [right, input[camel(right)] ?? undefined]));

@@ -6,5 +6,5 @@ export const UpdateTeam = document('teams', { attributes: teamAttributes.update 
 export const Users = references('users');
 export const Memberships = references('organization-memberships');
 
-/** What a request may say of a team. */
+/** The settings of a team in a request. */
 export type TeamInput = ParsedDocument<typeof UpdateTeam>;

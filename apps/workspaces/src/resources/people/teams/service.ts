@@ -40,7 +40,10 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Te
   }));
 }
 
-/** What a team is given. Every answer about one says whether the caller may give it: it is read once for each of its revisions. */
+/**
+ * The rights of a team. Every answer about a team says whether the caller may give them, so they are read once for each
+ * of its revisions.
+ */
 export function grantsOf(db: Database, team: { id: string; grantsRevision: bigint }): Promise<GivenGrants> {
   return db.remembered(`grants ${team.id}`, `${team.grantsRevision}`, async () => {
     const [workspaces, projects] = [
@@ -59,7 +62,7 @@ export async function find(db: Database, id: string): Promise<Team | undefined> 
   return (await findMany(db, [id]))[0];
 }
 
-/** The teams of an organization that the caller sees, by name; `q` is part of a name, `names` whole names. */
+/** The teams of an organization that the caller sees, by name; `q` is part of a name, `names` are whole names. */
 export async function list(
   db: Database,
   access: Access,
@@ -97,7 +100,7 @@ export async function create(db: Database, actor: Actor, organizationId: string,
   });
 }
 
-/** Giving rights to a new team needs the permission that giving them to an old one does. Throws `missing`. */
+/** Giving rights to a new team requires the same permission as giving them to an existing one. Throws `missing`. */
 export function requireMayGive(access: Access, organizationId: string, { organizationAccess }: TeamInput): void {
   const gives = updateRights(0, organizationAccess ?? {}) !== 0;
   if (gives && !access.can(organizationId, 'manage-organization-access')) {
@@ -114,8 +117,8 @@ const neededFor = {
 } as const;
 
 /**
- * Changes what the request names; each setting needs its own permission.
- * Throws `missing` for a setting the caller may not change, `invalid` for fixed settings of the owners team.
+ * Changes the settings in a request; each setting requires its own permission. Throws `missing` for a setting the
+ * caller may not change, `invalid` for fixed settings of the owners team.
  */
 export async function update(
   db: Database,
@@ -162,7 +165,7 @@ export async function remove(db: Database, actor: Actor, team: Team): Promise<vo
   });
 }
 
-/** What an audit event says of a change of the team. */
+/** An audit event about a change of the team. */
 export function changeOf(team: Team, verb: string) {
   const target = { type: 'teams', id: team.id, name: team.name };
   return { organizationId: team.organizationId, action: `team.${verb}`, target };

@@ -20,5 +20,5 @@ export interface Team {
   readonly revision: bigint;
 }
 
-/** What says who sees a team. */
+/** The settings that decide who sees a team. */
 export type SeenTeam = Pick<Team, 'id' | 'organizationId' | 'visibility'>;

@@ -14,9 +14,9 @@ interface CachedTokenRow {
   readonly [column: string]: unknown;
   /** Its hash, in hexadecimal digits. */
   readonly key: string;
-  /** `TokenColumns`, as text: what was said before need not be read again. */
+  /** `TokenColumns`, as text: if it is unchanged, it need not be parsed again. */
   readonly columns: string;
-  /** Of the installation, as text: every request needs them as well. */
+  /** Settings of the installation, as text: every request needs them as well. */
   readonly settings: string | null;
 }
 
@@ -38,7 +38,7 @@ type TokenColumns = [
 
 const ms = (column: string): string => `floor(extract(epoch FROM ${column}) * 1000)::bigint`;
 
-// Everything that ends a token is asked here, at every request: no node can know a dead token as alive.
+// Everything that ends a token is checked here, at every request, so no node accepts a token that has ended.
 const readTokens = {
   name: 'token_authenticate',
   text: `
@@ -97,28 +97,29 @@ const touchSessions = {
 };
 
 const TOUCH_EVERY_MS = 60_000;
-/** By how much a session may seem to have rested longer than it did; organizations count in minutes. */
+/** The error in a session's idle time; organizations set limits in minutes. */
 const TOUCH_SESSIONS_EVERY_MS = 5_000;
 
-/** Who asks: by a token, or by the id of a console session. */
+/** A token, or the id of a console session. */
 export type Authenticator = Pick<Environment, 'authenticate' | 'authenticateConsole'>;
 
 /**
- * Recognises bearer tokens: who they belong to, or undefined when unknown, revoked, expired, idle for too long, or of a
- * suspended user. Notes the use of a token at most once a minute. Requests at the same moment share one query.
- * A console session is as good as its token, and ends by itself: when it has been idle, and in any case after some hours.
+ * Recognises bearer tokens: returns their owner, or undefined for tokens that are unknown, revoked, expired, idle for
+ * too long, or of a suspended user. Records the use of a token at most once a minute. Simultaneous requests share one
+ * query. A console session gives the rights of its token, and ends by itself: after some idle time, and in any case
+ * after some hours.
  */
 export function createAuthenticator(options: {
   db: Database;
   keyring: Keyring;
   now: () => number;
-  /** How long a session may lie idle where no organization says less. */
+  /** How long a session may be idle if no organization sets less. */
   sessionIdleMinutes: number;
   consoleIdleMinutes: number;
   settings: SettingsReader;
-  /** Those of the configuration, for the installation's own agents. */
+  /** The tokens in the configuration, for the installation's own agents. */
   workerTokens?: readonly string[];
-  /** Uses of tokens are noted, unless this node only reads. */
+  /** Uses of tokens are recorded, unless this node only reads. */
   readsOnly?: boolean;
 }): Authenticator {
   const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings, workerTokens = [], readsOnly } = options;
@@ -136,7 +137,7 @@ export function createAuthenticator(options: {
     await db.rows({ ...touchSessions, values: [keys, new Date(now())] });
     return new Map();
   });
-  // By a plain hash: the text of a token would outlive its revocation here.
+  // Keyed by a plain hash: the text of a token would outlive its revocation here.
   const hashOf = (token: string): string => {
     const plain = hash('sha256', token, 'base64');
     let keyed = hashes.get(plain);
@@ -193,7 +194,7 @@ export function createAuthenticator(options: {
   };
 }
 
-/** Who asks by a token of the configuration, with its keyed hash. */
+/** The principal of a token in the configuration, with its keyed hash. */
 const workerOf = (hashed: string): [hash: string, Principal] => [
   hashed,
   {

@@ -5,7 +5,7 @@ import type { Database } from '../../../kernel/database/database';
 import * as users from '../users/service';
 import * as tokens from './service';
 
-/** What the first start shows, once. */
+/** What the first start prints, once. */
 export interface FirstRun {
   readonly username: string;
   readonly password: string;
@@ -16,8 +16,8 @@ export interface FirstRun {
 const FIRST_RUN_LOCK = 7_190_224;
 
 /**
- * Makes the first site administrator with a password and a token, when there are no accounts yet.
- * Answers undefined when there is: of several nodes starting at once, one makes it.
+ * Creates the first site administrator with a password and a token if there are no accounts yet; otherwise returns
+ * undefined. If several nodes start at once, only one creates it.
  */
 export async function firstRun(
   db: Database,

@@ -3,8 +3,8 @@ import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
 
 /**
- * Refuses what outlives a session to one that any of its person's organizations takes for over: an API token made with it
- * would open that organization again. Throws `denied`.
+ * Refuses credentials that outlive a session to a session that any of its person's organizations considers ended: an
+ * API token made with it would open that organization again. Throws `denied`.
  */
 export async function requireFreshSession(db: Database, { id, session }: Principal, now: number): Promise<void> {
   if (session === undefined) return;

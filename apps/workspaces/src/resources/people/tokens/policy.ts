@@ -4,7 +4,7 @@ import { teamPolicy } from '../teams/policy';
 import type { Team } from '../teams/team';
 import type { Token } from './service';
 
-/** A token with the team it belongs to, if it is a team's. */
+/** A token, with its team if it has one. */
 export interface JudgedToken extends Token {
   readonly team?: Team;
 }

@@ -1,19 +1,19 @@
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 
-/** How long before a token expires people are told. */
+/** How long before a token expires people are notified. */
 const AHEAD = '7 days';
-/** Tokens that were made for a shorter time than this are expected to expire. */
+/** Tokens with a shorter lifetime than this are expected to expire. */
 const SHORTEST = '14 days';
 const AT_ONCE = 50;
-/** A mail server that took nothing of this many mails in a row is taken to be away. */
+/** A mail server that accepted none of this many mails in a row counts as down. */
 const FAILURES_IN_A_ROW = 3;
 
 interface Expiring {
   readonly id: string;
   readonly expires_at: Date;
   readonly description: string | null;
-  /** Whose it is: a person, a team in an organization, or an organization. */
+  /** Its owner: a person, a team in an organization, or an organization. */
   readonly person: string | null;
   readonly team: string | null;
   readonly organization: string | null;
@@ -21,9 +21,10 @@ interface Expiring {
 }
 
 /**
- * Tells people by mail that an API token expires within a week: its person, or the owners of its organization. Each token is
- * claimed first, so that two nodes tell once; one whose mail the server took for none is told of at the next time. They come in no
- * order, so that those whose addresses are never taken do not hold up the others. Answers how many.
+ * Notifies people by mail that an API token expires within a week: its person, or the owners of its organization. Each
+ * token is claimed first, so that two nodes notify only once; if the server accepted the mail for no one, the next run
+ * tries again. Tokens come in no order, so that addresses which are never accepted do not hold up the others. Returns
+ * how many.
  */
 export async function remindOfTokens(
   db: Database,

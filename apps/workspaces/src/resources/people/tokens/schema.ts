@@ -1,7 +1,7 @@
 import { document, references } from '@keystead/jsonapi';
 import { z } from 'zod';
 
-/** An instant as ISO 8601, with or without an offset; null means never. */
+/** An ISO 8601 timestamp, with or without an offset; null means never. */
 const instant = z
   .string()
   .refine((text) => /^\d{4}-\d\d-\d\d(T|$)/.test(text) && !Number.isNaN(Date.parse(text)), 'is not a valid date')
@@ -14,10 +14,10 @@ const otherTypes = ['authentication-token', ''];
 
 export const CreateToken = document('authentication-tokens', { attributes, otherTypes, optional: true });
 
-/** Which tokens to end. */
+/** The tokens to end. */
 export const Tokens = references('authentication-tokens');
 
-/** Agents' tokens must say what they are for. */
+/** Agents' tokens must have a description. */
 export const CreateAgentToken = document('authentication-tokens', {
   attributes: { description: z.string().min(1).max(255) },
   otherTypes: [...otherTypes, 'agent-tokens'],

@@ -9,8 +9,8 @@ import { maxLifeOf } from '../../../kernel/installation/token-lives';
 import { hashSecret, newSecret } from './secret';
 
 /**
- * Kinds of credential; with `agent` runs are carried out and nothing else, `audit-trails` reads these of its organization, with
- * `scim` a directory keeps people and groups.
+ * Kinds of credential: with `agent` tokens runs are carried out and nothing else, `audit-trails` tokens read those of
+ * their organization, with `scim` tokens a directory manages people and groups.
  */
 export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent' | 'scim';
 
@@ -22,8 +22,8 @@ const lifeYears = 2;
 const ending: readonly TokenKind[] = ['user', 'team', 'organization', 'audit-trails'];
 
 /**
- * When a new token expires: as requested, null for never; after two years by default, or earlier where its organization allows
- * less. Throws `invalid` for a request that goes beyond that.
+ * When a new token expires: as requested, null for never; by default after two years, or earlier if its organization
+ * allows less. Throws `invalid` for a request that goes beyond that.
  */
 function expiryOf(
   kind: TokenKind,
@@ -44,7 +44,9 @@ function expiryOf(
   return latest && latest < end ? latest : end;
 }
 
-/** How long a token of an organization or team may live. Holds the organization, so that a change of the limit waits. */
+/**
+ * How long a token of an organization or team may live. Locks the organization, so that a change of the limit waits.
+ */
 async function maxLife(tx: Database, { kind, organizationId }: TokenOwner): Promise<number | null> {
   if (kind !== 'team' && !isOfOrganization(kind)) return null;
   const [row] = await tx.prisma.$queryRaw<{ max: number | null }[]>`
@@ -53,7 +55,7 @@ async function maxLife(tx: Database, { kind, organizationId }: TokenOwner): Prom
   return row?.max ?? null;
 }
 
-/** A credential as it is kept. `secret` is there only when it was just made, and never again. */
+/** A stored credential. `secret` is there only right after its creation. */
 export interface Token {
   readonly id: string;
   readonly kind: TokenKind;
@@ -71,7 +73,7 @@ export interface Token {
   readonly secret?: string;
 }
 
-/** Whom a new token is for. */
+/** The owner of a new token. */
 export interface TokenOwner {
   readonly kind: TokenKind;
   readonly userId?: string;
@@ -81,7 +83,7 @@ export interface TokenOwner {
   readonly organizationId?: string;
 }
 
-/** What `toToken` needs of whom a token belongs to. */
+/** What `toToken` needs to know of a token's owner. */
 export const withTeam = {
   team: { select: { organizationId: true } },
   agentPool: { select: { organizationId: true } },
@@ -93,9 +95,9 @@ type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThro
 };
 
 /**
- * Makes a token and answers its secret, this once. An organization has one token of a kind, a team one without a
- * description: making another ends the first in the same transaction.
- * Throws `invalid` when the expiry lies in the past, `ValidationFailed` for a description that another token of the team has.
+ * Creates a token and returns its secret, this once. An organization has one token of a kind, a team one without a
+ * description: creating another ends the first in the same transaction. Throws `invalid` if the expiry is in the past,
+ * `ValidationFailed` for a description that another token of the team has.
  */
 export async function create(
   db: Database,
@@ -121,7 +123,7 @@ export async function create(
         organizationId: isOfOrganization(holder.kind) ? holder.organizationId : undefined,
         agentPoolId: holder.agentPoolId,
         description,
-        // By the clock that judges how old it is.
+        // By the clock that also decides when it expires.
         createdAt: new Date(now),
         expiresAt: expiryOf(holder.kind, input.expiredAt, now, maxMs),
         createdById: actor.type === 'system' ? holder.userId! : accountIdOf(actor),
@@ -141,7 +143,7 @@ export async function create(
 
 const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
 
-/** An empty description is shown as it was given, and is none. */
+/** An empty description is shown as it was given, and counts as none. */
 const withoutDescription = [{ description: null }, { description: '' }];
 
 async function endPrevious(
@@ -150,11 +152,11 @@ async function endPrevious(
   description: string | null,
 ): Promise<void> {
   if (kind === 'team') {
-    // Two at once would both find nothing to end: the team's row is the lock.
+    // Two at once would both find nothing to end: the lock of the team's row prevents that.
     await lockRow(tx, 'team', teamId!);
     const former = { teamId, kind, ...(description ? { description } : { OR: withoutDescription }) };
     if (!description) await tx.prisma.token.deleteMany({ where: former });
-    // The very words that Go's client knows this refusal by.
+    // Exactly the words by which the Go client recognises this refusal.
     else if ((await tx.prisma.token.count({ where: former })) > 0)
       throw new ValidationFailed('description', 'Description has already been taken');
   }

@@ -16,7 +16,7 @@ const columns = {
 /** What a list of team tokens can be sorted by. */
 export const teamTokenSorts = Object.keys(columns);
 
-/** The tokens of the teams whose token the caller manages; mirrors the team rule `can-view-api-token`. */
+/** The tokens of the teams whose token the caller manages; repeats the team rule `can-view-api-token`. */
 export async function listTeamTokens(
   db: Database,
   access: Access,
@@ -63,7 +63,10 @@ async function managed(db: Database, access: Access, organizationId: string): Pr
   return Prisma.sql`(NOT t.is_owners AND (${asMember} OR (${seen} AND ${within})))`;
 }
 
-/** The teams with tokens that may do no more than the caller: grants are compared one by one, which SQL does not. */
+/**
+ * The teams with tokens that have no more rights than the caller: grants are compared one by one, which SQL does not
+ * do.
+ */
 async function teamsWithin(db: Database, access: Access, organizationId: string): Promise<string[]> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT DISTINCT t.id FROM token k JOIN team t ON t.id = k.team_id WHERE t.organization_id = ${organizationId}`;

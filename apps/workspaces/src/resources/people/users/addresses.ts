@@ -24,8 +24,9 @@ export async function holderOf(
 const restMs = 60_000;
 
 /**
- * Begins a change of address: the address counts once a link that is sent to it was opened. Answers what the mail says.
- * Throws `invalid` if another person has proven it to be theirs, `limited` within a minute of the last one.
+ * Begins a change of address: the new address is confirmed once a link that is sent to it was opened. Returns the
+ * content of the mail. Throws `invalid` if another person has proven the address to be theirs, `limited` within a
+ * minute of the last request.
  */
 export async function askForProof(
   tx: Database,
@@ -58,8 +59,8 @@ export async function askForProof(
 }
 
 /**
- * Makes an address free for the one who proves it: an account that had it without a proof loses it. False if another has
- * proven it, and where it is too long to be kept.
+ * Frees an address for the person who proves it: an account that had it without proof loses it. False if another person
+ * has proven it, or if it is too long to be stored.
  */
 export async function freeAddress(tx: Database, actor: Actor, email: string): Promise<boolean> {
   if (email.length > 254) return false;
@@ -73,8 +74,8 @@ export async function freeAddress(tx: Database, actor: Actor, email: string): Pr
 }
 
 /**
- * Gives an account the address that it asked for, as proven; with `named`, only that one. Throws `invalid` if it asked for
- * another or for none, and where another has proven it meanwhile.
+ * Gives an account the address that it asked for, as proven; with `named`, only that one. Throws `invalid` if it asked
+ * for another or for none, or if another person has proven it meanwhile.
  */
 export async function changeAddress(tx: Database, actor: Actor, userId: string, named?: string): Promise<void> {
   await lockRow(tx, 'user_account', userId);

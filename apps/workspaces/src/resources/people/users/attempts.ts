@@ -6,17 +6,17 @@ import type { Database } from '../../../kernel/database/database';
 const attemptsAllowed = 5;
 const DAY_MS = 86_400_000;
 
-/** Whose budget it is: an account's, by any of its names; or that of an unknown name. */
+/** The owner of the budget: an account, by any of its names; or an unknown name. */
 export type AttemptSubject = { readonly userId: string } | { readonly name: string };
 
-/** An attempt that was taken: the how many-th since the last success. */
+/** A counted attempt, with its number since the last success. */
 export interface Attempt {
   readonly key: Uint8Array<ArrayBuffer>;
   readonly number: number;
 }
 
 /**
- * Takes one attempt to prove who one is, by a password or a code, before the proof is looked at, so that many at once
+ * Counts one attempt to prove an identity, by a password or a code, before the proof is checked, so that many at once
  * cannot all be tried. Throws `limited` while the budget is locked.
  */
 export async function takeAttempt(
@@ -41,17 +41,17 @@ export async function takeAttempt(
   return { key, number: taken.failures };
 }
 
-/** A proof that was right: what failed before it is forgotten. What others have taken since goes on counting. */
+/** After a correct proof: earlier failures are forgotten. Attempts that others have begun since still count. */
 export async function succeed(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, attempt.number);
 }
 
-/** Neither right nor wrong: as if the attempt had not been taken. What others have taken since goes on counting. */
+/** Neither right nor wrong: as if there had been no attempt. Attempts that others have begun since still count. */
 export async function giveBack(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, 1);
 }
 
-// A lock that came with this very attempt goes with it; one that came with another's stays.
+// A lock that this very attempt caused is removed with it; one that another attempt caused stays.
 async function forget(db: Database, { key, number }: Attempt, count: number): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE sign_in_attempt SET failures = greatest(failures - ${count}::int, 0),
@@ -59,7 +59,7 @@ async function forget(db: Database, { key, number }: Attempt, count: number): Pr
      WHERE name_hash = ${key}`;
 }
 
-/** Takes an attempt of an account, looks at the proof, and answers whether it was right. Throws `limited`. */
+/** Counts an attempt of an account, checks the proof, and returns whether it was right. Throws `limited`. */
 export async function prove(
   db: Database,
   keyring: Keyring,
@@ -76,7 +76,7 @@ export async function prove(
 }
 
 /**
- * Checks the proofs of an account, or of an unknown name, one after the other: right ones that come at the same moment
+ * Checks the proofs of an account, or of an unknown name, one after the other: correct ones that come at the same time
  * do not use up the budget.
  */
 export function inTurn<T>(db: Database, keyring: Keyring, subject: AttemptSubject, look: () => Promise<T>): Promise<T> {

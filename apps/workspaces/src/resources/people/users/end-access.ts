@@ -1,13 +1,13 @@
 import type { Database } from '../../../kernel/database/database';
 
-/** What ends the ways into an account: another password, a person whom a provider vouches for, or a suspension. */
+/** Why the ways into an account end: a new password, a person identified by a provider, or a suspension. */
 export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
- * Ends what opens an account. All of it when its person comes from a provider for the first time, since another person may
- * have made the account; all but second factor, passkeys and invitations when the directory suspends it; with a new
- * password what depends on the former one: sessions, except the current one, codes and reset links. API tokens outlive a
- * password.
+ * Ends the ways into an account. All of them if its person comes from a provider for the first time, since another
+ * person may have created the account; all except second factor, passkeys and invitations if the directory suspends it;
+ * with a new password those that depended on the former one: sessions, except the current one, codes and reset links.
+ * API tokens outlive a password.
  */
 export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {
   const { prisma } = tx;

@@ -3,24 +3,24 @@ import type { Keyring } from '@keystead/keyring';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 
-/** What a link is good for: accepting an invitation, setting a new password, or proving an address. */
+/** The purpose of a link: accepting an invitation, setting a new password, or proving an address. */
 export type LinkKind = 'invitation' | 'password-reset' | 'address-change';
 
 /** How long a link works. */
 export const linkMs = 7 * 86_400_000;
 
-/** A link that works once, as it is kept. */
+/** A stored link, which works once. */
 export interface OneTimeLink {
   readonly kind: LinkKind;
   readonly userId: string;
   readonly membershipId: string | null;
-  /** Who invited; null of links of earlier versions. */
+  /** The inviter; null for links of earlier versions. */
   readonly createdByType: string | null;
   readonly createdById: string | null;
   readonly expiresAt: Date;
 }
 
-/** Makes a link and answers the secret part of its address; earlier ones for the same end stop working. */
+/** Creates a link and returns the secret part of its address; earlier links for the same purpose stop working. */
 export async function createLink(
   db: Database,
   keyring: Keyring,
@@ -49,7 +49,7 @@ export function linkUrl(publicUrl: string, secret: string): string {
   return `${publicUrl}/app/one-time-links/${secret}`;
 }
 
-/** The link, if it is still good. */
+/** The link, if it is still valid. */
 export async function findLink(
   db: Database,
   keyring: Keyring,
@@ -62,7 +62,7 @@ export async function findLink(
   return { ...link, kind: kind as LinkKind };
 }
 
-/** Spends the link: true for one caller only. */
+/** Uses the link up: true for one caller only. */
 export async function spendLink(db: Database, keyring: Keyring, secret: string): Promise<boolean> {
   const hash = new Uint8Array(hashLink(keyring, secret));
   const { count } = await db.prisma.oneTimeLink.deleteMany({ where: { hash } });

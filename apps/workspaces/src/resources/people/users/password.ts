@@ -8,14 +8,14 @@ const KEY_BYTES = 32;
 /** The shortest password accepted. */
 export const shortestPassword = 10;
 
-/** A password as it is kept: `scrypt$log2cost$blocksize$parallel$salt$key`, so that costs can rise later. */
+/** A stored password: `scrypt$log2cost$blocksize$parallel$salt$key`, so that costs can rise later. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const key = await derive(password, salt, LOG2_COST, BLOCK_SIZE, PARALLEL);
   return ['scrypt', LOG2_COST, BLOCK_SIZE, PARALLEL, salt.toString('base64'), key.toString('base64')].join('$');
 }
 
-/** True when the password is the one that was kept. Takes as long when there is none, so that a caller cannot tell. */
+/** True if the password is the stored one. Takes the same time if none is stored, so that a caller cannot tell. */
 export async function checkPassword(password: string, kept: string | null): Promise<boolean> {
   const [, cost, block, parallel, salt, key] = (kept ?? dummyHash).split('$');
   const wanted = Buffer.from(key ?? '', 'base64');

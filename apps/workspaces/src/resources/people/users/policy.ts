@@ -1,7 +1,9 @@
 import { policy } from '../../../kernel/access/policy';
 import type { Account } from './service';
 
-/** What a caller may do with their own account. Settings of accounts belong to people: other tokens never may. */
+/**
+ * What a caller may do with their own account. Account settings belong to people: other tokens may never change them.
+ */
 export const userPolicy = policy<Account>()({
   'can-create-organizations': (access, account) => access.isUser && access.principal.id === account.id,
   'can-view2fa-settings': (access, account) => access.isUser && access.principal.id === account.id,

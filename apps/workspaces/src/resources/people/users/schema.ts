@@ -7,7 +7,7 @@ const username = z
   .max(60)
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'may only contain letters, numbers, dashes, underscores and dots');
 
-/** Name and address of a person, as requests give them. */
+/** Name and address of a person in a request. */
 export const personAttributes = { username, email: z.email().max(254) };
 
 export const UpdateAccount = document('users', {
@@ -16,7 +16,7 @@ export const UpdateAccount = document('users', {
 
 const password = writeOnly(z.string().max(1024));
 
-// Underscores are how existing clients spell these three.
+// Existing clients spell these three with underscores.
 export const ChangePassword = document('users', {
   attributes: {
     current_password: password,

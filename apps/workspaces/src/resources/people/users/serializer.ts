@@ -6,7 +6,10 @@ import { serializerOf, type View } from '../../../kernel/endpoints/endpoint';
 import { userPolicy } from './policy';
 import { type Account, directoryAttributes } from './service';
 
-/** A person or service account. Settings are shown to themselves only, the address also to who manages their membership. */
+/**
+ * A person or service account. Settings are shown only to themselves, the address also to those who manage their
+ * membership.
+ */
 export const userSerializer = serializerOf<Account>()({
   type: 'users',
   shape: {

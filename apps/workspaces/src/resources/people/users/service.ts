@@ -22,12 +22,12 @@ export interface Account {
   readonly twoFactor: { readonly enabled: boolean; readonly verified: boolean };
   /** The owner of the token. */
   readonly resource: { readonly type: 'users' | 'teams' | 'organizations'; readonly id: string };
-  /** How a directory knows them. */
+  /** How a directory identifies them. */
   readonly scim: DirectoryName | null;
   readonly revision: bigint;
 }
 
-/** The name that a directory has for a person, and when it last said something of them. */
+/** The directory's name for a person, and the time of its last change. */
 export interface DirectoryName {
   readonly userName: string;
   readonly updatedAt: Date;
@@ -46,13 +46,13 @@ interface UserRow {
   scimUser: (DirectoryName & { removedAt: Date | null }) | null;
 }
 
-/** What is read with the row of an account. */
+/** What is read together with the row of an account. */
 export const accountInclude = {
   twoFactor: { select: { verifiedAt: true } },
   scimUser: { select: { userName: true, updatedAt: true, removedAt: true } },
 } as const;
 
-/** What administrators, and people of themselves, see of a directory; all null if there may be none. */
+/** Data from a directory, shown to administrators and to the person; all null if there may be no directory. */
 export function directoryAttributes(known: (DirectoryName & { removedAt?: Date | null }) | null, isOn: boolean) {
   const named = isOn && known !== null && !known.removedAt ? known : undefined;
   return {
@@ -79,7 +79,7 @@ export async function findCaller(db: Database, principal: Principal): Promise<Ac
 }
 
 /**
- * An account that the caller may know of: their own, anyone's who shares an organization with them, and the service
+ * An account that the caller may know about: their own, anyone's who shares an organization with them, and the service
  * accounts of teams and organizations they belong to. Site administrators know everyone.
  */
 export async function findKnown(db: Database, principal: Principal, id: string): Promise<Account | undefined> {
@@ -101,7 +101,7 @@ export async function findKnown(db: Database, principal: Principal, id: string):
   return found.kind === 'user' ? find(db, id) : serviceAccount(found);
 }
 
-/** Creates a person. Without a password they can only come in by an invitation or a reset link. */
+/** Creates a person. Without a password they can only get in by an invitation or a reset link. */
 export async function create(
   db: Database,
   input: { username: string; email: string; password?: string; siteAdmin?: boolean },
@@ -121,8 +121,8 @@ export async function create(
 }
 
 /**
- * Changes the caller's own name; fields left out keep their values. Another address is only asked for: it counts once the
- * link that is mailed to it was opened.
+ * Changes the caller's own name; omitted fields keep their values. Another address is only requested: it is confirmed
+ * once the link that is mailed to it was opened.
  */
 export async function update(
   db: Database,
@@ -152,8 +152,8 @@ export async function update(
 }
 
 /**
- * Changes a password after checking the current one; every session but the caller's own ends.
- * Throws `invalid` naming the attribute that is wrong, `limited` after too many wrong ones.
+ * Changes a password after checking the current one; every session except the caller's own ends. Throws `invalid`
+ * naming the attribute that is wrong, `limited` after too many wrong ones.
  */
 export async function changePassword(
   db: Database,

@@ -8,20 +8,20 @@ import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { commonProtocol, type Registration, spoken } from './protocol';
 
-/** An agent that asks. */
+/** An agent that sends requests. */
 export interface Agent {
   readonly id: string;
   /** Undefined: it is one of the installation's own, which carries out remote runs and fetches commits. */
   readonly agentPoolId: string | undefined;
   readonly name: string;
   readonly versions: readonly string[];
-  /** It carries out requests to Git hosts of its pool's connections, and fetches commits from there. */
+  /** It carries out requests to Git hosts of its pool's connections, and fetches commits from them. */
   readonly forwards: boolean;
-  /** It may be given jobs: it has not signed off, and its token is the one that is sent now. */
+  /** It may be given jobs: it has not signed off, and the current token is the one it registered with. */
   readonly alive: boolean;
 }
 
-/** What an agent is looked for by. */
+/** What an agent is looked up by. */
 export interface Loading {
   readonly db: Database;
   readonly principal: Principal;
@@ -37,12 +37,12 @@ interface AgentRow {
   readonly agent_pool_id: string | null;
 }
 
-/** Agents that a pool may have at a time; who asks for more has a loop somewhere. */
+/** How many agents a pool may have at a time; a caller who registers more probably has a loop somewhere. */
 const mostAlive = 500;
 
-/** The agent of an id, of the pool whose token is sent. */
+/** The agent with an id, in the pool of the token. */
 export async function findAgent(db: Database, principal: Principal, id: string): Promise<Agent | undefined> {
-  // Workers that know the database have no protocol: none of them is an agent.
+  // Workers with database access have no protocol version: none of them is an agent.
   const pool = principal.isOwnWorker ? null : principal.id;
   const [row] = await db.prisma.$queryRaw<AgentRow[]>`
     SELECT name, versions, forwards, ended_at, token_id, agent_pool_id FROM run_worker
@@ -59,9 +59,7 @@ export function requireAlive({ alive }: Agent): void {
     throw new Refusal('transition', 'this agent has signed off, or registered with another token: register again');
 }
 
-/**
- * Throws `unauthenticated` if the token of an agent has ended while it waited: what it was to be given is given back then.
- */
+/** Throws `unauthenticated` if the token of an agent has ended while it waited: its work is then given back. */
 export async function requireStillKnown(
   renew: () => Promise<unknown>,
   giveBack: () => Promise<unknown>,
@@ -83,7 +81,7 @@ async function requireRoom(tx: Database, agentPoolId: string): Promise<void> {
   }
 }
 
-/** Takes an agent into the pool of its token. Throws `conflict` if it speaks no protocol that this version speaks. */
+/** Adds an agent to the pool of its token. Throws `conflict` if it speaks no protocol that this version speaks. */
 export async function register(
   db: Database,
   actor: Actor,
@@ -133,7 +131,7 @@ export async function register(
   return { id, protocol, pool: principal.name, forwards };
 }
 
-/** Signs an agent off: what it had claimed and not begun is for others at once. */
+/** Signs an agent off: jobs that it had claimed but not begun are free for others at once. */
 export async function signOff(db: Database, actor: Actor, agent: Agent, organizationId: string | null): Promise<void> {
   await db.transaction(async (tx) => {
     const ended = await tx.prisma.$executeRaw`

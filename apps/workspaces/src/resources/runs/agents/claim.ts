@@ -8,13 +8,13 @@ import type { Agent } from './agent';
 import type { Claim } from './protocol';
 
 /**
- * How often a waiting agent's request checks for queued jobs when no notification arrives, and in how many of these checks for
- * everything else.
+ * How often a waiting agent's request checks for queued jobs when no notification arrives, and how many of these checks
+ * pass before a complete one.
  */
 const lookMs = 200;
 const wholeLooks = 5;
 
-/** Lets others, or the agent itself, have a job that it was given in an answer which it never saw. */
+/** Frees jobs of an agent whose answer never arrived, for others or for the agent itself. */
 const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly string[]) =>
   prisma.$executeRaw`
     UPDATE run_job SET state = 'queued', worker_id = NULL, claimed_until = NULL
@@ -22,7 +22,7 @@ const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly 
 
 /** Work that an agent asks for, and how it is given back if the answer is not delivered. */
 interface WorkToTake<Work> {
-  /** Takes what there is; undefined: nothing now. */
+  /** Takes work if there is any now; otherwise undefined. */
   take(): Promise<Work | undefined>;
   release(work: Work): Promise<void>;
 }
@@ -60,7 +60,8 @@ export async function claimFor(
   let known = '';
   let looks = 0;
   const take = async (): Promise<RunJob | undefined> => {
-    // What was queued before is for others. Runs that wait for a lock, and jobs of the dead, are looked for more seldom.
+    // Jobs queued before the last check are for other agents. Runs that wait for a lock, and jobs of dead workers, are
+    // looked for less often.
     const newest = await newestQueued(db);
     const look = looks++;
     const asks = look % wholeLooks === 0 || (newest !== '' && newest !== known);

@@ -28,7 +28,7 @@ const done: Raw = { status: 204, headers: {} };
 const largestPiece = 1024 * 1024;
 const largestUpload = 1024 * 1024 * 1024;
 
-/** What is asked about a job. */
+/** What requests about a job need. */
 interface JobRequest {
   readonly db: Database;
   readonly env: Environment;
@@ -39,7 +39,7 @@ interface JobRequest {
 const leaseOf = ({ env, params, request }: JobRequest): Lease =>
   requireLease(env.keyring, params.agent_id, params.job_id, request.headers);
 
-/** The job of a lease that is held now, whole. Throws `transition`. */
+/** The complete job of a lease that is still held. Throws `transition`. */
 async function heldJob(call: JobRequest): Promise<RunJob & { readonly isBegun: boolean }> {
   const { id, attempt } = leaseOf(call);
   const found = await describe(call.db, call.env.keyring, id, { workerId: call.params.agent_id, attempt });
@@ -55,7 +55,7 @@ const signing = ({ db, env }: JobRequest) => ({
   nowMs: env.now(),
 });
 
-/** The inputs of a job as its agent is sent them. */
+/** The inputs of a job in the form sent to its agent. */
 async function inputsOf({ db, env }: JobRequest, held: RunJob) {
   const given = await jobInputs(db, env.keyring, held, env.publicUrl);
   const { variables, environment, sshKey = null, registry = null, logsIn } = given;
@@ -70,9 +70,9 @@ const starting = raw('POST')(`${job}/start`, {
   run: async (call) => {
     const { db, env, params } = call;
     const held = await heldJob(call);
-    // Said again by an agent that did not hear the answer.
+    // Repeated by an agent that did not receive the answer.
     if (!held.isBegun && !(await started(db, env.keyring, held, params.agent_id))) throw lost();
-    // A job whose inputs cannot be read begins, and asks for them: its run then says why it ends.
+    // A job whose inputs cannot be read begins and asks for them separately: its run then says why it ends.
     const [end, given] = await Promise.all([endOf(db, held), inputsOf(call, held).catch(() => undefined)]);
     return json({ 'log-offset': Number(end), inputs: given });
   },
@@ -260,7 +260,7 @@ const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
   },
 });
 
-/** Keeps in the trail that an agent was refused because its pool was closed to the workspace meanwhile. */
+/** Records in the audit trail that an agent was refused because its pool was closed to the workspace meanwhile. */
 function keepClosed(endpoint: Endpoint): Endpoint {
   const run: Endpoint['run'] = async (call) => {
     try {
@@ -280,7 +280,7 @@ function keepClosed(endpoint: Endpoint): Endpoint {
   return { ...endpoint, run };
 }
 
-/** What the agent that holds a job does with it. */
+/** The requests of an agent about a job that it holds. */
 export const jobEndpoints: readonly Endpoint[] = [
   starting,
   beating,

@@ -5,13 +5,13 @@ import type { Database } from '../../../kernel/database/database';
 import { isMine } from '../runs/jobs/claims';
 import { leaseHeader, type UploadName } from './protocol';
 
-/** A job in the hands of one agent, by the number of times that it was given out. */
+/** A job held by one agent, with the number of times that it was given out. */
 export interface Lease {
   readonly id: string;
   readonly attempt: number;
 }
 
-/** What is given out: the job of a run, a commit to fetch, a request to a Git host, or a plan to judge. */
+/** What leases are for: the job of a run, a commit to fetch, a request to a Git host, or a plan to judge. */
 export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request' | 'agent-evaluation';
 
 const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>
@@ -25,7 +25,7 @@ export function mintLease(keyring: Keyring, agentId: string, lease: Lease, what:
   return `${lease.attempt}.${macOf(keyring, agentId, lease, what)}`;
 }
 
-/** The lease that a request proves. Throws `denied` for none, for another's, and for that of another job. */
+/** The lease that a request proves. Throws `denied` for none, for another agent's, and for that of another job. */
 export function requireLease(
   keyring: Keyring,
   agentId: string,
@@ -41,14 +41,14 @@ export function requireLease(
   return lease;
 }
 
-/** Refuses what comes from an agent that does not hold the job any more. */
+/** Refuses results of an agent that no longer holds the job. */
 export const lost = (): Refusal =>
   new Refusal(
     'transition',
     'the job is not this agent’s any more: it has ended, or was given to another; nothing was changed',
   );
 
-/** Throws `transition` unless the job is held in this attempt, and was started. */
+/** Throws `transition` unless the job is held in this attempt and was started. */
 export async function requireBegun(db: Database, workerId: string, lease: Lease): Promise<void> {
   if (!(await isMine(db, lease, workerId, true))) throw lost();
 }
@@ -56,7 +56,7 @@ export async function requireBegun(db: Database, workerId: string, lease: Lease)
 const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>
   keyring.mac('agent-upload', `${id}\n${attempt}\n${name}\n${blobId}`).toString('base64url');
 
-/** Names bytes that were handed in for a job under one name. */
+/** A name for bytes that were uploaded for a job under one name. */
 export function nameUpload(keyring: Keyring, lease: Lease, name: UploadName, blobId: string): string {
   return `${blobId}.${uploadMac(keyring, lease, name, blobId)}`;
 }

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
 /**
- * What agents and this service say to each other, for both sides. Names are in kebab-case, bodies plain JSON; logs,
+ * The messages between agents and this service, for both sides. Names are in kebab-case, bodies plain JSON; logs,
  * states, configurations and plans are bytes.
  */
 
 /** The protocols that this version speaks. An agent one version older or newer finds one that both speak. */
 export const spoken = { oldest: 1, newest: 1 } as const;
 
-/** Where the endpoints of agents are. */
+/** The path of the agents' endpoints. */
 export const agentPrefix = '/api/agent/v1';
 
 /** The header in which an agent proves that it holds a job. */
@@ -18,14 +18,14 @@ const most = 2_147_483_647;
 const whole = (largest = most) => z.number().int().min(0).max(largest);
 const word = z.string().min(1).max(255);
 
-/** Says who an agent is and what it has. */
+/** Describes an agent and its tools. */
 export const Registration = z.strictObject({
   name: word.regex(/^[\w .:@-]+$/, 'Name can only include letters, numbers, spaces and . : @ _ -'),
   version: word,
   protocol: z.strictObject({ oldest: whole(1000), newest: whole(1000) }),
   'tool-versions': z.array(word).min(1).max(100),
   isolation: word,
-  /** It carries out requests to Git hosts. Services before this refuse the word: only an agent that does sends it. */
+  /** It carries out requests to Git hosts. Older services refuse the field, so only agents that do so send it. */
   forwards: z.boolean().default(false),
 });
 
@@ -34,34 +34,34 @@ export const Registered = z.looseObject({
   id: z.string(),
   protocol: z.number(),
   pool: z.string(),
-  /** Of the whole installation, for agents of several on one machine. */
+  /** The id of the whole installation, for agents of several on one machine. */
   installation: z.string(),
-  /** It is to fetch commits. Services before this had none. */
+  /** It is to fetch commits. Absent in older services. */
   fetches: z.boolean().default(false),
-  /** It is to ask for requests. Services before this had none. */
+  /** It is to ask for requests. Absent in older services. */
   forwards: z.boolean().default(false),
-  /** It is to judge plans. Services before this asked no agent to. */
+  /** It is to judge plans. Absent in older services. */
   judges: z.boolean().default(false),
 });
 
-/** A job is held for no shorter time after a sign of life. */
+/** After a heartbeat, a job is held for at least this long. */
 export const shortestLease = 5;
 const leaseSeconds = z.number().int().min(shortestLease).max(3600);
 
-/** Asks for a job; `holds` are those that the agent knows it has. */
+/** Asks for a job; `holds` are the jobs that the agent knows it has. */
 export const Claim = z.strictObject({
   'lease-seconds': leaseSeconds,
   'wait-seconds': whole(30),
   holds: z.array(word).max(64),
 });
 
-/** A sign of life for a job. */
+/** A heartbeat for a job. */
 export const Beat = z.strictObject({ 'lease-seconds': leaseSeconds });
 
 /** Whether people want a job to stop. */
 export const BeatAnswer = z.looseObject({ cancel: z.enum(['no', 'cancel', 'force-cancel']) });
 
-/** A job as an agent is given it. */
+/** A job in the form sent to an agent. */
 export const JobAnswer = z.looseObject({
   id: z.string(),
   kind: z.enum(['plan', 'apply']),
@@ -79,7 +79,7 @@ export const JobAnswer = z.looseObject({
   targets: z.array(z.string()),
   replaces: z.array(z.string()),
   'plan-only': z.boolean(),
-  /** Services before this were given no assessments. */
+  /** Absent in older services, which had no assessments. */
   'is-assessment': z.boolean().default(false),
   'save-plan': z.boolean(),
   'allow-empty-apply': z.boolean(),
@@ -89,7 +89,7 @@ export const JobAnswer = z.looseObject({
   'debugging-mode': z.boolean(),
   'structured-output': z.boolean(),
   'timeout-seconds': z.number(),
-  /** The trace that the job is part of. Services before this did not say it. */
+  /** The trace that the job is part of. Absent in older services. */
   traceparent: z.string().nullish(),
   lease: z.string(),
 });
@@ -97,7 +97,7 @@ export const JobAnswer = z.looseObject({
 /** Asks for a commit to fetch. */
 export const FetchClaim = z.strictObject({ 'wait-seconds': whole(30) });
 
-/** A commit that is to be fetched, and within what bounds. */
+/** A commit to fetch, and the limits for it. */
 export const FetchAnswer = z.looseObject({
   'configuration-version-id': z.string(),
   'workspace-id': z.string(),
@@ -117,10 +117,10 @@ export const FetchAnswer = z.looseObject({
 /** Why a commit was not fetched, and whether another try may help. */
 export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000), again: z.boolean() });
 
-/** Asks for a plan to judge, of an organization of which the agent judges none now. */
+/** Asks for a plan to judge, from an organization of which the agent is judging none. */
 export const EvaluationClaim = z.strictObject({ 'wait-seconds': whole(30), busy: z.array(word).max(64) });
 
-/** What judges a plan, which is downloaded by itself. */
+/** What a plan is judged by; the plan itself is downloaded separately. */
 export const EvaluationGiven = z.looseObject({
   id: z.string(),
   'organization-id': z.string(),
@@ -138,7 +138,7 @@ export const EvaluationGiven = z.looseObject({
   lease: z.string(),
 });
 
-/** What the policies of each set said, in the order in which they were given. */
+/** The verdicts of each set's policies, in the given order. */
 export const Verdicts = z.strictObject({
   sets: z.array(
     z.strictObject({
@@ -183,30 +183,30 @@ export const InputsAnswer = z.looseObject({
   variables: z.array(variable),
   environment: z.array(variable),
   'ssh-key': z.string().nullable(),
-  /** Reads modules and providers. Services before this gave none. */
+  /** Reads modules and providers. Absent in older services. */
   registry: z.looseObject({ host: z.string(), token: z.string() }).nullish(),
-  /** Whether asking for a login is of use. Services before this did not say. */
+  /** Whether it is useful to ask for a login. Absent in older services. */
   'logs-in': z.boolean().default(true),
 });
 
-/** The job is about to run: where its log goes on, and its inputs, unless they cannot be read. */
+/** The job is about to run: where its log continues, and its inputs, unless they cannot be read. */
 export const StartAnswer = z.looseObject({
   'log-offset': z.number(),
-  /** Services before this sent them by themselves only. */
+  /** Older services sent them only in a separate answer. */
   inputs: InputsAnswer.optional(),
 });
 
 /** Where a log ends. */
 export const LogAnswer = z.looseObject({ size: z.number() });
 
-/** What an upload is named by when the job ends. */
+/** The name by which the result of a job refers to an upload. */
 export const UploadAnswer = z.looseObject({ upload: z.string() });
 
 /** What may be uploaded with a result. */
 export const uploadNames = ['json-plan', 'redacted-json-plan', 'plan-file', 'errored-state'] as const;
 export type UploadName = (typeof uploadNames)[number];
 
-/** The largest file, in bytes, that may be part of the result instead. */
+/** The largest file, in bytes, that the result may contain directly. */
 export const inlineBytes = 64 * 1024;
 const inline = z
   .string()
@@ -237,7 +237,7 @@ export const Result = z.strictObject({
   'error-message': z.string().max(10_000).optional(),
   'state-lost': z.string().max(10_000).optional(),
   uploads: byName(z.string().max(200).optional()),
-  /** Small files themselves, in base64. Services before this refuse the field. */
+  /** Small files directly, in base64. Older services refuse the field. */
   files: byName(inline.optional()),
 });
 
@@ -266,7 +266,7 @@ export const Kept = z.strictObject({
   namespace: z.string().max(1024),
 });
 
-/** What the record of a token is named by. */
+/** The id of a recorded token. */
 export const KeptAnswer = z.looseObject({ id: z.string() });
 
 /** The newest protocol that both speak; undefined if there is none. */

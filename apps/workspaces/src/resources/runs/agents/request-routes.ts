@@ -23,7 +23,7 @@ const one = `${requests}/:request_id` as const;
 const done: Raw = { status: 204, headers: {} };
 const lookMs = 500;
 
-/** An agent of a pool that said that it forwards. To all others there is nothing here. */
+/** An agent of a pool that said it forwards requests. For all others these endpoints do not exist. */
 type Forwarder = Agent & { readonly agentPoolId: string };
 
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
@@ -61,7 +61,7 @@ const claiming = raw('POST')(requests, {
 /** A request is given out once. */
 const leaseOf = (id: string) => ({ id, attempt: 1 });
 
-/** What is said about a request. */
+/** What requests about a forwarded request need. */
 interface AboutRequest {
   readonly env: Environment;
   readonly params: { readonly agent_id: string; readonly request_id: string };

@@ -18,8 +18,8 @@ async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJ
 }
 
 /**
- * Makes the state of an apply the current one. Throws the refusal, and `transition` where the job is not the agent's any
- * more; the state is in quarantine then.
+ * Makes the state of an apply the current one. Throws the refusal, or `transition` if the agent no longer holds the
+ * job; the state is then in quarantine.
  */
 export async function saveSent(
   db: Database,
@@ -41,7 +41,7 @@ export async function saveSent(
   });
 }
 
-/** Ends a job. Throws `transition` if it is not the agent's any more: nothing was changed. */
+/** Ends a job. Throws `transition` if the agent no longer holds it: nothing was changed. */
 export async function finishJob(
   db: Database,
   keyring: Keyring,

@@ -46,7 +46,9 @@ const exiting = raw('DELETE')(agent, {
   },
 });
 
-/** A job as it is sent: without what only this service needs, and without values, which have their own endpoint. */
+/**
+ * A job in its sent form: without data that only this service needs, and without values, which have their own endpoint.
+ */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...spoken,
   summary: 'Take the next job of a workspace that uses the pool, or a remote one; waits as long as the agent asks.',
@@ -71,7 +73,7 @@ const claiming = raw('POST')(`${agent}/jobs`, {
   },
 });
 
-/** What agents ask for: by the token of their pool, and of a job by proof that they hold it. */
+/** The endpoints for agents: with the token of their pool, and about jobs with proof that they hold them. */
 export const agentResource: Resource = {
   name: 'agents',
   endpoints: [registering, exiting, claiming, ...jobEndpoints, ...requestEndpoints],

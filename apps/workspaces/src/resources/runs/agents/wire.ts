@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Raw } from '../../../kernel/endpoints/endpoint';
 import { serialIn } from '../../states/state-versions/scanner/parse-state';
 
-/** A body that is plain JSON of a shape. */
+/** A plain JSON body with a given shape. */
 export function bodyOf<T>(shape: z.ZodType<T>) {
   return freeForm(
     (raw) => {
@@ -23,27 +23,27 @@ export function bodyOf<T>(shape: z.ZodType<T>) {
   );
 }
 
-/** The schema of a shape, for the description. */
+/** The schema of a shape, for the API description. */
 function schemaOf(shape: z.ZodType, io: 'input' | 'output' = 'input'): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(shape, { target: 'openapi-3.0', io, unrepresentable: 'any' });
   return schema as Record<string, unknown>;
 }
 
-/** The description of an answer that is plain JSON of a shape. */
+/** The description of a plain JSON answer with a given shape. */
 export const described = (description: string, shape: z.ZodType) => ({
   description,
   type: 'application/json',
   schema: schemaOf(shape, 'output'),
 });
 
-/** An answer of plain JSON. */
+/** A plain JSON answer. */
 export const json = (value: object, status = 200): Raw => ({
   status,
   headers: { 'Content-Type': 'application/json' },
   body: JSON.stringify(value),
 });
 
-/** A whole number of a query. Throws `malformed`. */
+/** A whole number in the query. Throws `malformed`. */
 export function numberOf({ query }: { query: Query }, name: string): number {
   const text = query.get(name) ?? '';
   if (!/^\d{1,15}$/.test(text)) throw badParameter(name, `${name} must be a whole number`);
@@ -76,7 +76,7 @@ export async function gather(
 const renamed = (value: object, name: (key: string) => string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(value).map(([key, one]) => [name(key), one]));
 
-/** The same with the names that are sent: `run-id` for `runId`. */
+/** The same with the names on the wire: `run-id` for `runId`. */
 export const toWire = (value: object): Record<string, unknown> => renamed(value, dashed);
 
 /** The same with our own names. */

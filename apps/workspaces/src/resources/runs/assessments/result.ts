@@ -2,7 +2,7 @@ import type { AssessmentResult as Row } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import type { RunTarget } from '../runs/policy';
 
-/** The findings of an assessment, with the data that rights depend on and the places of its files. */
+/** The findings of an assessment, with the data that rights depend on and the addresses of its files. */
 export interface AssessmentResult extends Row, RunTarget {
   readonly plan: {
     readonly id: string;

@@ -86,7 +86,7 @@ const show = ofResult.get(byId, {
 
 type ContentReader = (db: Database, env: Environment, result: AssessmentResult) => Promise<Raw['body'] | undefined>;
 
-/** Something that an assessment left. It holds what is sensitive, as the plan of a run does. */
+/** A file of an assessment. It contains sensitive values, as the plan of a run does. */
 const left = (name: string, summary: string, type: string, content: ContentReader) =>
   ofResult.raw('GET')(`${byId}/${name}`, {
     ...hosted,
@@ -134,7 +134,7 @@ const logOutput = left('log-output', 'Read the log of an assessment.', 'text/pla
   return bytes;
 });
 
-/** What assessments found. */
+/** The results of assessments. */
 export const assessmentResource: Resource = {
   name: 'assessment-results',
   endpoints: [current, show, jsonOutput, jsonSchema, logOutput],

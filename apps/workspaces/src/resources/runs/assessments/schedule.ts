@@ -17,18 +17,21 @@ import { advance } from '../runs/queue';
 import { moveRun } from '../runs/transition';
 
 const BATCH = 20;
-/** The first assessment comes within this many minutes, later ones a tenth of the interval earlier or later: not all at once. */
+/**
+ * The first assessment comes within this many minutes, later ones a tenth of the interval earlier or later, so that
+ * they do not all come at once.
+ */
 const FIRST_MINUTES = 10;
 const SPREAD = 0.1;
 const KEPT_DAYS = 30;
 
-// As the indexes say it. Null: not scheduled yet, so it is due.
+// The same condition as in the indexes. Null: not scheduled yet, so it is due.
 const dueAt = Prisma.sql`coalesce(w.assessment_due_at, timestamptz '-infinity')`;
 const hasResources = Prisma.sql`w.current_state_version_id IS NOT NULL AND w.resource_count > 0`;
 
 /**
- * Starts the assessments that are due; answers how many. One of a workspace at a time, and none during a run. For any number
- * of callers. Decision 0130.
+ * Starts the assessments that are due; returns how many. At most one per workspace, and none during a run. Any number
+ * of callers may call it. Decision 0130.
  */
 export async function startAssessments(db: Database, intervalHours: number): Promise<number> {
   if (intervalHours === 0) return 0;
@@ -83,7 +86,7 @@ async function startOne(db: Database, id: string, intervalHours: number): Promis
   });
 }
 
-/** Moves the time of the next one, by the database's clock; false if it has not come, or a run came first. */
+/** Moves the time of the next one, by the database's clock; false if it is not due, or if a run came first. */
 async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, intervalHours: number): Promise<boolean> {
   if (assessmentDueAt === null) {
     await prisma.$executeRaw`
@@ -98,7 +101,9 @@ async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, in
   return taken > 0;
 }
 
-/** What an assessment works on; undefined if there is no configuration, or the workspace may not use its agent pool. */
+/**
+ * What an assessment works on; undefined if there is no configuration, or if the workspace may not use its agent pool.
+ */
 async function partsOf(tx: Database, workspace: Workspace) {
   const { mode, poolId } = effectiveMode(workspace);
   if (mode === 'agent' && (poolId === null || (await isPoolOpen(tx, workspace, poolId)) !== true)) return undefined;
@@ -111,7 +116,10 @@ async function partsOf(tx: Database, workspace: Workspace) {
   }
 }
 
-/** Forgets assessments of a month ago, except the newest result of each workspace, and those that never became one. */
+/**
+ * Deletes assessments that are a month old, except the newest result of each workspace, and those that never became
+ * one.
+ */
 export const forgetAssessments = ({ prisma }: Database): Promise<number> => prisma.$executeRaw`
   DELETE FROM run r USING workspace w
    WHERE r.is_assessment AND w.id = r.workspace_id

@@ -9,7 +9,7 @@ export class BadArchive extends Error {
   override readonly name = 'BadArchive';
 }
 
-/** What an archive may hold at most. */
+/** The limits of an archive. */
 export interface ArchiveLimits {
   /** Once unpacked. */
   readonly bytes: number;
@@ -17,7 +17,7 @@ export interface ArchiveLimits {
 }
 
 const longestPath = 4096;
-/** A longer one is kept in the archive only. */
+/** A longer one is only kept in the archive. */
 const longestReadme = 256 * 1024;
 const kinds = ['file', 'contiguous-file', 'directory', 'symlink'];
 
@@ -47,15 +47,15 @@ async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
 }
 
 /**
- * Looks at a gzip tar as it passes by, without keeping it: whether it is one, stays within limits, and holds nothing
- * but folders, files and links that stay inside. Write every piece, then end; both throw BadArchive. Of its files only
- * those are remembered that `keeps` asks for: README.md, unless told.
+ * Checks a gzip tar as it passes by, without storing it: that it is one, stays within limits, and contains nothing but
+ * folders, files and links that stay inside. Write every piece, then end; both throw BadArchive. It keeps only the
+ * files that `keeps` selects: README.md by default.
  */
 export class ArchiveCheck {
   private readonly gunzip = createGunzip();
   private readonly reading: Promise<void>;
   private over = false;
-  /** Files that were to be remembered, by path, once they are read to their end. */
+  /** Files to keep, by path, once they are read completely. */
   readonly kept = new Map<string, Buffer>();
 
   constructor(
@@ -80,12 +80,12 @@ export class ArchiveCheck {
     await this.reading;
   }
 
-  /** What is in README.md at the root of the archive. */
+  /** The content of README.md at the root of the archive. */
   get readme(): Buffer | undefined {
     return this.kept.get('README.md');
   }
 
-  /** Lets go of an archive that never came to its end. */
+  /** Closes an archive that was not read to its end. */
   close(): void {
     this.gunzip.destroy();
   }

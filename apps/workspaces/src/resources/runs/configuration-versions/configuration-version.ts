@@ -7,14 +7,14 @@ import { rowMapper } from '../../../kernel/database/rows';
 export interface ConfigurationVersion extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
-  /** Of the commit it came from; null for one that was uploaded. */
+  /** Of the commit it came from; null for an uploaded one. */
   readonly ingressId: string | null;
   readonly changedFiles: readonly string[];
-  /** Only when it was just created. */
+  /** Only right after its creation. */
   readonly uploadUrl?: string;
 }
 
-// Clients poll this after an upload: one statement, and not one for each table.
+// Clients poll this after an upload, so it is one statement, not one for each table.
 const select = Prisma.sql`
   SELECT c.*, w.project_id, w.organization_id, i.id AS ingress_id, coalesce(i.changed_files, '{}') AS changed_files
     FROM configuration_version c JOIN workspace w ON w.id = c.workspace_id

@@ -71,7 +71,7 @@ async function find(
   });
 }
 
-/** The commit behind one configuration; undefined for one that was uploaded. */
+/** The commit behind one configuration; undefined for an uploaded one. */
 export async function findIngress(db: Database, configurationVersionId: string): Promise<Ingress | undefined> {
   return (await find(db, { configurationVersionId }))[0];
 }

@@ -4,7 +4,7 @@ import { includable, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { findMany } from './configuration-version';
 
-/** The README.md of a workspace, known by the configuration it came with. */
+/** The README.md of a workspace, with the id of the configuration it came with. */
 interface Readme extends RunTarget {
   readonly id: string;
   readonly text: string;
@@ -19,7 +19,7 @@ const readmeSerializer = serializerOf<Readme>()({
   attributes: ({ text }) => ({ 'raw-markdown': text }),
 });
 
-/** README.md where answers about workspaces include it. Spec: Workspace (relationships readme). */
+/** README.md in answers about workspaces that include it. Spec: Workspace (relationships readme). */
 export const readmeIncluded = includable<Readme>({
   serializer: readmeSerializer,
   load: async (db, ids, { keyring }) => {

@@ -54,7 +54,7 @@ const include = ['ingress_attributes', 'run', 'workspace'];
 
 const loadWorkspace = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
 const load = ({ db, params }: LookupBy<'configuration_version_id'>) => find(db, params.configuration_version_id);
-/** A configuration by its id, and by that of a run that works on it. */
+/** A configuration by its id, and by the id of a run that works on it. */
 const places = (below: string) => ({
   [`${byId}${below}`]: load,
   [`/runs/:run_id/configuration-version${below}`]: ({ db, params }: LookupBy<'run_id'>) => findOfRun(db, params.run_id),

@@ -10,7 +10,7 @@ import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { stamp } from '../runs/configuration';
 import { type ConfigurationVersion, find } from './configuration-version';
 
-/** What a request says of a new configuration version. */
+/** The settings of a new configuration version in a request. */
 export interface NewConfiguration {
   readonly autoQueueRuns?: boolean | null;
   readonly speculative?: boolean | null;
@@ -23,7 +23,10 @@ const changeOf = ({ id, organizationId, workspaceId }: ConfigurationVersion, ver
   target: { type: 'configuration-versions', id, name: workspaceId },
 });
 
-/** Announces a configuration, to be uploaded. `applies`: its creator may let the run that follows apply by itself. */
+/**
+ * Announces a configuration that will be uploaded. `applies`: its creator may let the resulting run apply without
+ * confirmation.
+ */
 export async function create(
   db: Database,
   by: { actor: Actor; applies: boolean; source: string },
@@ -64,7 +67,7 @@ export async function create(
   });
 }
 
-/** Notes that someone other than its creator reads an archive: it does not change any more. */
+/** Records that someone other than its creator reads an archive: from then on it does not change. */
 export async function noteRead(
   { prisma }: Database,
   { id, createdByType: type, createdById }: ConfigurationVersion,
@@ -82,7 +85,7 @@ async function isCurrent(tx: Database, { id, workspaceId }: ConfigurationVersion
 const inUse = (tx: Database, { id }: ConfigurationVersion) =>
   tx.prisma.run.count({ where: { configurationVersionId: id, finishedAt: null } });
 
-/** Throws away the files of a configuration. Throws `transition` for one that is current, in use, or not uploaded. */
+/** Removes the files of a configuration. Throws `transition` for one that is current, in use, or not uploaded. */
 export async function archive(db: Database, actor: Actor, configuration: ConfigurationVersion): Promise<void> {
   await db.transaction(async (tx) => {
     if (await isCurrent(tx, configuration)) {

@@ -17,13 +17,13 @@ import type { ConfigurationVersion } from './configuration-version';
 const mostEntries = 100_000;
 /** Statuses of a configuration without files. */
 const awaited = ['pending', 'fetching'];
-/** How many times its size an archive may be once it is unpacked. */
+/** How many times larger an archive may be after unpacking. */
 const growth = 4;
 
 const uploadedAlready = () =>
   new Refusal('conflict', 'this upload URL was used already, and a run has the configuration, or others have read it');
 
-/** The pieces of an upload, each looked at before it is passed on. */
+/** The pieces of an upload, each checked before it is passed on. */
 async function* checked(
   source: AsyncIterable<Uint8Array>,
   check: ArchiveCheck,
@@ -38,10 +38,10 @@ async function* checked(
 }
 
 /**
- * Takes the archive of an announced configuration. Until a run has it or someone else has read it, another archive replaces it; the same again changes nothing.
- * A first one that is not an archive, too large, or would leave its folder makes the configuration errored, with the reason; a later one
- * is refused. Afterwards it is what runs of the workspace work on, and its run starts. `replaces`: it may take the place of one that
- * came while it was sent.
+ * Takes the archive of an announced configuration. Until a run has it or someone else has read it, another archive
+ * replaces it; the same archive again changes nothing. A first archive that is invalid, too large, or has paths outside
+ * its folder makes the configuration errored, with the reason; a later one is refused. Afterwards runs of the workspace
+ * work on it, and its run starts. `replaces`: it may replace an archive that arrived while it was sent.
  */
 export async function upload(
   db: Database,
@@ -76,7 +76,7 @@ export async function upload(
     refused = error;
     return undefined;
   });
-  // It is there all the same, and a run may be started by hand.
+  // The configuration exists all the same, and a run may be started by hand.
   taken ??= await take(db, keyring, configuration, content, false);
   if (taken !== 'taken') {
     await removeBlob(db, blob.id);
@@ -87,13 +87,13 @@ export async function upload(
   if (refused !== undefined) throw refused;
 }
 
-/** Whether another archive may take the place of the one that is there: no run has it, and no one else has read it. */
+/** Whether another archive may replace the existing one: no run has it, and no one else has read it. */
 async function isReplaceable(db: Database, id: string): Promise<boolean> {
   const uploaded = await db.prisma.configurationVersion.count({ where: { id, status: 'uploaded', readAt: null } });
   return uploaded === 1 && (await db.prisma.run.count({ where: { configurationVersionId: id } })) === 0;
 }
 
-/** A client that never heard the answer sends its archive again: the same bytes are fine, others are refused. */
+/** A client that never received the answer sends its archive again: the same bytes are accepted, others are refused. */
 async function requireSame(
   db: Database,
   { id }: ConfigurationVersion,
@@ -122,7 +122,7 @@ async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undef
   return id;
 }
 
-/** Ends the wait for the files of a configuration: they will never come, and why. */
+/** Ends the wait for the files of a configuration that will never come, with the reason. */
 export async function refuse(
   db: Database,
   { id, workspaceId }: Pick<ConfigurationVersion, 'id' | 'workspaceId'>,
@@ -137,7 +137,7 @@ export async function refuse(
     });
     if (count === 0) return;
     await stamp(tx, id, 'finished-at');
-    // The workspace is at the last one that can be used.
+    // The workspace uses the last configuration that can be used.
     const currentConfigurationId = (await newestUsable(tx, workspaceId)) ?? null;
     const where = { id: workspaceId, currentConfigurationId: id };
     await tx.prisma.workspace.updateMany({ where, data: { currentConfigurationId } });

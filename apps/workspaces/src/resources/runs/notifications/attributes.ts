@@ -26,7 +26,7 @@ const deliveriesOf = ({ url, deliveries, createdAt }: NotificationConfiguration)
     'sent-at': tried.sentAt ?? createdAt,
   }));
 
-/** An address of the web without a user and a password, which logs would show. */
+/** A web address without user and password, which logs would show. */
 const webAddress = z
   .string()
   .max(2048)

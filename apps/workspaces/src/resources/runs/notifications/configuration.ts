@@ -16,7 +16,7 @@ import type { Attempt, Sender } from './sender';
 
 const { initial, plain } = notificationAttributes;
 
-/** Most configurations of one subject. */
+/** The most configurations of one subject. */
 const MOST = 20;
 
 /** The subject of notifications: the runs of one workspace, those of all workspaces of a project, or what concerns a team. */
@@ -27,7 +27,7 @@ export type Subscribed =
 
 const kinds = ['workspace', 'project', 'team'] as const;
 
-/** The table of a subject, its row, and the column that names it in a configuration. */
+/** The table of a subject, its row, and the column that refers to it in a configuration. */
 function placeOf(subscribed: Subscribed) {
   const table = kinds.find((kind) => kind in subscribed)!;
   const of = (subscribed as Readonly<Record<string, SubscribedTeam | WorkspaceTarget | ProjectTarget>>)[table]!;
@@ -63,7 +63,7 @@ type ConfigurationRow = Prisma.NotificationConfigurationGetPayload<{ include: ty
 
 const cellOf = (row: string, column: 'url' | 'token') => ({ table: 'notification_configuration', row, column });
 
-/** Configurations of rows, each of a team with what that is given. */
+/** Configurations from rows, with the rights of their team if they have one. */
 const configurationsOf = (db: Database, keyring: Keyring, rows: readonly ConfigurationRow[]) =>
   Promise.all(
     rows.map(async (row) => {
@@ -113,7 +113,7 @@ export async function find(db: Database, keyring: Keyring, id: string): Promise<
   return (await findMany(db, keyring, [id]))[0];
 }
 
-/** Those of one subject, the oldest first. */
+/** Those of one subject, oldest first. */
 export async function list(
   db: Database,
   keyring: Keyring,
@@ -131,7 +131,7 @@ export async function list(
   return page ? { items, total: await db.prisma.notificationConfiguration.count({ where }) } : { items };
 }
 
-/** What does not go together. */
+/** Combinations that are not allowed. */
 async function requireSense(db: Database, made: Checked): Promise<void> {
   const issues: Issue[] = [];
   const isMail = made.destinationType === 'email';
@@ -154,7 +154,7 @@ async function requireSense(db: Database, made: Checked): Promise<void> {
     issues.push({ path: ['triggers'], message });
   }
   if (issues.length > 0) throw invalidAll(issues);
-  // Who is invited may be named: mail goes to them once they have come.
+  // Invited people may be named: mail goes to them once they have joined.
   const members = await db.prisma.membership.findMany({
     where: {
       organizationId,
@@ -177,7 +177,7 @@ type Checked = Pick<NotificationConfiguration, 'destinationType' | 'url' | 'toke
 
 const idsOf = (users: NotificationInput['users']) => users && [...new Set(users.map(({ id }) => id ?? ''))];
 
-/** What is about to be made, and what became of the try. */
+/** A configuration that is about to be created, and the result of its test. */
 export interface CheckedNotification {
   readonly made: NewColumns;
   readonly tried: Attempt | undefined;
@@ -192,8 +192,8 @@ const ofInput = (input: NewNotification) => ({
 type NewColumns = ReturnType<typeof ofInput>;
 
 /**
- * Checks the recipients and the destination. One that is enabled is tested: throws `invalid` if a destination does not
- * answer well. To be called outside any transaction. Decision 0129.
+ * Checks the recipients and the destination. If it is enabled, it is tested: throws `invalid` if a destination does not
+ * answer well. Call it outside any transaction. Decision 0129.
  */
 export async function check(
   db: Database,
@@ -222,7 +222,7 @@ export async function create(
   const { id } = made;
   const { table, of, where } = placeOf(subscribed);
   return db.transaction(async (tx) => {
-    // Two at the same moment are counted one after the other.
+    // Simultaneous ones are counted one after the other.
     await lockRow(tx, table, of.id);
     const count = await tx.prisma.notificationConfiguration.count({ where });
     if (count >= MOST) throw invalid('name', `is one too many (maximum is ${MOST})`);
@@ -237,8 +237,8 @@ export async function create(
 }
 
 /**
- * Changes the attributes, and removes recipients that are not named: existing clients expect this, only of this relationship.
- * If it is enabled and the destination changed, the destination is tested first.
+ * Changes the attributes, and removes recipients that are not named: existing clients expect this, but only of this
+ * relationship. If it is enabled and the destination changed, the destination is tested first.
  */
 export async function update(
   db: Database,
@@ -272,7 +272,7 @@ export async function update(
   });
 }
 
-/** Tests a configuration now, with any triggers; throws `invalid` if no destination answers well. */
+/** Tests a configuration now, regardless of its triggers; throws `invalid` if no destination answers well. */
 export async function verify(
   db: Database,
   sender: Sender,
@@ -284,7 +284,7 @@ export async function verify(
   return still(await find(db, sender.keyring, configuration.id));
 }
 
-/** Enables a configuration once it has been tried; throws `invalid` if nothing answers well. */
+/** Enables a configuration after a successful test; throws `invalid` if no destination answers well. */
 export async function enable(
   db: Database,
   sender: Sender,
@@ -311,7 +311,7 @@ async function recordTry(db: Database, configurationId: string, tried: Omit<Trie
     VALUES (${newId('nd')}, ${configurationId}, 'verification', 1, now(), now(), ${successful}, ${code}, ${body})`;
 }
 
-/** Where things go is a credential as often as not: the trail keeps the host. */
+/** The address is often a credential: the trail contains only the host. */
 function facts({ name, destinationType, enabled, triggers, url, emailAddresses, userIds }: NotificationConfiguration) {
   return { name, destinationType, enabled, triggers, host: url && new URL(url).host, emailAddresses, userIds };
 }

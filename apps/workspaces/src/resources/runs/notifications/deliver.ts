@@ -25,8 +25,8 @@ interface Due {
 }
 
 /**
- * Delivers what is due, each by one node at a time; returns how many it tried. Failures are
- * retried at growing intervals. If a node dies while it sends, another one sends after a minute, so a message may arrive twice.
+ * Delivers what is due, each delivery by one node at a time; returns how many it tried. Failures are retried at growing
+ * intervals. If a node dies while it sends, another one sends after a minute, so a message may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
   let tried = 0;
@@ -84,7 +84,7 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
            done_at = CASE WHEN ${over} THEN now() END, due_at = now() + ${wait} * interval '1 second'
      WHERE id = ${due.id} AND done_at IS NULL AND (attempts = ${due.attempts} OR ${successful})`;
   if (ended > 0 || reached.length === 0) return;
-  // Another node has taken it since; the mail must not be sent twice.
+  // Another node has claimed it since; the mail must not be sent twice.
   await db.prisma.$executeRaw`
     UPDATE notification_delivery SET mailed_to = mailed_to || ${[...reached]}::text[] WHERE id = ${due.id}`;
 }

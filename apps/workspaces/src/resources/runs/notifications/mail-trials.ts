@@ -2,7 +2,7 @@ import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 
-/** How much may be sent at once, and how often once that is used up. */
+/** How many may be sent at once, and how often after that. */
 interface Budget {
   readonly atOnce: number;
   readonly everySeconds: number;
@@ -27,7 +27,7 @@ export async function takeTrial(db: Database, keyring: Keyring, { addresses, ver
   const asked = [
     ...addresses.map((address) => ({ key: key(`address ${address.toLowerCase()}`), budget: ofAddress })),
     ...(verified === undefined ? [] : [{ key: key(`configuration ${verified}`), budget: ofConfiguration }]),
-    // Always in the same order, so that two at once do not wait for each other.
+    // Always in the same order, so that two at once do not deadlock.
   ].sort((a, b) => Buffer.compare(a.key, b.key));
   await db.transaction(async (tx) => {
     for (const one of asked) await take(tx, one.key, one.budget);
@@ -50,6 +50,6 @@ async function take(tx: Database, key: Uint8Array<ArrayBuffer>, { atOnce, everyS
   );
 }
 
-/** Forgets what does not count any more. */
+/** Deletes counts that no longer matter. */
 export const forgetTrials = ({ prisma }: Database) =>
   prisma.$executeRaw`DELETE FROM mail_trial WHERE paid_until < now()`;

@@ -6,7 +6,7 @@ export interface WorkspaceFacts {
   readonly workspaceId: string;
   readonly workspaceName: string;
   readonly organizationName: string;
-  /** Where people see what it is about. */
+  /** The page that shows it. */
   readonly url: string;
 }
 
@@ -29,7 +29,7 @@ export interface Told {
   readonly by: string | null;
   readonly run?: RunFacts;
   readonly workspace?: WorkspaceFacts;
-  /** More details about a workspace, by their names in bodies. */
+  /** More details about a workspace, under their names in bodies. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
@@ -39,7 +39,7 @@ function titleOf({ run, name, status, trigger }: Told): string {
   return run && status !== null ? headlineOf(status) : `Verification of ${name}`;
 }
 
-/** What is said about a workspace, in the second shape of bodies. */
+/** The data about a workspace in the second shape of bodies. */
 function workspaceBody(told: Told) {
   const { run, status } = told;
   const of = run ?? told.workspace;
@@ -87,11 +87,11 @@ export function genericBody(told: Told) {
   };
 }
 
-/** HMAC-SHA512 of a body, in hex: what `X-TFE-Notification-Signature` carries. */
+/** HMAC-SHA512 of a body, in hex: the value of `X-TFE-Notification-Signature`. */
 export const signatureOf = (token: string, body: unknown): string =>
   createHmac('sha512', token).update(JSON.stringify(body)).digest('hex');
 
-/** Slack's mark-up has three special characters. */
+/** Slack's markup has three special characters. */
 const slackText = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 const inOneLine = (text: string) => text.replace(/\s+/g, ' ').trim().slice(0, 300);
 
@@ -102,7 +102,7 @@ const factNames: readonly (readonly [string, string])[] = [
   ['change_request_message', 'Message'],
 ];
 
-/** What people read below the headline, in this order. */
+/** The lines below the headline, in this order. */
 function factsOf({ run, details = {}, by }: Told): readonly (readonly [title: string, value: string])[] {
   const fact = (title: string, value: unknown) =>
     value === null || value === undefined ? [] : ([[title, inOneLine(String(value))]] as const);
@@ -132,7 +132,7 @@ export function slackBody(told: Told) {
   };
 }
 
-/** A message with an adaptive card, as the webhooks of Microsoft Teams take it. */
+/** A message with an adaptive card, for the webhooks of Microsoft Teams. */
 export function teamsBody(told: Told) {
   const of = told.run ?? told.workspace;
   const block = (text: string, more = {}) => ({ type: 'TextBlock', text, wrap: true, ...more });

@@ -5,7 +5,7 @@ import type { Rights } from '../../../kernel/access/organization-rights';
 /** Where notifications go. */
 export const destinations = ['generic', 'slack', 'microsoft-teams', 'email'] as const;
 
-/** The last try of a delivery. */
+/** The last attempt of a delivery. */
 export interface Tried {
   readonly trigger: string;
   readonly sentAt: Date | null;
@@ -14,7 +14,7 @@ export interface Tried {
   readonly body: string | null;
 }
 
-/** What rules look at in a team. */
+/** The parts of a team that rules need. */
 export interface SubscribedTeam {
   readonly id: string;
   readonly organizationId: string;
@@ -26,8 +26,8 @@ export interface SubscribedTeam {
 }
 
 /**
- * Whom to notify of which events in the runs of a workspace, or of all workspaces of a project; or of what concerns a team, in the
- * workspaces that it may read.
+ * Who is notified of which events in the runs of a workspace, or of all workspaces of a project; or of what concerns a
+ * team, in the workspaces that it may read.
  */
 export interface NotificationConfiguration extends Omit<Row, 'url' | 'token'> {
   readonly organizationId: string;

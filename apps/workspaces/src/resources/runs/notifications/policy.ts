@@ -5,7 +5,7 @@ import { projectPolicy } from '../../workspaces/projects/policy';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import type { NotificationConfiguration } from './notification-configuration';
 
-/** Where notifications go is a credential as often as not: who may not change it does not see it either. */
+/** The address is often a credential: callers who may not change it do not see it either. */
 function manages(access: Access, { workspace, project, team }: NotificationConfiguration): boolean {
   if (workspace) return workspacePolicy['can-update'](access, workspace);
   if (team) return hearsForTeam(access, team);

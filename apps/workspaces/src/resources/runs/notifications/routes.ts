@@ -64,7 +64,7 @@ const load = ({ db, env, params }: LookupBy<'notification_configuration_id'>) =>
 
 const checked = (asked: unknown) => asked as configurations.CheckedNotification;
 
-/** The path names the subject; a body may repeat it, not contradict it. */
+/** The path names the subject; a body may repeat it, but not contradict it. */
 function requireSame(id: string, given: string | null | undefined): void {
   if (given !== undefined && given !== id) throw invalid('subscribable', 'must be what the path names');
 }

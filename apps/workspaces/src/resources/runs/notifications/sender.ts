@@ -6,20 +6,20 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import { takeTrial } from './mail-trials';
 import { genericBody, mailOf, signatureOf, slackBody, type Told, teamsBody } from './messages';
 
-/** What became of one try. */
+/** The result of one attempt. */
 export interface Attempt {
   readonly successful: boolean;
-  /** The status that was answered; empty if nothing was. */
+  /** The status of the answer; empty if there was none. */
   readonly code: string;
-  /** What was answered, or why nothing was. */
+  /** The answer, or why there was none. */
   readonly body: string;
   /** It names people, and none of them has accepted the invitation yet. */
   readonly waits?: boolean;
-  /** Who has had the mail by this try. */
+  /** The addresses that have received the mail in this attempt. */
   readonly reached?: readonly string[];
 }
 
-/** Where a notification goes, and what signs it. */
+/** The destination of a notification, and the secret that signs it. */
 export interface Receiver {
   readonly id: string;
   readonly name: string;
@@ -43,7 +43,7 @@ export class Sender {
     return this.parts.keyring;
   }
 
-  /** One try; never throws for what is outside. `reached`: who had the mail by an earlier one. */
+  /** One attempt; never throws because of the destination. `reached`: the addresses that received the mail earlier. */
   async send(db: Database, receiver: Receiver, told: Told, reached: readonly string[] = []): Promise<Attempt> {
     try {
       if (receiver.destinationType === 'email') return await this.mail(db, receiver, told, reached);
@@ -64,14 +64,16 @@ export class Sender {
     return this.send(db, receiver, { configurationId, name, trigger: 'verification', status: null, at, by: null });
   }
 
-  /** The same; throws `invalid` if no destination answers well. If all recipients are only invited, none could answer. */
+  /**
+   * The same; throws `invalid` if no destination answers well. If all recipients are only invited, no one could answer.
+   */
   async requireAnswer(db: Database, receiver: Receiver): Promise<Attempt> {
     const tried = await this.tryNow(db, receiver);
     if (!tried.waits) this.requireWell(tried);
     return tried;
   }
 
-  /** Throws `invalid` for a try that failed. */
+  /** Throws `invalid` for a failed attempt. */
   requireWell({ successful, code, body }: Attempt): void {
     if (!successful) throw invalid('url', `did not verify: ${code === '' ? body : `it answered ${code}`}`);
   }
@@ -102,7 +104,7 @@ export class Sender {
   }
 }
 
-/** Who has the mail: the addresses it names, and those of members. */
+/** The recipients of the mail: the addresses it names, and those of members. */
 async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> {
   const people = await db.prisma.user.findMany({
     where: {
@@ -125,7 +127,7 @@ function bodyOf(destinationType: string, told: Told): unknown {
   return destinationType === 'microsoft-teams' ? teamsBody(told) : genericBody(told);
 }
 
-/** Why nothing came back, without what the address may hold. */
+/** Why there was no answer, without secrets that the address may contain. */
 function said(error: unknown): string {
   const cause = (error as { cause?: unknown }).cause;
   if (error instanceof ClosedAddress || cause instanceof ClosedAddress) {

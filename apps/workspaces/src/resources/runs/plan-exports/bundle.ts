@@ -30,7 +30,7 @@ const mapping = Object.entries(fileOf)
   .map(([name, file]) => `mock "${name}" {\n  module {\n    source = "mock-${file}.sentinel"\n  }\n}\n`)
   .join('\n');
 
-/** A plan, scrubbed already, and the data of its run, as a gzip tar of the files that policies import. */
+/** A plan, already scrubbed, and the data of its run, as a gzip tar of the files that policies import. */
 export async function* bundle(
   plan: PlanDocument,
   run: Readonly<Record<string, unknown>>,
@@ -38,7 +38,7 @@ export async function* bundle(
 ): AsyncGenerator<Buffer> {
   const archive = pack();
   const packed = archive.pipe(createGzip());
-  // One after the other, so that others get their turn between them.
+  // One after the other, so that other requests get their turn in between.
   const filling = (async () => {
     const files: [string, () => string][] = [
       ['mock-tfconfig-v2.sentinel', () => `import "strings"\n\n${assignments(configurationImport(plan))}${stripIndex}`],

@@ -37,7 +37,7 @@ const exportSerializer = serializerOf<PlanExport>()({
 });
 
 const { get, post, raw, remove } = endpoints({} as Policy<PlanExport>, exportSerializer, {
-  // Who reads the whole plan: not everything that is secret is called so.
+  // Callers who may read the whole plan: not every secret is marked as one.
   visible: administers,
   organizationsOf,
 });
@@ -46,7 +46,7 @@ const byId = '/plan-exports/:plan_export_id';
 const contentPath = (id: string): string => `/plan-exports/${id}/content`;
 const load = ({ db, params }: LookupBy<'plan_export_id'>) => find(db, params.plan_export_id);
 
-/** The bytes of an export, while it is there. Throws `missing`. */
+/** The bytes of an export, while they exist. Throws `missing`. */
 function blobOf({ blobId, expired }: PlanExport): string {
   if (blobId === null || expired) throw notFound();
   return blobId;
@@ -108,7 +108,7 @@ const destroy = remove(byId, {
   run: ({ db, target, ...call }) => removeExport(db, actorOf(call), target as PlanExport),
 });
 
-/** Plans in forms for other tools. */
+/** Plans in formats for other tools. */
 export const planExportResource: Resource = {
   name: 'plan-exports',
   endpoints: [create, show, download, content, destroy],

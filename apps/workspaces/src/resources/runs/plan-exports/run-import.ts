@@ -7,7 +7,10 @@ import { find } from '../runs/run';
 const everything = { number: 1, size: 1000, offset: 0 };
 const orNull = (addresses: readonly string[]) => (addresses.length === 0 ? null : addresses);
 
-/** What a policy sees as `tfrun`, as far as this service has it: what is known of a run, its workspace and their place. */
+/**
+ * What a policy sees as `tfrun`, as far as this service has it: the data of a run, its workspace, project and
+ * organization.
+ */
 export async function runImport(
   db: Database,
   keyring: Keyring,

@@ -8,15 +8,15 @@ import type {
   StateValues,
 } from './plan-document';
 
-/** Shorter texts say nothing, and stand everywhere. */
+/** Shorter texts say nothing, and appear everywhere. */
 const leastSecret = 4;
 
 const mapValues = <T, U>(all: Record<string, T>, of: (value: T, key: string) => U): Record<string, U> =>
   Object.fromEntries(Object.entries(all).map(([key, value]) => [key, of(value, key)]));
 
 /**
- * A plan without what the tool, or `sensitive` as names of variables, calls sensitive; and without texts equal to it, which the tool
- * forgets to mark where a provider hands them on. Otherwise whole.
+ * A plan without the values that the tool, or the names of `sensitive` variables, mark as sensitive, and without texts
+ * equal to them, which the tool does not mark if a provider passes them on. The rest is unchanged.
  */
 export function scrubPlan(plan: PlanDocument, sensitive: ReadonlySet<string>): PlanDocument {
   const texts = new Set<string>();
@@ -37,7 +37,7 @@ function conceal(value: unknown, texts: ReadonlySet<string>): unknown {
   return mapValues(value as Record<string, unknown>, (item) => conceal(item, texts));
 }
 
-/** Hides what is marked, part by part of the document. */
+/** Hides marked values, part by part of the document. */
 class Scrubber {
   constructor(private readonly seen: (part: unknown) => void) {}
 

@@ -1,6 +1,6 @@
 import { ExactNumber } from '@keystead/envelope';
 
-/** Deeper values are written without growing further to the right. */
+/** Deeper values are written without further indentation. */
 const deepestIndent = 12;
 
 /** JSON values as assignments of the policy language, one for each key. */
@@ -24,10 +24,10 @@ function literal(value: unknown, depth: number): string {
   return `${open}\n${items.map((item) => `${indent}${item},\n`).join('')}${indent.slice(0, depth)}${close}`;
 }
 
-/** Half of a pair of code units is not a character, and no escape of the language. */
+/** A lone surrogate is not a character, and the language has no escape for it. */
 const text = (value: string): string => JSON.stringify(value.replace(/\p{Surrogate}/gu, '\uFFFD'));
 
-/** How deep the JSON of some bytes nests. */
+/** The nesting depth of some JSON bytes. */
 export function nestingOf(json: Uint8Array): number {
   let [depth, deepest, inText, escaped] = [0, 0, false, false];
   for (const byte of json) {

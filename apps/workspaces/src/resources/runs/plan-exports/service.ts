@@ -20,12 +20,12 @@ import { nestingOf } from './sentinel-text';
 /** The forms of an export. */
 export const dataTypes = ['sentinel-mock-bundle-v0'] as const;
 
-/** The largest plan that is exported: the JSON of it is in memory several times while that is done. */
+/** The largest plan that is exported: its JSON is in memory several times during an export. */
 const mostPlanBytes = 4 * 1024 * 1024;
 const mostBytes = 256 * 1024 * 1024;
 const deepest = 200;
 
-/** A plan in a form for tools that test policies, with what its rights depend on. */
+/** A plan in a format for tools that test policies, with what its rights depend on. */
 export interface PlanExport extends RunTarget {
   readonly id: string;
   readonly planId: string;
@@ -68,7 +68,7 @@ async function requireNone(tx: Database, plan: Phase, dataType: string): Promise
   if (live) throw isThere();
 }
 
-/** What is exported. Throws `invalid` for a plan that has no result, or one too large or too deep. */
+/** The content of an export. Throws `invalid` for a plan that has no result, or is too large or too deep. */
 async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: Phase): Promise<string> {
   const noResult = () => invalid('plan', `has no result to export: it is ${plan.status}`);
   if (plan.status !== 'finished' || plan.jsonBlobId === null) throw noResult();
@@ -91,7 +91,7 @@ function read(json: string): PlanDocument {
   }
 }
 
-/** The tool's variables that are sensitive, also those that it gets by its environment. */
+/** The tool's sensitive variables, including those that it gets through its environment. */
 const sensitiveNames = (variables: readonly Variable[]): string[] =>
   variables.flatMap(({ key, category, sensitive }) => {
     if (!sensitive) return [];
@@ -100,8 +100,8 @@ const sensitiveNames = (variables: readonly Variable[]): string[] =>
   });
 
 /**
- * Exports a plan: one of each form at a time, for an hour. What the tool or a variable calls sensitive is left out. Throws
- * `invalid` if there is one already, and for a plan that cannot be exported.
+ * Exports a plan: one export of each format at a time, for an hour. What the tool or a variable marks as sensitive is
+ * left out. Throws `invalid` if there is one already, and for a plan that cannot be exported.
  */
 export async function create(
   db: Database,
@@ -129,7 +129,7 @@ export async function create(
 
 async function keep(db: Database, actor: Actor, plan: Phase, dataType: string, blobId: string): Promise<PlanExport> {
   return db.transaction(async (tx) => {
-    // Two at the same moment come one after the other.
+    // Simultaneous ones run one after the other.
     const held = await lockRow(tx, 'run_phase', plan.id);
     if (!held) throw notFound();
     await requireNone(tx, plan, dataType);
@@ -156,7 +156,7 @@ const changeOf = (
   target: { type: 'plan-exports', id, name: planId },
 });
 
-/** Removes an export before its time. */
+/** Removes an export before it expires. */
 export async function remove(db: Database, actor: Actor, found: PlanExport): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.planExport.deleteMany({ where: { id: found.id } });
@@ -165,7 +165,7 @@ export async function remove(db: Database, actor: Actor, found: PlanExport): Pro
   });
 }
 
-/** Removes the bytes of exports whose time is up; answers how many. */
+/** Removes the bytes of expired exports; returns how many. */
 export async function sweep(db: Database): Promise<number> {
   return db.prisma.$executeRaw(
     Prisma.sql`UPDATE plan_export SET blob_id = NULL WHERE blob_id IS NOT NULL AND expires_at <= now()`,

@@ -72,7 +72,7 @@ const claiming = raw('POST')(evaluations, {
 const shownSet = ({ policies, ...set }: JudgingSet) =>
   toWire({ ...set, policies: policies.map(({ name, query }) => ({ name, query })) });
 
-/** What is asked about a plan that is being judged. */
+/** What requests about a plan under evaluation need. */
 interface JudgingRequest {
   readonly db: Database;
   readonly env: Environment;
@@ -80,7 +80,7 @@ interface JudgingRequest {
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
 }
 
-/** What the agent was given, while it is the last who was. Throws `transition`. */
+/** The agent's evaluation, if it was the last one to get it. Throws `transition`. */
 async function requireTaken({ db, env, params, request }: JudgingRequest): Promise<TakenEvaluation> {
   const { agent_id, policy_evaluation_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-evaluation');
@@ -137,7 +137,7 @@ function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['
   return new Map(read.data.sets.map((set) => [set.id, set]));
 }
 
-/** A set is an error where not each of its policies was judged. */
+/** A set is an error unless each of its policies was judged. */
 function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVerdict {
   const { error = 'The worker said nothing of this set', outcomes = [] } = said.get(set.id) ?? {};
   const blank = unjudged(set.policies);

@@ -11,10 +11,10 @@ import { takeVerdicts } from '../runs/stages/settle';
 import { lockRunIfThere } from '../runs/transition';
 import { runInput } from './run-input';
 
-/** A set with everything that it takes to judge by it. */
+/** A set with everything needed to judge by it. */
 export interface JudgingSet {
   readonly id: string;
-  /** An exact version of the program; null for any. */
+  /** An exact version of the engine; null for any. */
   readonly toolVersion: string | null;
   /** Versions that site administrators have disabled. */
   readonly disabledVersions: readonly string[];
@@ -24,14 +24,14 @@ export interface JudgingSet {
   readonly parameters: readonly { readonly key: string; readonly value: string; readonly sensitive: boolean }[];
 }
 
-/** What sets are to judge. */
+/** The sets that judge a run. */
 export interface JudgedPlan {
   readonly run: object;
   /** The plan in JSON, as it is stored. */
   readonly plan: Readable;
 }
 
-/** What judges plans by policies of OPA. Answers for every set; only faults are thrown. */
+/** Judges plans by OPA policies. Returns an outcome for every set; only faults are thrown. */
 export interface PolicyEngine {
   judge(sets: readonly JudgingSet[], judged: JudgedPlan): Promise<SetVerdict[]>;
 }
@@ -44,25 +44,25 @@ interface DueEvaluation {
 
 const base = { table: 'policy_evaluation', keys: ['id'], lease: keptFor, tieBreak: 'created_at' } as const;
 const byWorkers = new Claims({ ...base, only: "x.status = 'running' AND x.kind = 'opa' AND x.ends_at > now()" });
-/** What no worker is needed for, or none came for. */
+/** Evaluations that need no worker, or for which none came. */
 const byService = new Claims({
   ...base,
   only: `x.status = 'running' AND (x.kind <> 'opa' OR x.ends_at <= now()
     OR NOT EXISTS (SELECT 1 FROM policy_set_outcome o WHERE o.policy_evaluation_id = x.id))`,
 });
 const columns = Prisma.sql`x.task_stage_id, x.kind, x.ends_at <= now() AS is_late`;
-/** An evaluation that fails so often is an error. */
+/** An evaluation that fails this often is an error. */
 const mostAttempts = 5;
 
-/** An evaluation that waits, in the hands of one who judges. */
+/** A waiting evaluation that someone has claimed. */
 export type TakenEvaluation = Taken<'id', DueEvaluation>;
-/** What judging takes besides a program. */
+/** What judging needs besides an engine. */
 export interface JudgingParts {
   readonly db: Database;
   readonly keyring: Keyring;
 }
 
-/** Judges the plans that wait for it. For any number of workers. */
+/** Judges the plans that wait for it. Any number of workers may do this. */
 export function performEvaluations(
   parts: JudgingParts & { readonly engine: PolicyEngine },
   turns = new Turns(),
@@ -75,24 +75,24 @@ export function performEvaluations(
   );
 }
 
-/** Takes the evaluation that has waited longest, of an organization that is not busy. */
+/** Claims the evaluation that has waited longest, of an organization that is not busy. */
 export const takeEvaluations = (db: Database, busy: readonly string[]): Promise<TakenEvaluation[]> =>
   byWorkers.take<DueEvaluation>(db, busy, columns);
 
-/** Has it for another while; 0 where it is in other hands. */
+/** Extends the claim; returns 0 if someone else has claimed it. */
 export const keepEvaluation = (db: Database, due: TakenEvaluation): Promise<number> => byWorkers.keep(db, due);
 
-/** Gives back one that was not begun. */
+/** Returns an evaluation that was not begun. */
 export async function returnEvaluation(db: Database, due: TakenEvaluation): Promise<void> {
   await byWorkers.end(db, due, Prisma.sql`now()`, Prisma.sql`attempts = attempts - 1`);
 }
 
-/** Gives back one that could not be judged, to be tried again in a while. */
+/** Returns an evaluation that failed, for another try in a while. */
 export async function postponeEvaluation(db: Database, due: TakenEvaluation): Promise<void> {
   await byWorkers.end(db, due, inSeconds(2 ** due.attempts));
 }
 
-/** What someone has taken, while it is theirs. */
+/** The condition that a claim still holds. */
 export async function findEvaluation(
   { prisma }: Database,
   id: string,
@@ -104,7 +104,10 @@ export async function findEvaluation(
   return found;
 }
 
-/** Ends evaluations that nothing judges: of Sentinel, of sets that do not reach the workspace any more, and late ones. */
+/**
+ * Ends evaluations that nothing judges: those of Sentinel, of sets that no longer apply to the workspace, and late
+ * ones.
+ */
 export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Promise<void> {
   return turns.each(
     50,
@@ -124,7 +127,7 @@ interface PreparedEvaluation {
   plan(): Promise<Readable | undefined>;
 }
 
-/** What it takes to judge by; undefined where nothing can be judged any more: then that is said. */
+/** What an evaluation is judged by; undefined if nothing can be judged any more: then its outcomes are set. */
 export async function prepareEvaluation(
   parts: JudgingParts,
   due: TakenEvaluation,
@@ -171,7 +174,7 @@ async function judge(
   await conclude(parts, due, [...verdicts, ...loaded.flatMap((one) => ('verdict' in one ? one.verdict : []))]);
 }
 
-/** A set to judge by, or what is said of one that cannot be judged by. */
+/** A set to judge by, or the outcome of one that cannot be used. */
 type LoadedSet = { readonly set: JudgingSet } | { readonly verdict: SetVerdict };
 
 async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string): Promise<LoadedSet[]> {
@@ -218,7 +221,7 @@ async function versionFiles(
   return JSON.parse(bytes.toString('utf8')) as Pick<JudgingSet, 'policies' | 'files'>;
 }
 
-/** What is said of policies that were not run. */
+/** The outcome of policies that were not run. */
 export const unjudged = (policies: readonly JudgingPolicy[]): PolicyOutcome[] =>
   policies.map(({ name, query, enforcementLevel, description, digest }) => ({
     policy_name: name,
@@ -233,7 +236,7 @@ export const unjudged = (policies: readonly JudgingPolicy[]): PolicyOutcome[] =>
 const refuse = (parts: JudgingParts, due: TakenEvaluation, error: string): Promise<void> =>
   concludeEvaluation(parts, due, ({ id, policies }) => ({ id, error, outcomes: unjudged(policies) }));
 
-/** Takes what is said of each set. One that cannot be judged by is an error in any case. */
+/** Stores the outcome of each set. A set that cannot be used is always an error. */
 export async function concludeEvaluation(
   parts: JudgingParts,
   due: TakenEvaluation,
@@ -247,7 +250,7 @@ export async function concludeEvaluation(
   );
 }
 
-/** Takes the verdicts, unless the evaluation ended meanwhile, or another worker has it. */
+/** Stores the verdicts, unless the evaluation ended meanwhile, or another worker has claimed it. */
 async function conclude(
   { db, keyring }: JudgingParts,
   due: TakenEvaluation,

@@ -24,7 +24,7 @@ interface Evaluation extends Omit<EvaluationRow, 'organizationId'>, RunTarget {
   readonly counts: ReturnType<typeof countsOf>;
 }
 
-/** What one set came to. */
+/** The outcome of one set. */
 interface SetOutcome extends Omit<OutcomeRow, 'outcomes' | 'policies'>, RunTarget {
   readonly outcomes: readonly PolicyOutcome[];
 }
@@ -141,7 +141,7 @@ const listEvaluations = ofStage.list('/task-stages/:task_stage_id/policy-evaluat
   },
 });
 
-/** A set passes a filter with a policy of that status and level, in one of the numbered pairs. */
+/** A set passes a filter if one of its policies has that status and level, in one of the numbered pairs. */
 function filterOf(entries: Iterable<readonly [string, string]>): (set: SetOutcome) => boolean {
   const pairs = new Map<string, { status?: string; enforcement_level?: string }>();
   for (const [name, value] of entries) {
@@ -178,7 +178,7 @@ const showOutcome = ofOutcome.get('/policy-set-outcomes/:policy_set_outcome_id',
   run: async ({ target }) => target,
 });
 
-/** How policies judge runs, with its outcome. */
+/** The evaluations of runs by policies, with their outcome. */
 export const policyEvaluationResource: Resource = {
   name: 'policy-evaluations',
   endpoints: [listEvaluations, listOutcomes, showOutcome],

@@ -29,8 +29,8 @@ const facts = `
    WHERE r.id = $1`;
 
 /**
- * What policies are told of a run, by the names that HCP Terraform gives them, and the role that it has at the secrets service.
- * Of variables they see the names. Undefined for a run that is gone.
+ * What policies see of a run, under the names that HCP Terraform uses, and the role that it has at the secrets service.
+ * Of variables they see only the names. Undefined for a run that is gone.
  */
 export async function runInput(db: Database, runId: string): Promise<object | undefined> {
   const [found] = await db.prisma.$queryRawUnsafe<JudgedRun[]>(facts, runId);

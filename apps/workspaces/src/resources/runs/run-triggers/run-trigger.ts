@@ -12,7 +12,7 @@ import * as workspaces from '../../workspaces/workspaces/workspace';
 
 const MOST_SOURCES = 20;
 
-/** A workspace gets a run when one has been applied in another, the sourceable one. */
+/** After an apply in one workspace, the sourceable one, another gets a run. */
 export interface RunTrigger extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget & { readonly name: string };
@@ -38,7 +38,10 @@ export async function find(db: Database, id: string): Promise<RunTrigger | undef
   return (await findMany(db, [id]))[0];
 }
 
-/** A page of the triggers that start runs of a workspace, or that its applies set off; the other end must be seen. */
+/**
+ * A page of the triggers that start runs of a workspace, or that its applies set off; the caller must see the other
+ * workspace.
+ */
 export async function list(
   db: Database,
   access: Access,
@@ -78,7 +81,7 @@ export async function create(
   if (!isSeen) throw notFound();
   if (source.id === workspace.id) throw invalid('sourceable', 'must be another workspace');
   return db.transaction(async (tx) => {
-    // Two at the same moment are counted one after the other.
+    // Simultaneous ones are counted one after the other.
     await lockRow(tx, 'workspace', workspace.id);
     const there = await tx.prisma.runTrigger.findMany({ where: { workspaceId: workspace.id } });
     if (there.some((one) => one.sourceableId === sourceableId)) throw invalid('sourceable', 'has already been taken');
@@ -91,7 +94,7 @@ export async function create(
   });
 }
 
-/** Ends a trigger; a run that is due already does not come any more. */
+/** Deletes a trigger; a run that is already due is not started any more. */
 export async function remove(db: Database, actor: Actor, trigger: RunTrigger): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.runTrigger.deleteMany({ where: { id: trigger.id } });

@@ -8,10 +8,10 @@ import type { Run } from './run';
 import { actionsOf, discardableStatuses, finalStatuses } from './statuses';
 import { lockRun, moveRun, recordEvent } from './transition';
 
-/** How long after a cancel a run may take before it can be canceled by force. */
+/** How long after a cancel a run can be force-canceled. */
 const coolOffSeconds = 60;
 
-/** Who acts, and what they say. */
+/** Who acts, with which comment. */
 interface Act {
   readonly actor: Actor;
   readonly comment: string | null;
@@ -49,7 +49,9 @@ async function audit(tx: Database, actor: Actor, run: Run, verb: string): Promis
   await recordChange(tx, actor, { organizationId, action: `run.${verb}`, target: { type: 'runs', id, name } });
 }
 
-/** Confirms a plan: it will be applied. Throws `transition`, and `conflict` when another caller took the lock meanwhile. */
+/**
+ * Confirms a plan: it will be applied. Throws `transition`, and `conflict` if another caller took the lock meanwhile.
+ */
 export function apply(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-confirmable']) throw notAllowed(run, 'applied');
@@ -72,7 +74,7 @@ async function requireFresh(tx: Database, run: Run): Promise<void> {
   throw new Refusal('transition', 'transition not allowed: the state has changed since the plan was saved');
 }
 
-/** Ends a run that waits for its turn, or to be confirmed. */
+/** Ends a run that waits for its turn or for confirmation. */
 export function discard(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-discardable']) throw notAllowed(run, 'discarded');
@@ -80,7 +82,7 @@ export function discard(db: Database, keyring: Keyring, runId: string, by: Act):
   });
 }
 
-/** Stops a run: at once while nothing runs, else its worker interrupts the tool. */
+/** Stops a run: at once if nothing is running, otherwise its worker interrupts the tool. */
 export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-cancelable']) throw notAllowed(run, 'canceled');
@@ -98,7 +100,10 @@ export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): 
   });
 }
 
-/** Ends a run whose tool does not stop, `anyTime` without waiting until it may be: the workspace is free at once, and what the tool still writes is not taken. */
+/**
+ * Ends a run whose tool does not stop; with `anyTime` without the waiting time. The workspace is free at once, and
+ * later results of the tool are refused.
+ */
 export function forceCancel(
   db: Database,
   keyring: Keyring,
@@ -120,8 +125,8 @@ export function forceCancel(
 }
 
 /**
- * Lets a pending run start before all others, in place of the run that waits for confirmation. Throws `denied` when
- * there is nothing to pass by, `transition` when what is in the way cannot be discarded.
+ * Lets a pending run start before all others, in place of the run that waits for confirmation. Throws `denied` if no
+ * run is ahead of it, `transition` if the run ahead cannot be discarded.
  */
 export function forceExecute(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {

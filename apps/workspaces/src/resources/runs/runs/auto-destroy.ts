@@ -10,13 +10,13 @@ import { autoDestroySource, finalStatuses } from './statuses';
 
 const BATCH = 20;
 
-/** What happens to a workspace whose time has come is a matter of the workspace, and not of how we fare. */
+/** The result concerns the workspace, not the progress of this sweep. */
 const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limited', 'conflict'];
 
 /**
- * Queues destroy runs for workspaces whose auto-destroy time has come by the database's clock; answers how many. The time is
- * cleared in the transaction that queues the run, so that there is exactly one run, even after a crash. Several nodes may
- * call it at once. Decision 0130.
+ * Queues destroy runs for workspaces whose auto-destroy time has come by the database's clock; returns how many. The
+ * time is cleared in the transaction that queues the run, so that there is exactly one run, even after a crash. Several
+ * nodes may call it at once. Decision 0130.
  */
 export async function startAutoDestroy(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
@@ -29,7 +29,7 @@ export async function startAutoDestroy(db: Database, keyring: Keyring): Promise<
     try {
       if (await destroyOne(db, keyring, id)) queued += 1;
     } catch (error) {
-      // One that fails holds up no other.
+      // A failure does not hold up the others.
       problems.push(error);
     }
   }
@@ -65,7 +65,7 @@ const timeOf = ({ autoDestroyDueAt }: Workspace): Date => autoDestroyDueAt!;
 const said = ({ message, issues }: Refusal): string =>
   issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') || message;
 
-/** Takes the time of a workspace away, if it still has one that has come; answers the workspace as it was. */
+/** Clears the auto-destroy time of a workspace if it is still due; returns the workspace as it was. */
 async function take(tx: Database, id: string): Promise<Workspace | undefined> {
   await lockRow(tx, 'workspace', id);
   const workspace = await findWorkspace(tx, id);
@@ -75,13 +75,13 @@ async function take(tx: Database, id: string): Promise<Workspace | undefined> {
   return taken > 0 ? workspace : undefined;
 }
 
-/** Does a run wait, or take place, that does the same? */
+/** Is a run waiting or under way that does the same? */
 async function isUnderWay({ prisma }: Database, workspaceId: string): Promise<boolean> {
   const where = { workspaceId, source: autoDestroySource, status: { notIn: [...finalStatuses] } };
   return (await prisma.run.count({ where })) > 0;
 }
 
-/** Says why nothing is destroyed: to the audit trail, and to those who want the results. */
+/** Reports why nothing is destroyed: to the audit trail, and to those who want the results. */
 async function skip(tx: Database, workspace: Workspace, reason: string): Promise<void> {
   const { id, name, organizationId } = workspace;
   const at = timeOf(workspace).toISOString();

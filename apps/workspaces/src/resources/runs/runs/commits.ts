@@ -12,7 +12,7 @@ import { reachRepository, type VcsDeps } from '../../connections/repositories/re
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { type Configuration, createFetched, stamp } from './configuration';
 
-/** A commit of a repository, and what is known of how it came. */
+/** A commit of a repository, and how we learned about it. */
 export interface CommitSeen {
   readonly commit: HostCommit;
   readonly branch: string | null;
@@ -23,10 +23,12 @@ export interface CommitSeen {
 
 const longestText = 10_000;
 
-/** What configurations are said to come from. */
+/** The display names of the sources of configurations. */
 const sourceOf = (serviceProvider: string): string => serviceProvider.replace(/_.*$/, '');
 
-/** Makes a configuration of a commit, to be fetched; answers its id. To be called with the workspace held. */
+/**
+ * Creates a configuration for a commit that is to be fetched; returns its id. Call it while the workspace is locked.
+ */
 export async function keepCommit(
   tx: Database,
   actor: Actor,
@@ -69,7 +71,7 @@ export async function keepCommit(
   return id;
 }
 
-/** The configuration of a commit that a workspace has or is about to have. */
+/** The configuration of a commit that a workspace has or is about to get. */
 async function configurationOf(tx: Database, workspaceId: string, commitSha: string): Promise<string | undefined> {
   const found = await tx.prisma.configurationVersion.findFirst({
     where: {
@@ -85,10 +87,10 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
 }
 
 /**
- * The newest commit of the branch that a workspace follows, as a configuration that is there or will be fetched. For runs
- * that are started by hand, also where no webhook reported the commit. Undefined if the workspace follows tags or nothing,
- * and where its host is away: then the newest that was fetched is as good as any. Throws `invalid` if the host answers that
- * there is no such branch or repository, or that it may not be read. To be called outside any transaction.
+ * The newest commit of the branch that a workspace follows, as a configuration that exists or will be fetched. For runs
+ * that are started by hand, even if no webhook reported the commit. Undefined if the workspace follows tags or nothing,
+ * or if its host is down: then the newest fetched commit is good enough. Throws `invalid` if the host answers that
+ * there is no such branch or repository, or that it may not be read. Call it outside any transaction.
  */
 export async function newestCommit(
   deps: VcsDeps,

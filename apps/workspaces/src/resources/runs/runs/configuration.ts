@@ -21,8 +21,8 @@ export async function newestUsable(db: Database, workspaceId: string): Promise<s
 }
 
 /**
- * The configuration a run works on: the one named, else the one the workspace is at, else the newest that was uploaded.
- * Throws `invalid`.
+ * The configuration that a run works on: the given one, else the current one of the workspace, else the newest that was
+ * uploaded. Throws `invalid`.
  */
 export async function requireConfiguration(
   db: Database,
@@ -43,7 +43,7 @@ export async function requireConfiguration(
   return { id: newest, speculative: false };
 }
 
-/** Announces a configuration that a worker is to fetch from a repository; answers its id. */
+/** Announces a configuration that a worker is to fetch from a repository; returns its id. */
 export async function createFetched(
   tx: Database,
   actor: Actor,
@@ -62,7 +62,7 @@ export async function createFetched(
   return id;
 }
 
-/** Notes when a configuration came to a status. */
+/** Records when a configuration reached a status. */
 export async function stamp(tx: Database, id: string, name: string): Promise<void> {
   await tx.prisma.$executeRaw`
     UPDATE configuration_version SET timestamps = timestamps || jsonb_build_object(${name}::text,

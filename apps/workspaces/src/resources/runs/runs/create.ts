@@ -16,7 +16,7 @@ import { preparePolicies } from './stages/policies';
 import { prepareStages } from './stages/stages';
 import { moveRun } from './transition';
 
-/** What a request says of a new run; what is left out takes the workspace's value. */
+/** The settings of a new run in a request; omitted ones have the workspace's values. */
 export interface NewRun {
   readonly message?: string | null;
   readonly autoApply?: boolean | null;
@@ -35,7 +35,7 @@ export interface NewRun {
   readonly configurationVersion?: string | null;
 }
 
-/** Who starts a run, from where, and whether it may apply without being asked. */
+/** Who starts a run, from where, and whether it may apply without confirmation. */
 export interface Starter {
   readonly actor: Actor;
   readonly applies: boolean;
@@ -44,7 +44,7 @@ export interface Starter {
 
 const issue = (name: string, message: string): Issue => ({ path: [name], message });
 
-/** Throws `invalid` for what the request itself, or the workspace's settings, rule out. */
+/** Throws `invalid` for requests that contradict themselves or the workspace's settings. */
 export function requireSense(workspace: Workspace, input: NewRun): void {
   const { mode } = effectiveMode(workspace);
   const issues: Issue[] = [];
@@ -78,9 +78,9 @@ function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[])
 }
 
 /**
- * Creates a run; it starts when its turn comes and a worker is there. `commit`: a configuration to be fetched that it waits
- * for. Throws `invalid` for what does not go together,
- * for a workspace whose runs take place elsewhere, and for a configuration that is not there.
+ * Creates a run; it starts when its turn comes and a worker is there. `commit`: a configuration that is still to be
+ * fetched, for which the run waits. Throws `invalid` for a contradictory request, for a workspace whose runs take place
+ * elsewhere, and for a missing configuration.
  */
 export async function create(
   db: Database,

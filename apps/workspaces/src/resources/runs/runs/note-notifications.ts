@@ -7,9 +7,10 @@ import { type TeamTriggerName, triggerOf, type WorkspaceTriggerName } from './no
 import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';
 
 /**
- * SQL that queues notifications together with a change of a run: one delivery for each configuration of its workspace or
- * project with that trigger. A run that applies by itself does not need attention; the end of an auto-destroy run also has
- * its own trigger. `runs`: the name of a relation with only that run. Undefined: the status has no trigger.
+ * SQL that queues notifications together with a change of a run: one delivery for each configuration of its workspace
+ * or project with that trigger. A run that applies without confirmation does not need attention; the end of an
+ * auto-destroy run also has its own trigger. `runs`: the name of a relation with only that run. Undefined: the status
+ * has no trigger.
  */
 export function notesOf(
   runs: Prisma.Sql,
@@ -32,7 +33,7 @@ export function notesOf(
        AND (t.name <> ${results} OR r.source = ${autoDestroySource})`;
 }
 
-/** The same of what happens to a workspace and is not a run. */
+/** The same for events of a workspace that do not belong to a run. */
 export async function tellOfWorkspace(
   tx: Database,
   workspaceId: string,
@@ -46,13 +47,13 @@ export async function tellOfWorkspace(
      WHERE w.id = ${workspaceId} AND c.enabled AND ${trigger} = ANY(c.triggers)`;
 }
 
-/** Rights in a whole organization that come with reading its workspaces. */
+/** Rights in a whole organization that include reading its workspaces. */
 const readingRights = rightsOf(
   ...organizationRights.filter((right) => (withImplied(rightsOf(right)) & rightsOf('read-workspaces')) !== 0),
 );
 const reading = maskOf('runs:read');
 
-/** Tells the teams that may read a workspace of something about it. */
+/** Notifies the teams that may read a workspace of an event. */
 export async function tellTeamsOf(
   tx: Database,
   workspaceId: string,

@@ -21,7 +21,7 @@ export const workspaceTriggers = {
 } as const;
 export type WorkspaceTriggerName = keyof typeof workspaceTriggers;
 
-/** Events of workspaces of which teams are notified that may read them, each with its headline. */
+/** Events of workspaces for the teams that may read them, each with its headline. */
 export const teamTriggers = { 'change_request:created': 'Change Request Created' } as const;
 export type TeamTriggerName = keyof typeof teamTriggers;
 

@@ -59,7 +59,7 @@ function moreOf(
   });
 }
 
-/** The logs of plans or applies, read in windows: by a token, or by a link whose secret is in its path. */
+/** The logs of plans or applies, read in windows: with a token, or through a link with a secret in its path. */
 export function logsOf(path: PhasePath): Endpoint[] {
   const common = {
     answers: { 200: { description: 'The part.', type: 'text/plain', schema: { type: 'string' } } },
@@ -91,17 +91,17 @@ export function logsOf(path: PhasePath): Endpoint[] {
   ];
 }
 
-/** A result of a plan or an apply: where to ask for it, in which form, and who may. */
+/** A result of a plan or an apply: its path, its format, and who may read it. */
 export interface ResultForm {
   readonly path: PhasePath;
-  /** Its place below a plan or an apply, and below a run. */
+  /** Its path below a plan or an apply, and below a run. */
   readonly name: string;
   readonly summary: string;
   readonly mayRead: Rule<Phase>;
   readonly blobOf: (phase: Phase) => string | null;
-  /** What it is answered while there is none: 204, or 404. */
+  /** The status while there is none: 204, or 404. */
   readonly absent: 204 | 404;
-  /** The part of what is stored that is the result; all of it, unless told. */
+  /** The part of the stored bytes that is the result; by default all of it. */
   readonly partOf?: (stored: string) => string;
 }
 
@@ -110,7 +110,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
   const at = (id: string) => contentPath(path, id, name);
   const followed: Answers = { 307: { description: 'There it is.' } };
   const kind = path === 'plans' ? 'plan' : 'apply';
-  // The link that the first leads to may be used by others: the trail has who was given it, and its use.
+  // Others may use the link that the redirect leads to: the trail records who received it, and its use.
   const discloses = {
     action: `${kind}.read-${name}`,
     when: ({ status }: Raw) => status !== 204 && mayRead !== readsRun,

@@ -14,7 +14,7 @@ export interface Phase extends Row, RunTarget {
   readonly exportIds: readonly string[];
 }
 
-/** The two phases as they appear in paths. */
+/** The two phases in paths. */
 export type PhasePath = 'plans' | 'applies';
 
 const kindOf = { plans: 'plan', applies: 'apply' } as const;
@@ -26,7 +26,7 @@ const logPath = (path: PhasePath, id: string): string => `/${path}/${id}/logs`;
 /** Where a result of a plan or an apply is read. */
 export const contentPath = (path: PhasePath, id: string, form: string): string => `/${path}/${id}/content/${form}`;
 
-/** A phase with what it is part of, with its outcome. */
+/** A phase with its surroundings and its outcome. */
 interface Found extends Omit<Phase, 'workspace' | 'logUrl'> {
   readonly workspaceId: string;
   readonly projectId: string;
@@ -45,7 +45,7 @@ export async function findMany(
 ): Promise<Phase[]> {
   const kind = kindOf[path];
   const asked = 'id' in where ? Prisma.sql`f.id = ANY(${where.id.in})` : Prisma.sql`f.run_id = ${where.runId}`;
-  // A log is read in many pieces, each with all of this: one statement, and not one for each table.
+  // A log is read in many pieces, each with all of this: one statement, not one for each table.
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
     SELECT f.*, w.id AS workspace_id, w.project_id, w.organization_id, ${executionMode} AS execution_mode,
            ARRAY(SELECT x.id FROM plan_export x WHERE x.plan_id = f.id) AS export_ids,

@@ -10,7 +10,7 @@ import { closeStages, enterStage, hasStage } from './stages/stages';
 import { applyingStatuses, type FinalStatus } from './statuses';
 import { endPhases, movePhase, moveRun } from './transition';
 
-/** What deciding about turns needs to know of a run. */
+/** What the queue needs to know of a run. */
 interface QueuedRun {
   readonly id: string;
   readonly status: string;
@@ -32,7 +32,7 @@ interface WorkspaceQueue {
   readonly worker_versions: readonly string[];
 }
 
-/** Runs that take no turn: plans that change nothing, and saved plans until they are applied. */
+/** Runs that need no turn: plans that change nothing, and saved plans until they are applied. */
 const bypasses = (run: QueuedRun): boolean => run.plan_only || (run.save_plan && !isApplying(run));
 const isApplying = ({ status }: QueuedRun): boolean => applyingStatuses.includes(status);
 const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
@@ -61,7 +61,7 @@ async function read(
   return { workspace, runs };
 }
 
-/** Puts the plan or the apply of a run before the workers, after the tasks that come before it. */
+/** Queues the plan or the apply of a run for workers, after the tasks that come before it. */
 export async function enqueue(
   tx: Database,
   run: { id: string; phaseId: string },
@@ -70,7 +70,7 @@ export async function enqueue(
   if (!(await enterStage(tx, run.id, kind === 'plan' ? 'pre_plan' : 'pre_apply'))) await enqueueNow(tx, run, kind);
 }
 
-/** The same without tasks: they are over. */
+/** The same after the tasks have ended. */
 export async function enqueueNow(
   tx: Database,
   run: { id: string; phaseId: string },
@@ -104,14 +104,15 @@ async function unlockAfter(tx: Database, workspaceId: string, runId: string): Pr
   await tx.prisma.$executeRaw`
     UPDATE workspace_lock SET unlocked_at = now(), unlocked_type = 'runs', unlocked_id = ${runId}
      WHERE workspace_id = ${workspaceId} AND unlocked_at IS NULL`;
-  // Uploads that the run announced and never made end with its lock.
+  // Uploads that the run announced but never made end with its lock.
   const where = { workspaceId, status: 'pending', createdByType: 'runs', createdById: runId };
   await tx.prisma.stateVersion.updateMany({ where, data: { status: 'discarded' } });
 }
 
 /**
- * Lets runs of a workspace start whose turn it is: speculative and saved plans at once, of the others one at a time,
- * which holds the workspace's lock. Without a worker of its version, or while its commit is fetched, none starts, and nothing overtakes it. To be called with the workspace held.
+ * Starts the runs of a workspace whose turn it is: speculative and saved plans at once, the others one at a time, under
+ * the workspace's lock. Without a worker of its version, or while its commit is fetched, a run does not start, and none
+ * overtakes it. Call it while the workspace is locked.
  */
 export async function advance(tx: Database, workspaceId: string): Promise<void> {
   const { workspace, runs } = await read(tx, workspaceId);
@@ -148,8 +149,8 @@ interface Ending {
 }
 
 /**
- * Ends a run: what it did not come to is unreachable, its job is over, its lock is released, and the next one starts.
- * To be called with the workspace held, and the phase that ended it already moved.
+ * Ends a run: its remaining phases are unreachable, its job has ended, its lock is released, and the next run starts.
+ * Call it while the workspace is locked, after the phase that ended the run was moved.
  */
 export async function finish(
   tx: Database,
@@ -175,7 +176,7 @@ export async function finish(
   await advance(tx, run.workspaceId);
 }
 
-/** Ends the assessment of a workspace, if one is under way: a run goes first. To be called with the workspace held. */
+/** Ends the assessment of a workspace if one is under way: runs go first. Call it while the workspace is locked. */
 export async function yieldAssessment(tx: Database, workspaceId: string): Promise<void> {
   const under = await tx.prisma.run.findMany({
     where: { workspaceId, isAssessment: true, finishedAt: null },
@@ -187,7 +188,10 @@ export async function yieldAssessment(tx: Database, workspaceId: string): Promis
   }
 }
 
-/** What follows a plan that succeeded: its tasks and policies, those among them that came while it was made; or what follows them. */
+/**
+ * Continues after a successful plan: with its tasks and policies, including those that were added in the meantime; or,
+ * if there are none, with what follows them.
+ */
 export async function afterPlan(tx: Database, run: Run, hasChanges: boolean): Promise<void> {
   await preparePolicies(tx, run.id);
   if (!(await hasStage(tx, run.id, 'post_plan'))) return goOn(tx, run, hasChanges, 'planned');
@@ -195,7 +199,7 @@ export async function afterPlan(tx: Database, run: Run, hasChanges: boolean): Pr
   await enterStage(tx, run.id, 'post_plan');
 }
 
-/** The end, an apply, or waiting for confirmation. */
+/** Ends the run, queues its apply, or lets it wait for confirmation. */
 export async function goOn(
   tx: Database,
   run: Run,
@@ -207,7 +211,7 @@ export async function goOn(
   await moveRun(tx, run.id, status, { reason });
   if (ends) return finish(tx, run, 'planned_and_finished');
   if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
-  // If the lock was taken away meanwhile, nothing is applied until it is confirmed.
+  // If the lock was taken away meanwhile, nothing is applied before a confirmation.
   if (!applies || !(await lockFor(tx, run.workspaceId, run.id))) return;
   await moveRun(tx, run.id, 'confirmed');
   await enqueue(tx, { id: run.id, phaseId: run.applyId }, 'apply');

@@ -81,7 +81,7 @@ function conditions(query: Query, ofOrganization: boolean): Prisma.Sql[] {
   }
   const user = query.get('search[user]');
   if (user !== undefined) found.push(byUser(user));
-  // Configurations come without commits.
+  // Configurations without commits.
   if (query.get('search[commit]') !== undefined) found.push(Prisma.sql`FALSE`);
   const basic = query.get('search[basic]');
   if (basic !== undefined) {
@@ -113,10 +113,10 @@ async function count(db: Database, where: Prisma.Sql): Promise<number> {
   return found.total;
 }
 
-/** What a page of runs begins behind. */
+/** The key of a run in pages that begin after an item. */
 export const runKey = ({ number }: Pick<Run, 'number'>): string => String(number);
 
-/** A page that begins behind a run, or with the newest. */
+/** A page that begins after a run, or with the newest. */
 async function readBehind(db: Database, keyring: Keyring, where: Prisma.Sql, after: string, size: number) {
   const place = await cursorAt(after, async (id) => {
     const [run] = await db.prisma.$queryRaw<{ number: bigint }[]>`
@@ -182,7 +182,7 @@ export async function listAll(
 const queued = (access: Access, organizationId: string): Prisma.Sql => Prisma.sql`w.organization_id = ${organizationId}
   AND ${visibleWorkspaces(access, organizationId)} AND r.finished_at IS NULL AND NOT r.is_assessment AND r.status = ANY(${[...queuedStatuses]})`;
 
-/** A page of the runs of an organization that wait for a worker or are with one, in their order. */
+/** A page of the runs of an organization that wait for a worker or have one, in their order. */
 export async function listQueue(db: Database, keyring: Keyring, access: Access, organizationId: string, page: Page) {
   const where = queued(access, organizationId);
   return { items: await read(db, keyring, where, Prisma.sql`r.number`, page), total: await count(db, where) };
@@ -203,7 +203,7 @@ export async function countsOf(
   return found;
 }
 
-/** How many runs of an organization wait, and how many are being carried out. */
+/** How many runs of an organization wait, and how many are under way. */
 export async function capacityOf(db: Database, organizationId: string): Promise<{ pending: number; running: number }> {
   const [found] = await db.prisma.$queryRaw<[{ pending: number; running: number }]>`
     SELECT count(*) FILTER (WHERE r.status NOT IN ('planning', 'applying'))::int AS pending,

@@ -3,7 +3,7 @@ import { newId } from '../../../kernel/database/ids';
 import { tellOfWorkspace } from './note-notifications';
 import type { FinalStatus } from './statuses';
 
-/** What an assessment counted: resources by whether they are as the state says, checks by how they went. */
+/** The counts of an assessment: resources by whether they match the state, checks by their result. */
 export interface Health {
   readonly resourcesDrifted: number;
   readonly resourcesUndrifted: number;
@@ -29,12 +29,12 @@ interface Ended {
   readonly planId: string;
 }
 
-/** What made way for a run, or was overtaken by a new state, is done again after so long. */
+/** An assessment that a run or a new state displaced is repeated after this time. */
 const againAfterMinutes = 60;
 
 /**
- * Makes the end of an assessment the newest result of its workspace, and notes whom to tell. One that was canceled, or
- * whose state is not the current one any more, is not a result and comes again. To be called with the workspace held.
+ * Makes a finished assessment the newest result of its workspace, and queues notifications. One that was canceled, or
+ * whose state is no longer the current one, is not a result and is repeated. Call it while the workspace is locked.
  */
 export async function recordAssessment(
   tx: Database,
@@ -94,7 +94,7 @@ const wanting = ({ checksFailed, checksErrored, checksUnknown }: Health): string
   `${checksFailed} ${checksErrored} ${checksUnknown}`;
 const none = wanting(nothing);
 
-/** The notification triggers of a result: what is new about it, and every failure. */
+/** The notification triggers of a result: changes since the previous one, and every failure. */
 function triggersOf(result: RecordedAssessment, prior: RecordedAssessment | null) {
   if (!result.succeeded) return ['assessment:failed'] as const;
   const drifts = result.drifted && result.resourcesDrifted !== prior?.resourcesDrifted;
@@ -105,7 +105,7 @@ function triggersOf(result: RecordedAssessment, prior: RecordedAssessment | null
   ];
 }
 
-/** Whether no check went otherwise than well. */
+/** Whether every check passed. */
 export const allChecksSucceeded = (health: Health): boolean => wanting(health) === none;
 
 function factsOf(result: RecordedAssessment) {

@@ -1,15 +1,15 @@
 import { ExactNumber } from '@keystead/envelope';
 
-/** What stands where a sensitive value was. */
+/** The replacement of a sensitive value. */
 export const hidden = 'REDACTED';
 
-/** A JSON value with nothing inside. */
+/** An empty JSON value. */
 export const isScalar = (value: unknown): boolean =>
   typeof value !== 'object' || value === null || value instanceof ExactNumber;
 
 /**
- * A value without its sensitive parts; `mask` is shaped like it, with true if a part is sensitive. `seen` is shown what is
- * hidden.
+ * A value without its sensitive parts; `mask` has the same shape, with true for sensitive parts. `seen` receives the
+ * hidden values.
  */
 export function redact(value: unknown, mask: unknown, seen?: (part: unknown) => void): unknown {
   if (mask === true) {

@@ -6,9 +6,10 @@ import type { Run } from './run';
 import { runTriggerSource } from './statuses';
 
 /**
- * Lets a run apply without confirmation, or takes that from it and says why. It is decided when the plan is there, by what
- * holds then: who started the run may still apply, and its configuration is of someone who may, of what the workspace
- * follows in its repository, or was applied by a run that a person confirmed. To be called with the workspace held.
+ * Lets a run apply without confirmation, or requires one and says why. Decided after the plan, by the rights at that
+ * time: the starter of the run may still apply; and its configuration is from someone who may, or from what the
+ * workspace follows in its repository, or was applied by a run that a person confirmed. Call it while the workspace is
+ * locked.
  */
 export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
   if (!run.autoApply) return { applies: false, reason: null };
@@ -22,8 +23,8 @@ export async function decideUnattended(tx: Database, run: Run): Promise<{ applie
 }
 
 /**
- * Why a plan or an apply must not begin, although it was asked for: who asked may not do so any more. To be asked as a
- * worker begins, with the workspace held.
+ * Why a plan or an apply that was requested must not begin: the caller who requested it no longer has the right. Call it when
+ * a worker begins, while the workspace is locked.
  */
 export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply'): Promise<string | undefined> {
   const { createdByType: type, createdById: id, confirmedByType, confirmedById } = run;
@@ -32,7 +33,7 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
     return workspace && isAssessed(workspace) ? undefined : 'the workspace is not assessed any more';
   }
   if (kind === 'plan') {
-    // Runs of run triggers, repositories and the clock rest on the workspace.
+    // Runs of run triggers, repositories and the clock depend on the workspace's settings.
     if (type === system.type || run.source === runTriggerSource) return undefined;
     if (await mayStill(tx, { type, id }, 'runs:plan', run.workspace)) return undefined;
     return 'the one who started it may not plan here any more';
@@ -45,7 +46,7 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
   (await starterProblem(tx, run)) ?? (await retiredProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
-/** What a run rests on that is started by no person: the setting that starts it. */
+/** Why a run that no person started must not apply: the setting that started it is off. */
 async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
   const { createdByType: type, createdById: id, source } = run;
   if (source === runTriggerSource) {
@@ -58,8 +59,8 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
 }
 
 /**
- * Why a run that no person started must not apply a commit: the workspace follows something else by now, or the host has the
- * branch or the tag no more, or the tag at another commit. What is to be destroyed by time often outlives its branch.
+ * Why a run that no person started must not apply a commit: the workspace follows something else by now, or the host no
+ * longer has the branch or the tag, or the tag is at another commit. Scheduled destroy runs often outlive their branch.
  */
 async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
   if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;
@@ -88,7 +89,7 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
   return `the tag ${tag} is at another commit now`;
 }
 
-/** A run whose plan showed everything that its configuration does: who confirmed it has seen that. */
+/** A run whose plan showed everything in its configuration: the person who confirmed it has seen that. */
 const whole = {
   refreshOnly: false,
   isDestroy: false,

@@ -68,27 +68,27 @@ const load = (lookup: Lookup<string>) => find(lookup.db, lookup.env.keyring, par
 const loadOrganization = (lookup: Lookup<string>) =>
   organizations.findByName(lookup.db, lookup.env, param(lookup, 'organization_name'));
 
-/** Where a run comes from: the tool says so itself, and only its cloud block says which of the two ways. */
+/** The source of a run: the tool sends it, and only its cloud block distinguishes the two. */
 function sourceOf(headers: NodeJS.Dict<string | string[]>): string {
   if (headers['x-terraform-integration'] === 'cloud') return 'terraform+cloud';
   return headers['terraform-version'] === undefined ? 'tfe-api' : 'terraform';
 }
 
-/** What decides which permission a new run needs. */
+/** What the permission for a new run depends on. */
 interface RunKind {
   readonly workspace: string;
   readonly isDestroy?: boolean | null;
   readonly planOnly?: boolean | null;
 }
 
-/** Where a run is wanted, and of which commit if that has to be fetched. */
+/** The workspace of a new run, and its commit if that has to be fetched. */
 interface Wanted {
   readonly workspace: Workspace;
   readonly applies: boolean;
   readonly commit: Configuration | undefined;
 }
 
-/** The workspace a run is wanted for, if the caller may plan there. Throws `missing`. */
+/** The workspace of a new run, if the caller may plan there. Throws `missing`. */
 async function workspaceFor(call: Call<string, RunKind, never>) {
   const workspace = await workspaces.find(call.db, call.body.workspace);
   const access = workspace && (await call.accessTo([workspace.organizationId]));
@@ -207,7 +207,7 @@ const streamOfOrganization = ofOrganization.raw('GET')('/organizations/:organiza
     streamList(call as never, { organizationId: call.target.id }),
 });
 
-/** How busy an organization is. */
+/** The load of an organization. */
 interface Capacity {
   readonly id: string;
   readonly organizationId: string;
@@ -238,7 +238,7 @@ const capacity = endpoints(organizationPolicy, capacitySerializer, {
   }),
 });
 
-/** What waits for people, and for workers. */
+/** Runs that wait for people, and for workers. */
 interface Counts {
   readonly id: string;
   readonly organizationId: string;
@@ -302,7 +302,7 @@ const acting = Object.entries(verbs).map(([verb, { does, requires, summary }]) =
   }),
 );
 
-/** Runs, their queue, and what can be done to them. */
+/** Runs, their queue, and their actions. */
 export const runResource: Resource = {
   name: 'runs',
   endpoints: [

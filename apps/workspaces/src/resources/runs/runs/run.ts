@@ -8,20 +8,20 @@ import { forwarders } from '../../connections/forwarding/requests';
 import { taskStages } from '../../workspaces/run-tasks/run-task';
 import { queuedStatuses, waitingStatuses } from './statuses';
 
-/** A value given to one run: an expression of the configuration language. */
+/** A value for one run: an expression of the configuration language. */
 export interface RunVariable {
   readonly key: string;
   readonly value: string;
 }
 
-/** A token of the secrets service, named by its accessor. */
+/** A token of the secrets service, by its accessor. */
 export interface SecretsLogin {
   readonly phase: 'plan' | 'apply';
   readonly accessor: string;
   readonly namespace: string;
 }
 
-/** A run with what its rendering and its rules take from its surroundings. */
+/** A run with what its rendering and its rules need from its surroundings. */
 export interface Run extends Omit<Row, 'variables'> {
   readonly organizationId: string;
   readonly organization: string;
@@ -35,26 +35,26 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly eventIds: readonly string[];
   readonly commentIds: readonly string[];
   readonly taskStageIds: readonly string[];
-  /** Tokens that its plan and its apply were given by the secrets service, by their accessors. */
+  /** The tokens that its plan and its apply received from the secrets service, by their accessors. */
   readonly secretsLogins: readonly SecretsLogin[];
   readonly variables: readonly RunVariable[];
-  /** Runs of the organization that are ahead of it, or being carried out. */
+  /** Runs of the organization that are ahead of it, or under way. */
   readonly position: number;
-  /** By the database's clock, when it was read. */
+  /** When it was read, by the database's clock. */
   readonly readAt: Date;
   readonly executionMode: string;
   readonly lockedByType: string | null;
   readonly lockedById: string | null;
-  /** The run whose turn it is in the workspace, or comes next. */
+  /** The run whose turn it is in the workspace, or that is next. */
   readonly currentRunId: string | null;
   readonly workersAlive: boolean;
   /** The versions of the tool that workers have. */
   readonly workerVersions: readonly string[];
-  /** Its commit is still to be fetched: how often that failed, and by whom it is. */
+  /** Its commit is still to be fetched: how often that failed, and who fetches it. */
   readonly fetching: Fetching | null;
 }
 
-/** What a commit waits for. */
+/** Why a commit waits. */
 interface Fetching {
   readonly failures: number;
   /** The pool whose agents call the host; null if workers of the service do. */
@@ -62,23 +62,23 @@ interface Fetching {
   readonly forwards: boolean;
 }
 
-/** Names of rows in a statement: of a workspace, its project and its organization. */
+/** Aliases of rows in a statement: a workspace, its project and its organization. */
 interface Placed {
   readonly w: string;
   readonly p: string;
   readonly o: string;
 }
 
-/** SQL: the execution mode of a workspace, wherever it is said. */
+/** SQL: the execution mode of a workspace, at the level that sets it. */
 export const modeOf = ({ w, p, o }: Placed): string =>
   `coalesce(${w}.execution_mode, ${p}.execution_mode, ${o}.default_execution_mode)`;
 
-/** SQL: the agent pool of a workspace, said where its mode is. */
+/** SQL: the agent pool of a workspace, from the same level as its mode. */
 export const poolOf = ({ w, p, o }: Placed): string =>
   `CASE WHEN ${w}.execution_mode IS NOT NULL THEN ${w}.agent_pool_id
         WHEN ${p}.execution_mode IS NOT NULL THEN ${p}.agent_pool_id ELSE ${o}.default_agent_pool_id END`;
 
-/** SQL: whether a workspace may use a pool: the one that it has, unless another is named. */
+/** SQL: whether a workspace may use a pool: its own, unless another is named. */
 export const isPoolOpen = (
   at: Placed,
   pool = poolOf(at),
@@ -88,14 +88,14 @@ export const isPoolOpen = (
     OR EXISTS (SELECT 1 FROM agent_pool_workspace x WHERE x.agent_pool_id = ap.id AND x.workspace_id = ${at.w}.id)
     OR EXISTS (SELECT 1 FROM agent_pool_project x WHERE x.agent_pool_id = ap.id AND x.project_id = ${at.p}.id)))`;
 
-// Workers of the service for remote runs, and those of its pool for a workspace in agent mode, heard of lately.
+// Recently seen workers: those of the service for remote runs, those of its pool for a workspace in agent mode.
 const workersOf = (at: Placed): string => `run_worker k
   WHERE k.seen_at > now() - interval '${workerSilenceSeconds} seconds' AND k.ended_at IS NULL
     AND CASE ${modeOf(at)} WHEN 'remote' THEN k.agent_pool_id IS NULL
         WHEN 'agent' THEN k.agent_pool_id = ${poolOf(at)} AND k.token_id IS NOT NULL AND ${isPoolOpen(at)}
         ELSE false END`;
 
-/** SQL: the versions of the tool that those have who may carry out runs of a workspace. */
+/** SQL: the versions of the tool on workers that may carry out runs of a workspace. */
 export const workerVersions = (at: Placed): string =>
   `ARRAY(SELECT DISTINCT v FROM (SELECT unnest(k.versions) AS v FROM ${workersOf(at)}) offered ORDER BY v)`;
 
@@ -150,7 +150,7 @@ const mapped = rowMapper<Omit<Run, 'variables' | 'workspace'> & { variables: Uin
   'number',
 ]);
 
-/** Where the variables of a run are sealed. */
+/** The cell in which the variables of a run are sealed. */
 export const variablesCell = (id: string) => ({ table: 'run', row: id, column: 'variables' });
 
 /** A run from a row of these statements. */

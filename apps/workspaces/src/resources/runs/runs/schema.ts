@@ -44,5 +44,5 @@ export const CreateRun = document('runs', {
 export const Remark = bare({
   comment: z.string().trim().max(10_000).nullish().describe('A comment.'),
 });
-/** Empty says nothing. */
+/** An empty one counts as none. */
 export type Remarked = ParsedDocument<typeof Remark>;

@@ -7,12 +7,12 @@ import { runPolicy } from './policy';
 import type { Run } from './run';
 import { actionsOf, runStatuses, waitingStatuses } from './statuses';
 
-/** The account behind a kind of caller and its id, as clients expect to see an author. */
+/** The account for a kind of caller and its id, as clients expect authors. */
 export function accountOf(type: string | null, id: string | null) {
   return toOne('users', id === null || type === 'users' ? id : accountIdOf({ id }));
 }
 
-/** What a commit waits for, and what to do where that does not come by itself. */
+/** Why a commit waits, and what to do if that does not end by itself. */
 function fetchingReason({ failures, pool, forwards }: NonNullable<Run['fetching']>): string {
   if (pool !== null && !forwards) {
     return `Waiting for its commit: no agent of the connection’s pool ${pool} that forwards requests is connected. Start one with AGENT_REQUEST_FORWARDING`;
@@ -23,7 +23,7 @@ function fetchingReason({ failures, pool, forwards }: NonNullable<Run['fetching'
   return `Waiting for ${by} to fetch its commit${failed}`;
 }
 
-/** Why a run is where it is: what was noted when it ended, or what it waits for. */
+/** Why a run has its status: what was recorded when it ended, or what it waits for. */
 function statusReason(run: Run): string | null {
   if (run.statusReason !== null || !waitingStatuses.includes(run.status)) return run.statusReason;
   if (run.executionMode === 'local') {

@@ -1,13 +1,13 @@
 import { taskStages } from '../../workspaces/run-tasks/run-task';
 import { over } from '../../workspaces/workspaces/workspace';
 
-/** What starts runs that destroy by the clock. */
+/** The source of scheduled destroy runs. */
 export const autoDestroySource = 'tfe-infrastructure-lifecycle';
 
-/** What starts runs after those of other workspaces. */
+/** The source of runs that follow runs of other workspaces. */
 export const runTriggerSource = 'tfe-run-trigger';
 
-/** Where a run can be on its way; those of stages that are not built never come up. */
+/** Statuses of runs that have not ended; those of stages that are not built never occur. */
 export const runStatuses = [
   'pending',
   'pre_plan_running',
@@ -39,7 +39,7 @@ export type FinalStatus = (typeof over)[number];
 /** Statuses of runs that are over. */
 export const finalStatuses: readonly string[] = over;
 
-/** Where a plan or an apply can be. */
+/** Statuses of plans and applies. */
 export const phaseStatuses = [
   'pending',
   'queued',
@@ -58,7 +58,7 @@ const confirmable = new Set([
   'post_plan_completed',
   'planned_and_saved',
 ]);
-/** Statuses of runs that wait for their tasks, or for a decision about those that failed. */
+/** Statuses of runs that wait for their tasks, or for a decision about failed ones. */
 const taskStatuses = taskStages
   .filter((stage) => stage !== 'post_apply')
   .flatMap((stage) => [`${stage}_running`, `${stage}_awaiting_decision`]);
@@ -80,7 +80,7 @@ export const confirmableStatuses: readonly string[] = [...confirmable];
 /** Statuses from which a run can be discarded. */
 export const discardableStatuses: readonly string[] = ['pending', ...confirmable, 'policy_override', ...decidable];
 
-/** Statuses of runs that wait for a worker, or are with one. */
+/** Statuses of runs that wait for a worker, or have one. */
 export const queuedStatuses: readonly string[] = [
   'pending',
   'plan_queued',
@@ -99,7 +99,7 @@ interface RunFacts {
   readonly forceCancelAt: Date | null;
 }
 
-/** What can be done to a run now, permissions apart. `now` is the database's time, like the times of the run. */
+/** The actions possible for a run now, permissions aside. `now` is the database's time, like the times of the run. */
 export function actionsOf(run: RunFacts, now: Date) {
   const isOver = finalStatuses.includes(run.status);
   return {

@@ -10,20 +10,20 @@ import { findAny, type Run } from './run';
 import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
 /**
- * Takes the workspace of a run and the run itself until the transaction ends, in this order everywhere, and reads the
- * run as it is then. Throws `missing`.
+ * Locks the workspace of a run and the run itself until the transaction ends, always in this order, and reads the run
+ * as it is then. Throws `missing`.
  */
 export async function lockRun(tx: Database, keyring: Keyring, id: string): Promise<Run> {
   const [row] = await tx.prisma.$queryRaw<{ workspace_id: string }[]>`SELECT workspace_id FROM run WHERE id = ${id}`;
   if (!row) throw notFound();
-  // All changes of the runs and the lock of a workspace come one after the other.
+  // All changes of runs and of a workspace's lock wait for each other.
   await lockRow(tx, 'workspace', row.workspace_id);
   const run = await findAny(tx, keyring, id);
   if (!run) throw notFound();
   return run;
 }
 
-/** The same for a run that may be gone meanwhile, with its workspace. */
+/** The same for a run that may be gone by now, with its workspace. */
 export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
   try {
     return await lockRun(tx, keyring, id);
@@ -34,7 +34,7 @@ export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string)
 }
 
 // RFC 3339 with an offset and no fraction: what clients read strictly.
-/** SQL of the moment, as the timestamps of runs have it. */
+/** SQL: now, in the format of the runs' timestamps. */
 export const stampNow = Prisma.sql`to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')`;
 
 const stampOf: ReadonlyMap<string, string> = new Map(
@@ -42,7 +42,7 @@ const stampOf: ReadonlyMap<string, string> = new Map(
 );
 const stampName = (status: string): string => stampOf.get(status) ?? `${status.replace(/_/g, '-')}-at`;
 
-/** Records an event of a run; `actor` where a caller asked for it. */
+/** Records an event of a run; `actor` if a caller asked for it. */
 export async function recordEvent(
   tx: Database,
   runId: string,
@@ -63,8 +63,8 @@ export async function recordEvent(
 }
 
 /**
- * Moves a run to a status: with its timestamp, its reason, an event, and its notifications. A final status is recorded as
- * the end. Assessments have no events, and notify only of their result.
+ * Moves a run to a status: with its timestamp, its reason, an event, and its notifications. A final status is recorded
+ * as the end. Assessments have no events, and only their result is notified.
  */
 export async function moveRun(
   tx: Database,
@@ -98,7 +98,7 @@ interface RunEnd {
   readonly staged: boolean;
 }
 
-/** Ends what a run that is over did not come to: its phases, and its job. To be called with the workspace held. */
+/** Ends the remaining phases and the job of a finished run. Call it while the workspace is locked. */
 export async function endPhases(
   tx: Database,
   run: { readonly id: string; readonly workspaceId: string },

@@ -21,7 +21,7 @@ export async function noteApplied(tx: Database, run: Run): Promise<void> {
   await tx.prisma.runTrigger.updateMany({ where: { sourceableId: run.workspaceId }, data: { dueRunId: run.id } });
 }
 
-/** Starts the runs that are due after others; answers how many. For any number of callers. */
+/** Starts the runs that are due after others; returns how many. Any number of callers may call it. */
 export async function startTriggered(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<Due[]>`
     SELECT id, workspace_id, due_run_id FROM run_trigger WHERE due_run_id IS NOT NULL ORDER BY id LIMIT ${BATCH}`;
@@ -30,11 +30,14 @@ export async function startTriggered(db: Database, keyring: Keyring): Promise<nu
   return started;
 }
 
-/** One that the workspace refuses, as without a configuration or where runs take place elsewhere, is not tried again. */
+/**
+ * A run that the workspace refuses, for example because it has no configuration or its runs take place elsewhere, is
+ * not tried again.
+ */
 async function startOne(db: Database, keyring: Keyring, due: Due): Promise<boolean> {
   try {
     return await db.transaction(async (tx) => {
-      // The workspace before the trigger, as an apply takes them.
+      // The workspace before the trigger: applies lock in this order.
       await lockRow(tx, 'workspace', due.workspace_id);
       if (!(await take(tx, due))) return false;
       const [workspace, source] = await Promise.all([

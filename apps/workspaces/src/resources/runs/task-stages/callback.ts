@@ -20,7 +20,7 @@ const link = z
     'must be an http or https address',
   );
 
-/** What a task answers: a document whose outcomes are whole resources in a relationship. */
+/** The answer of a task: a document with outcomes as complete resources in a relationship. */
 export const Callback = z.object({
   data: z.object({
     type: z.literal('task-results'),
@@ -57,7 +57,10 @@ export const Callback = z.object({
   }),
 });
 
-/** What proves that a request comes from the service that a result was asked of: bound to that result, and so to its run and stage. */
+/**
+ * Proves that a request comes from the service that was asked for a result: bound to that result, and so to its run and
+ * stage.
+ */
 export const tokenOf = (keyring: Keyring, id: string): string =>
   `${id}.${keyring.mac('task-result', id).toString('base64url')}`;
 
@@ -67,13 +70,16 @@ export function requireToken(keyring: Keyring, { id }: TaskResult, authorization
   if (given === undefined || !equalSecrets(given, tokenOf(keyring, id))) throw new Refusal('unauthenticated', '');
 }
 
-/** Whether a result is asked of a task as it is now: one that was deleted, or leads elsewhere, neither reads nor answers. */
+/**
+ * Whether a task in its current form is asked for a result: one that was deleted, or has another address, may neither
+ * read nor answer.
+ */
 export async function isAsked(db: Database, runTaskId: string, taskUrl: string): Promise<boolean> {
   const task = await db.prisma.runTask.findUnique({ where: { id: runTaskId }, select: { url: true } });
   return task?.url === taskUrl;
 }
 
-/** As isAsked; throws `transition` for one that is not. */
+/** Like isAsked; throws `transition` instead of returning false. */
 export async function requireAsked(db: Database, { runTaskId, taskUrl }: TaskResult): Promise<void> {
   if (!(await isAsked(db, runTaskId, taskUrl)))
     throw new Refusal('transition', 'the task was deleted, or leads elsewhere now');
@@ -81,12 +87,15 @@ export async function requireAsked(db: Database, { runTaskId, taskUrl }: TaskRes
 
 const isOpen = ({ status }: { readonly status: string }): boolean => status === 'pending' || status === 'running';
 
-/** Throws `transition` for a result that is there, or was given up. */
+/** Throws `transition` for a result that exists or was given up. */
 export function requireOpen(result: { readonly status: string }): void {
   if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status}: it is not asked for any more`);
 }
 
-/** Takes what a task says of a result: that it is at work, or once how it ended. Throws `transition` for one that is over. */
+/**
+ * Stores a task's message about a result: that it is at work, or, once, how it ended. Throws `transition` for one that
+ * has ended.
+ */
 export async function takeResult(
   db: Database,
   keyring: Keyring,

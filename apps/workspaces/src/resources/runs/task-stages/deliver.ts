@@ -11,7 +11,7 @@ import { type ResultStatus, toStatus } from '../runs/stages/stages';
 import { lockRunIfThere } from '../runs/transition';
 import { isAsked, silence, tokenOf } from './callback';
 
-/** What sending requests to tasks takes. */
+/** What sending requests to tasks needs. */
 export interface TaskDeps {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -19,7 +19,7 @@ export interface TaskDeps {
   readonly publicUrl: string;
 }
 
-/** Requests that are not taken are sent again, after 2, 4, 8 and 16 seconds. */
+/** Requests that are not accepted are sent again, after 2, 4, 8 and 16 seconds. */
 const mostAttempts = 5;
 
 interface DueTask {
@@ -38,7 +38,10 @@ const claims = new Claims({
   tieBreak: 'created_at',
 });
 
-/** Sends what is due to the services of tasks, and ends results of which nothing was heard. For any number of callers. */
+/**
+ * Sends due requests to the services of tasks, and ends results that were silent for too long. Any number of callers
+ * may call it.
+ */
 export function performTasks(deps: TaskDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;
   const columns = Prisma.sql`x.task_stage_id, x.run_task_id, x.task_url, x.enforcement_level, x.sent_at`;
@@ -71,7 +74,7 @@ async function perform(deps: TaskDeps, taken: Taken<'id', DueTask>): Promise<voi
   }
 }
 
-/** Ends a result without an answer, unless there is one meanwhile. */
+/** Ends a result without an answer, unless there is one by now. */
 async function conclude(
   { db, keyring }: TaskDeps,
   taken: Taken<'id', DueTask>,

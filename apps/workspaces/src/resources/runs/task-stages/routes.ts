@@ -25,7 +25,7 @@ import { findResults, findStages, stagesOfRun, type TaskResult, type TaskStage }
 const stagePolicy = policy<TaskStage>()({
   'can-override-tasks': runPolicy['can-override-tasks'],
   'can-override-policy': runPolicy['can-override-policy-check'],
-  // Who overrides a stage must be allowed to override everything that is against the run.
+  // A caller who overrides a stage must be allowed to override everything that failed the run.
   'can-override': (access, stage) =>
     (!stage.against.tasks || runPolicy['can-override-tasks'](access, stage)) &&
     (!stage.against.policies || runPolicy['can-override-policy-check'](access, stage)) &&
@@ -184,7 +184,7 @@ const callback = raw('PATCH')(`${resultPath}/callback`, {
   },
 });
 
-/** What a task reads of its run, with the token of its request, until it has answered. */
+/** The data of its run that a task may read, with the token of its request, until it has answered. */
 const reading = {
   auth: 'none',
   refuses: [401, 409],
@@ -231,7 +231,7 @@ async function requireReader(
   return result;
 }
 
-/** Stages of runs at which other services check them, with its outcome. */
+/** Stages of runs at which other services check them, with their outcome. */
 export const taskStageResource: Resource = {
   name: 'task-stages',
   endpoints: [listStages, showStage, override, showResult, callback, planJson, configuration],

@@ -3,11 +3,11 @@ import type { Database } from '../../../kernel/database/database';
 import { type TaskStageName, taskStages } from '../../workspaces/run-tasks/run-task';
 import type { RunTarget } from '../runs/policy';
 
-/** The tasks of a run at one point of its life. */
+/** The tasks of a run at one stage. */
 export interface TaskStage extends StageRow, RunTarget {
   readonly resultIds: readonly string[];
   readonly evaluationIds: readonly string[];
-  /** What speaks against the run, while it waits for a decision. */
+  /** What failed the run, while it waits for a decision. */
   readonly against: { readonly tasks: boolean; readonly policies: boolean };
 }
 

@@ -1,6 +1,6 @@
 import type { CommitState } from '../../connections/git-hosts/git-host';
 
-/** How a configuration of a commit, and the run that follows, fare. */
+/** The status of a commit's configuration, and of its run. */
 export interface Progress {
   readonly configurationStatus: string;
   readonly configurationError: string | null;
@@ -11,7 +11,7 @@ export interface Progress {
   readonly additions: number | null;
   readonly changes: number | null;
   readonly destructions: number | null;
-  /** How many policies judged the plan, and how many of them did not pass; null where none did. */
+  /** How many policies judged the plan, and how many of them did not pass; null if none did. */
   readonly policies: { readonly judged: number; readonly against: number } | null;
 }
 
@@ -34,7 +34,7 @@ interface Aggregation {
   readonly isAggregated: boolean;
 }
 
-/** What tells apart the statuses of a commit: by organization where all of its workspaces have one, and else by workspace. */
+/** The key of a commit's status: the organization if all of its workspaces share one, otherwise the workspace. */
 export const contextOf = ({ organization, workspace, isAggregated }: NamedWorkspace & Aggregation): string =>
   isAggregated ? `keystead/${organization}` : `keystead/${organization}/${workspace}`;
 
@@ -63,7 +63,7 @@ function planned({ hasChanges, additions, changes, destructions, policies }: Pro
   return `${plan}; ${against === 0 ? `${judged} ${judged === 1 ? 'policy' : 'policies'} passed` : `${against} of ${judged} policies did not pass`}`;
 }
 
-/** The status to report for a commit; undefined if there is nothing to say. */
+/** The status to report for a commit; undefined if there is nothing to report. */
 export function commitStatusOf(progress: Progress): Standing | undefined {
   const { configurationStatus, configurationError, runStatus } = progress;
   const told = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
@@ -80,7 +80,7 @@ export function commitStatusOf(progress: Progress): Standing | undefined {
   return told('pending', `Planned: ${planned(progress)}. Waiting to be ${waitsFor}`);
 }
 
-/** How several workspaces fare by one commit; each with its name. One that failed counts at once. */
+/** The combined status of several workspaces for one commit, with their names. A failure counts at once. */
 export function together(
   all: readonly (Standing & { readonly workspace: string; readonly hasChanges: boolean | null })[],
 ): Standing {

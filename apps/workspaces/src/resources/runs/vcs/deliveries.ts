@@ -21,15 +21,15 @@ import {
 } from '../../connections/repositories/repository';
 import { applyEvent } from './events';
 
-/** What else follows a repository, and looks at it when its branches or tags may have moved. */
+/** Other things that follow a repository, and read it when its branches or tags may have moved. */
 export type Follow = (db: Database, reached: Reached) => Promise<void>;
 
-/** The largest delivery that is read: hosts leave commits out beyond a few megabytes. */
+/** The largest delivery that is read: hosts leave out commits beyond a few megabytes. */
 export const deliveryBytes = 4 * 1024 * 1024;
 const mostAttempts = 14;
 const longestId = 200;
 
-/** The repository that a webhook is of. */
+/** The repository of a webhook. */
 export const findRepository = (db: Database, id: string): Promise<VcsRepository | null> =>
   db.prisma.vcsRepository.findUnique({ where: { id } });
 
@@ -42,8 +42,8 @@ function parsed(body: Buffer): unknown {
 }
 
 /**
- * Takes a delivery of a webhook, once: it is remembered before it is answered, and done later by any node. Throws `denied`
- * for one that was not signed with the secret, and for one about another repository.
+ * Accepts a delivery of a webhook, once: it is stored before the answer, and processed later by any node. Throws
+ * `denied` for a delivery that was not signed with the secret, and for one about another repository.
  */
 export async function receive(
   { db, env }: { db: Database; env: Pick<Environment, 'keyring'> },
@@ -64,15 +64,15 @@ export async function receive(
   await remember(db, row.id, deliveryIdOf(host, headers, json, body), events);
 }
 
-/** The connection that the webhook of an app is of. */
+/** The connection of an app's webhook. */
 export const findApp = (db: Database, id: string): Promise<OauthClient | null> =>
   db.prisma.oauthClient.findFirst({ where: { id, serviceProvider: 'github_app' } });
 
 const appSecretCell = (id: string) => ({ table: 'oauth_client', row: id, column: 'secret' });
 
 /**
- * Takes a delivery of the webhook of an app: for every repository that is followed through the installation it is about. Throws
- * `denied` for one that was not signed with the secret of the connection, and where it has none.
+ * Accepts a delivery of an app's webhook, for every repository that is followed through its installation. Throws
+ * `denied` for a delivery that was not signed with the secret of the connection, or if that has none.
  */
 export async function receiveOfApp(
   { db, env }: { db: Database; env: Pick<Environment, 'keyring'> },
@@ -129,7 +129,9 @@ const claims = new Claims({
   tieBreak: 'received_at',
 });
 
-/** Does the deliveries that wait, oldest first. For any number of callers: each delivery is claimed for a while. */
+/**
+ * Processes waiting deliveries, oldest first. Any number of callers may call it: each delivery is claimed for a while.
+ */
 export function processDeliveries(
   deps: VcsDeps,
   settings: () => Promise<SiteSettings>,
@@ -172,7 +174,9 @@ async function processOne(
   }
 }
 
-/** Forgets deliveries that were done two weeks ago; what is sent again after that finds its commit known. */
+/**
+ * Deletes deliveries that were processed two weeks ago; if one is sent again after that, its commit is already known.
+ */
 export async function forgetDeliveries(db: Database): Promise<void> {
   await db.prisma.$executeRaw`
     DELETE FROM vcs_delivery WHERE state <> 'waiting' AND received_at < now() - interval '14 days'`;

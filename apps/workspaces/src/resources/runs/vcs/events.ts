@@ -20,7 +20,7 @@ export async function workspacesOf(db: Database, { row }: Pick<Reached, 'row'>):
 export const branchOf = (workspace: Workspace, { row }: Pick<Reached, 'row'>): string | null =>
   workspace.vcsBranch ?? row.defaultBranch;
 
-/** Every answer of a host is asked for once in a while, however many workspaces need it. */
+/** Each answer of a host is requested once for a while, however many workspaces need it. */
 function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const known = new Map<string, Promise<T>>();
   return (key) => {
@@ -30,7 +30,7 @@ function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T>
   };
 }
 
-/** Records when a branch or a tag that workspaces have looked at went away, or that it is back. */
+/** Records when a branch or a tag that workspaces have read disappeared, or that it is back. */
 async function noteGone(db: Database, workspaces: readonly Workspace[], ref: string, isGone: boolean): Promise<void> {
   const ids = workspaces.map(({ id }) => id);
   await db.prisma.vcsHead.updateMany({
@@ -39,7 +39,7 @@ async function noteGone(db: Database, workspaces: readonly Workspace[], ref: str
   });
 }
 
-/** A branch as it is now, for all workspaces that follow it. */
+/** The current state of a branch, for all workspaces that follow it. */
 export async function branchMoved(
   db: Database,
   reached: Reached,
@@ -51,7 +51,7 @@ export async function branchMoved(
     (one) => branchOf(one, reached) === branch && one.vcsTagsRegex === null,
   );
   if (following.length === 0) return;
-  // Deliveries come late, twice and in any order: what counts is where the branch is.
+  // Deliveries come late, twice and in any order: only the current position of the branch counts.
   const commit = await host.findHead(api, row.identifier, branch);
   await noteGone(db, following, `branch:${branch}`, commit === undefined);
   if (commit === undefined) return;
@@ -90,10 +90,10 @@ async function ingestTag(
   await ingest(db, reached, workspaces, arrival);
 }
 
-/** With the tags that a workspace has looked at: its expression when it first looked for them. */
+/** Together with the tags that a workspace has seen: the expression it had when it first looked for them. */
 const tagsRef = 'tags';
 
-/** Tags that runs came from which are not over. */
+/** Tags of runs that have not ended. */
 async function tagsInUse(db: Database, workspaces: readonly Workspace[]): Promise<ReadonlyMap<string, Workspace[]>> {
   const ids = workspaces.map(({ id }) => id);
   const runs = await db.prisma.run.findMany({
@@ -113,8 +113,8 @@ async function tagsInUse(db: Database, workspaces: readonly Workspace[]): Promis
 }
 
 /**
- * Tags that no webhook told of, and those that are gone. Those that were there before a workspace waited for such tags are remembered, and start
- * nothing.
+ * Tags that no webhook reported, and those that are gone. Tags older than a workspace's interest in them are
+ * remembered, and start nothing.
  */
 export async function lookForTags(db: Database, reached: Reached, workspaces: readonly Workspace[]): Promise<void> {
   const { host, api, row } = reached;
@@ -122,7 +122,7 @@ export async function lookForTags(db: Database, reached: Reached, workspaces: re
   if (waiting.length === 0) return;
   const tags = [...(await host.listTags(api, row.identifier))];
   for (const [name, users] of await tagsInUse(db, waiting)) {
-    // Of very many tags not all are listed.
+    // If there are very many tags, not all are listed.
     const isListed = tags.some((tag) => tag.name === name);
     const commit = isListed ? undefined : await host.findTag(api, row.identifier, name);
     if (commit) tags.push({ name, sha: commit.sha });
@@ -166,7 +166,7 @@ async function tellsPassing(db: Database, id: string, settings: SiteSettings): P
   return found?.sendPassingStatuses === true;
 }
 
-/** A pull request as it is now, for all workspaces that plan what is proposed to their branch. */
+/** The current state of a pull request, for all workspaces that plan proposals to their branch. */
 export async function pullMoved(
   db: Database,
   reached: Reached,
@@ -198,7 +198,7 @@ export async function pullMoved(
   await ingest(db, reached, planning, arrival);
 }
 
-/** Does what an event asks for, by what the host says now. */
+/** Carries out what an event requires, by the current state at the host. */
 export async function applyEvent(
   db: Database,
   reached: Reached,

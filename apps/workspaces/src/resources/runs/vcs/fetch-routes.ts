@@ -26,7 +26,10 @@ const one = `${fetches}/:configuration_version_id` as const;
 const done: Raw = { status: 204, headers: {} };
 const lookMs = 1000;
 
-/** Credentials of repositories are for the installation's own agents, and for those of a pool that a connection names. */
+/**
+ * Credentials of repositories are only for the installation's own agents, and for those of a pool that a connection
+ * names.
+ */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);
   return agent && (agent.agentPoolId === undefined || agent.forwards) ? agent : undefined;
@@ -69,7 +72,7 @@ const claiming = raw('POST')(fetches, {
   },
 });
 
-/** What is asked about a commit. */
+/** What requests about a commit need. */
 interface FetchRequest {
   readonly db: Database;
   readonly env: Environment;
@@ -77,7 +80,7 @@ interface FetchRequest {
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
 }
 
-/** What the agent was given, while it is the last who was. Throws `transition`. */
+/** The agent's fetch, if it was the last one to get it. Throws `transition`. */
 async function requireTaken({ db, env, params, request }: FetchRequest): Promise<TakenFetch> {
   const { agent_id, configuration_version_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-fetch');
@@ -97,7 +100,7 @@ const archiving = raw('PUT')(`${one}/archive`, {
   run: async (call) => {
     const { keyring, configurationBytes } = call.env;
     const taken = await requireTaken(call);
-    // An archive may take long to come.
+    // An archive may take long to arrive.
     const still = async () => {
       await requireStillKnown(call.renew, async () => undefined);
       await requireTaken(call);

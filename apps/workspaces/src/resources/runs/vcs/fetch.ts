@@ -7,7 +7,7 @@ import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { accessTo } from '../../connections/repositories/repository';
 
-/** A commit to be fetched, with the credential for it; for no eyes but those of the program that fetches. */
+/** A commit to fetch, with the credential for it, which only the fetching program may see. */
 export interface Fetch {
   /** What the commit is for: a configuration version, or the fetch of a version of a module. */
   readonly configurationVersionId: string;
@@ -21,33 +21,33 @@ export interface Fetch {
   readonly submodules: boolean;
   /** An HTTP header for the host of the repository. */
   readonly authorization: string;
-  /** A private key for submodules that are fetched by SSH. */
+  /** A private key for submodules that are fetched over SSH. */
   readonly sshKey: string | undefined;
 }
 
-/** A commit that a worker took, by what it is for and the number of the taking. */
+/** A commit that a worker claimed, by what it is for and the number of the claim. */
 export type TakenFetch = Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>;
 
 /** How long a worker may take over a commit, in seconds. */
 export const leaseSeconds = 900;
-/** A host may be away for so long before a commit of it is given up. */
+/** How long a host may be down before its commits are given up. */
 export const patienceHours = 6;
 const longestPauseSeconds = 60;
 
 /** Seconds until a commit is tried again. */
 export const pauseAfter = (failures: number): number => pauseSeconds(failures - quickTries, longestPauseSeconds);
 
-/** SQL: whether the worker that took a commit is gone. Workers send heartbeats, whether they fetch or not. */
+/** SQL: whether the worker that claimed a commit is gone. Workers send heartbeats whether or not they fetch. */
 export const workerIsGone = (row: string): string => `(${row}.fetch_worker_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM run_worker k WHERE k.id = ${row}.fetch_worker_id AND k.ended_at IS NULL
      AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'))`;
 
-/** SQL: the pool whose agents call the host of the repository of a row `j`, as its connection says now. */
+/** SQL: the pool whose agents call the host of the repository of a row `j`, according to its connection now. */
 export const poolOf = `(SELECT CASE WHEN o.id IS NULL THEN v.agent_pool_id ELSE o.agent_pool_id END
    FROM vcs_repository v LEFT JOIN oauth_token t ON t.id = v.oauth_token_id LEFT JOIN oauth_client o ON o.id = t.oauth_client_id
   WHERE v.id = j.repository_id)`;
 
-/** The credentials by which a commit is fetched, or why it cannot be. */
+/** The credentials for fetching a commit, or why it cannot be fetched. */
 export async function credentialsFor(
   db: Database,
   keyring: Keyring,

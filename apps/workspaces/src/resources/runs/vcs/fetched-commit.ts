@@ -3,7 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 
-/** What publishing takes. */
+/** What publishing needs. */
 export interface Publishing extends Pick<Environment, 'configurationBytes' | 'largeUploads'> {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -13,6 +13,6 @@ export interface Publishing extends Pick<Environment, 'configurationBytes' | 'la
 export interface FetchedCommit {
   /** Why it could not be fetched. */
   readonly problem?: string;
-  /** What is in it; undefined where that is gone. */
+  /** Its content; undefined if that is gone. */
   archive(): Promise<Readable | undefined>;
 }

@@ -23,10 +23,7 @@ import {
 
 export type { Fetch, TakenFetch } from './fetch';
 
-/**
- * Claims one commit that is to be fetched, for a while. Commits of hosts that the agents of a pool call are only
- * for these agents.
- */
+/** Claims a commit to fetch, for a while. Commits of hosts that the agents of a pool call are only for these agents. */
 export async function claimFetch(
   db: Database,
   keyring: Keyring,
@@ -84,7 +81,7 @@ export async function releaseUnheard(db: Database, workerId: string): Promise<vo
   await releaseModuleFetches(db, { workerId });
 }
 
-/** Gives back a commit whose fetch did not begin. */
+/** Returns a commit whose fetch did not begin. */
 export async function releaseFetch(db: Database, fetch: Fetch): Promise<void> {
   const { configurationVersionId, attempt } = fetch;
   if (isModuleFetch(configurationVersionId)) return releaseModuleFetches(db, fetch);
@@ -108,8 +105,8 @@ export async function findTaken(
 }
 
 /**
- * Takes the archive of a commit; its run begins. `requireTaken` throws if it is not the sender's any more when all of it is
- * there.
+ * Stores the archive of a commit; its run begins. `requireTaken` throws if the sender has lost the claim by the time
+ * the whole archive is there.
  */
 export async function finishFetch(
   db: Database,
@@ -130,7 +127,7 @@ export async function finishFetch(
   await hostIsBack(db, configurationVersionId);
 }
 
-/** What waits for a host that was away need not wait any longer. */
+/** Fetches that waited because a host was down need not wait any longer. */
 async function hostIsBack(db: Database, configurationVersionId: string): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE ingress_attributes i SET fetch_at = now()
@@ -142,13 +139,13 @@ async function hostIsBack(db: Database, configurationVersionId: string): Promise
 }
 
 /**
- * Records a failed fetch: it is retried for hours where that may help, else its configuration ends in error. Does nothing
- * if another worker has claimed it since.
+ * Records a failed fetch: it is retried for hours if that may help, otherwise its configuration ends in error. Does
+ * nothing if another worker has claimed it since.
  */
 export async function failFetch(db: Database, taken: TakenFetch, reason: string, again: boolean): Promise<void> {
   const { configurationVersionId: id, workspaceId, attempt } = taken;
   if (isModuleFetch(id)) return failModuleFetch(db, taken, reason, again);
-  // Counted on, as a taking is: what is said of this attempt once more counts no more.
+  // The number goes up, as with a claim: a repeated report of this attempt is ignored.
   const [row] = await db.prisma.$queryRaw<{ failures: number; waits: boolean }[]>`
     UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1, fetch_failures = fetch_failures + ${again ? 1 : 0}
       FROM configuration_version c

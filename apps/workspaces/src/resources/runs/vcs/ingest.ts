@@ -7,11 +7,11 @@ import { type CommitSeen, keepCommit } from '../runs/commits';
 import { concerns } from './triggers';
 import { noteUntriggered } from './untriggered-statuses';
 
-/** A commit that a workspace may have to look at. */
+/** A commit that may concern a workspace. */
 export interface Arrival extends CommitSeen {
-  /** What moved there: `branch:main`, `tag:v1`, `pull:12`. */
+  /** The reference that moved: `branch:main`, `tag:v1`, `pull:12`. */
   readonly ref: string;
-  /** Where it was before, as far as the host said. */
+  /** Its previous commit, if the host named it. */
   readonly before: string | null;
   /** Files that differ from a commit; undefined if not all are known. */
   changesSince(base: string | null): Promise<readonly string[] | undefined>;
@@ -21,15 +21,18 @@ export interface Arrival extends CommitSeen {
   readonly passing?: boolean;
 }
 
-/** A push starts runs if the workspace says so, or after its first run; the first look after connecting only if it says so. */
+/**
+ * A push starts runs if the workspace is set so, or after its first run; the first check after connecting only if it is
+ * set so.
+ */
 async function startsByItself(tx: Database, workspace: Workspace, isFirst: boolean): Promise<boolean> {
   if (workspace.queueAllRuns || isFirst) return workspace.queueAllRuns;
   return (await tx.prisma.run.count({ where: { workspaceId: workspace.id, planOnly: false } })) > 0;
 }
 
 /**
- * Makes configurations of a commit, to be fetched, for the workspaces that have not looked at it yet and that the change
- * concerns. Any number of callers may tell the same.
+ * Creates configurations for a commit, to be fetched, in the workspaces that have not seen it yet and that the change
+ * concerns. Any number of callers may report the same commit.
  */
 export async function ingest(
   db: Database,
@@ -45,7 +48,7 @@ export async function ingest(
   for (const workspace of behind) await ingestFor(db, reached, workspace, arrival, seen.get(workspace.id));
 }
 
-/** `seen`: the commit that the workspace looked at last. */
+/** `seen`: the last commit that the workspace has seen. */
 async function ingestFor(
   db: Database,
   { row }: Reached,

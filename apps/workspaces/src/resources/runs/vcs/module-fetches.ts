@@ -23,11 +23,11 @@ export type AwaitedCommit = ({ readonly moduleVersionId: string } | { readonly p
   readonly commitSha: string;
   /** Where it was seen. */
   readonly ref: string;
-  /** With what is in its submodules. */
+  /** With the content of its submodules. */
   readonly submodules?: boolean;
 };
 
-/** Has commits of a repository fetched for versions, in the transaction that makes the versions. */
+/** Queues commits of a repository to be fetched for versions, in the transaction that creates the versions. */
 export async function awaitCommits(
   tx: Database,
   { id: repositoryId, cloneUrl }: { readonly id: string; readonly cloneUrl: string },
@@ -82,13 +82,13 @@ export async function findModuleFetch(db: Database, id: string, attempt: number)
   return (await db.prisma.moduleFetch.count({ where: heldBy(taken) })) > 0 ? taken : undefined;
 }
 
-/** Gives back commits whose fetch did not begin: one, or everything that a worker never heard of. */
+/** Returns commits whose fetch did not begin: one, or all that a worker never received. */
 export async function releaseModuleFetches(db: Database, whose: TakenFetch | { workerId: string }): Promise<void> {
   const where = 'workerId' in whose ? { fetchWorkerId: whose.workerId, status: 'fetching' } : heldBy(whose);
   await db.prisma.moduleFetch.updateMany({ where, data: { ...ended, nextAt: new Date(0) } });
 }
 
-/** Takes the archive of a commit, to be published later by any node. */
+/** Stores the archive of a commit, to be published later by any node. */
 export async function finishModuleFetch(
   db: Database,
   { keyring, configurationBytes: limit }: { keyring: Keyring; configurationBytes: number },
@@ -109,7 +109,7 @@ export async function finishModuleFetch(
   if (!isTaken) await removeBlob(db, blob.id);
 }
 
-/** Records a failed fetch, to be tried again for hours where that may help. */
+/** Records a failed fetch, to be tried again for hours if that may help. */
 export async function failModuleFetch(db: Database, taken: TakenFetch, problem: string, again: boolean): Promise<void> {
   const { configurationVersionId: id, attempt } = taken;
   const row = await db.prisma.moduleFetch.findFirst({ where: heldBy(taken) });

@@ -23,7 +23,7 @@ interface ReportRow extends Progress {
   readonly isAggregated: boolean;
 }
 
-/** What policies said of the plan of a run in row `r`. */
+/** The outcome of policies on the plan of a run in row `r`. */
 const policiesOf = `
 (SELECT json_build_object('judged', count(*), 'against', count(*) FILTER (WHERE j->>'status' <> 'passed'))
    FROM task_stage s JOIN policy_evaluation e ON e.task_stage_id = s.id
@@ -44,7 +44,7 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
   LEFT JOIN LATERAL (SELECT * FROM run x WHERE x.configuration_version_id = c.id AND NOT x.is_assessment ORDER BY x.number DESC LIMIT 1) r ON true
   LEFT JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'`;
 
-/** What is remembered of a report: whether it is the last of a run, which, and what was said. */
+/** What is stored about a report: the status that was sent, and whether it is the last one of the run. */
 const textOf = ({ runId }: ReportRow, { state, description }: Standing): string =>
   `${state === 'pending' ? 'open' : 'done'} ${runId ?? ''} ${state} ${description}`;
 
@@ -53,23 +53,26 @@ const linkOf = ({ publicUrl }: VcsDeps, row: ReportRow): string =>
     ? workspacePage(publicUrl, row)
     : `${publicUrl}/app/${row.organization}/${row.workspace}/runs/${row.runId}`;
 
-/** Remembered of a report that the host never took. */
+/** Stored for a report that the host never accepted. */
 const givenUp = 'given up';
 
-/** Nothing is left to report, unless another run of the commit starts: the last status was sent, given up, or will not come. */
+/**
+ * There is nothing left to report unless another run of the commit starts: the last status was sent, given up, or will
+ * not come.
+ */
 const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id IS NULL OR i.status_sent IS NOT DISTINCT FROM '${givenUp}'
    OR coalesce(i.status_sent LIKE 'done %', false)
       AND (c.status = 'errored' OR r.finished_at IS NOT NULL AND i.status_sent LIKE 'done ' || r.id || ' %')
    OR c.status = 'uploaded' AND r.id IS NULL AND NOT c.auto_queue_runs)`;
 
-/** What is over is not looked at again. A run that begins meanwhile moves the time, and so keeps its commit open. */
+/** Finished commits are not checked again. A run that begins meanwhile moves the time, and so keeps its commit open. */
 const closeThoseThatAreOver = `
 UPDATE ingress_attributes o SET status_open = false
   FROM (${select} WHERE i.status_open AND ${isOver} LIMIT 1000) t WHERE o.id = t.id AND o.status_at = t."statusAt"`;
 
 /**
- * Reports the status of commits to hosts: what was sent last is compared with the current status, so that nothing is lost
- * with a process, and a host that was down gets only the newest. Safe with any number of callers.
+ * Reports the status of commits to hosts: the status sent last is compared with the current one, so that nothing is
+ * lost with a process, and a host that was down gets only the newest. Safe with any number of callers.
  */
 export async function reportStatuses(deps: VcsDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;
@@ -105,7 +108,7 @@ const besides = (db: Database, { repositoryId, sha, organizationId }: ReportRow)
     organizationId,
   );
 
-/** Tells a host how a commit fares in some workspaces: one status. */
+/** Reports the status of a commit in some workspaces to a host: one status. */
 async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
   const { db } = deps;
   const known = rows.flatMap((row) => {
@@ -124,7 +127,7 @@ async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
     was: row.statusSent,
   }));
   if (sent.every(({ text, was }) => text === was)) {
-    // The others are looked at before these come up again.
+    // The others are checked before these come up again.
     await db.prisma.$executeRaw`
       UPDATE ingress_attributes SET status_at = now() WHERE id = ANY(${sent.map(({ id }) => id)}) AND status_at <= now()`;
     return;
@@ -145,7 +148,7 @@ const statusClaims = new Claims({
   lease,
 });
 
-/** Of several nodes, one tells. */
+/** Only one of several nodes reports. */
 async function take(db: Database, { id, statusSent }: ReportRow): Promise<number | undefined> {
   const [taken] = await db.prisma.$queryRaw<{ claim: number }[]>`
     UPDATE ingress_attributes t SET status_attempts = t.status_attempts + 1, ${statusClaims.taking}
@@ -171,7 +174,8 @@ async function report(
       const status = { ...standing, context: contextOf(leader), number: [...numbers][0] };
       await reached.host.setStatus(reached.api, reached.row.identifier, leader.sha, status);
     }
-    // What the host heard is noted also where another node has taken it since: it is compared with what there is to tell next time.
+    // The reported status is stored even if another node has claimed it since: it is compared with the current status
+    // next time.
     await db.prisma.$executeRaw`
       UPDATE ingress_attributes i SET status_sent = t.text, status_attempts = 0,
              status_at = CASE WHEN i.id = ${leader.id} AND i.status_claim <> ${leader.claim} THEN i.status_at ELSE now() END
@@ -209,10 +213,10 @@ const commentClaims = new Claims({
   lease,
   owner: 'vcs_repository y ON y.id = x.repository_id',
 });
-/** Far in the future: until a status is sent that changes it. */
+/** Far in the future: until a new status changes it. */
 const whenTold = Prisma.sql`timestamptz '9999-01-01T00:00:00Z'`;
 
-/** Keeps one comment on each pull request: the newest plan of every workspace that it concerns. */
+/** Maintains one comment on each pull request: the newest plan of every workspace that it concerns. */
 export function writeComments(deps: VcsDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;
   const facts = Prisma.sql`x.comment_id, x.digest`;
@@ -244,7 +248,7 @@ async function comment(deps: VcsDeps, due: CommentDue): Promise<void> {
       return;
     }
     const { host, api, row } = reached;
-    // A node that tried before may have died after the host created the comment, and before that was recorded.
+    // A node that tried before may have died after the host created the comment and before that was recorded.
     const isRecorded = due.comment_id !== null || due.attempts <= 1;
     const known = isRecorded ? due.comment_id : await host.findComment(api, row.identifier, due.number, mark);
     const commentId = await host.writeComment(api, row.identifier, due.number, text, known ?? null);

@@ -47,5 +47,5 @@ const appWebhook = raw('POST')('/webhooks/github-app/:oauth_client_id', {
   },
 });
 
-/** What Git hosts tell. */
+/** Deliveries of Git hosts. */
 export const vcsResource: Resource = { name: 'vcs', endpoints: [webhook, appWebhook] };

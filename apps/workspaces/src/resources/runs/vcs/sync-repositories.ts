@@ -8,7 +8,7 @@ import { type Reached, reachRepository, type VcsDeps } from '../../connections/r
 import type { Follow } from './deliveries';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
-/** What was pushed while a host could not be reached is found so soon after it can be again. */
+/** Commits pushed while a host could not be reached are found this soon after it can be again. */
 const longestPauseSeconds = 60;
 
 /**
@@ -54,7 +54,7 @@ async function syncOne(
   }
 }
 
-/** Looks where the branches, the tags and the pull requests of a repository are. */
+/** Reads the current positions of a repository's branches, tags and pull requests. */
 async function look({ db }: VcsDeps, reached: Reached, settings: SiteSettings): Promise<void> {
   const workspaces = await workspacesOf(db, reached);
   const branches = new Set(workspaces.flatMap((one) => branchOf(one, reached) ?? []));

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 
-/** What of a workspace decides which changes concern it. */
+/** The settings of a workspace that decide which changes concern it. */
 export interface Triggers {
   readonly fileTriggersEnabled: boolean;
   readonly triggerPrefixes: readonly string[];
@@ -14,7 +14,7 @@ const folder = (path: string): string => path.replace(/^(?:\.?\/+)+/, '').replac
 const isBelow = (file: string, prefix: string): boolean =>
   prefix === '' || prefix === '.' || file === prefix || file.startsWith(`${prefix}/`);
 
-/** A pattern as an expression without backtracking: `*` and `?` stay within a folder, `**` goes through all. */
+/** A pattern as a regular expression without backtracking: `*` and `?` stay within a folder, `**` crosses folders. */
 function expressionOf(pattern: string): RE2JS {
   const text = folder(pattern).replace(/\*\*\/|\*\*|\*|\?|[^*?]+/g, (part) => {
     if (part === '**/') return '(?:.*/)?';
@@ -38,12 +38,12 @@ export function concerns(triggers: Triggers, files: readonly string[] | undefine
   }
   const own = folder(workingDirectory ?? '');
   if (own === '' && triggerPrefixes.length === 0) return true;
-  // Prefixes without a working directory: the root is one only if nothing else is named.
+  // Prefixes without a working directory: the root counts only if nothing else is named.
   const prefixes = [...triggerPrefixes.map(folder), ...(own === '' ? [] : [own])];
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));
 }
 
-/** Whether a tag is one that a workspace waits for: the expression is found in it. */
+/** Whether a workspace waits for a tag: its expression matches a part of it. */
 export function isTagOf(expression: string, tag: string): boolean {
   return RE2JS.compile(expression).matcher(tag).find();
 }

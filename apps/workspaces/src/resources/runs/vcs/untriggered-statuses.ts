@@ -9,7 +9,7 @@ import { contextOf, workspacePage } from './commit-status';
 
 const mostAttempts = 20;
 
-/** Remembers to tell that a proposed commit does not concern a workspace: its merge need not wait for a plan of it. */
+/** Records that a proposed commit does not concern a workspace, to be reported: its merge need not wait for a plan. */
 export async function noteUntriggered(
   tx: Database,
   repositoryId: string,
@@ -44,7 +44,7 @@ const columns = Prisma.sql`
             JOIN workspace w ON w.id = c.workspace_id
            WHERE i.repository_id = x.repository_id AND i.commit_sha = x.commit AND w.organization_id = o.id) AS "concernsAnother"`;
 
-/** Tells hosts of the commits that concern no workspace of some name. For any number of callers. */
+/** Reports commits that concern no workspace of some name to hosts. Any number of callers may call it. */
 export function reportUntriggered(deps: VcsDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;
   return turns.each(

@@ -20,7 +20,7 @@ import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as retention from './service';
 import { type Kind, type Preview, preview } from './sweep';
 
-/** A policy as it is shown; `legacy` under the one type that older clients know. */
+/** A policy in its shown form; `legacy` under the only type that older clients know. */
 interface ShownPolicy extends retention.RetentionPolicy {
   readonly legacy?: boolean;
 }
@@ -98,7 +98,7 @@ interface PolicyOwner<Target> {
   readonly siteAdmin?: boolean;
 }
 
-/** The four endpoints of one place where a policy can stand. */
+/** The four endpoints of one level that can have a policy. */
 function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
   const { path, of, spec, load, holder, visible, mayChange, siteAdmin } = owner;
   // A policy itself has no permissions: only its owner does.

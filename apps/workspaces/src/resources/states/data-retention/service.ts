@@ -8,7 +8,7 @@ export interface RetentionPolicy {
   readonly days: number | null;
 }
 
-/** Whose policy: a workspace's, an organization's, or the installation's. */
+/** The owner of a policy: a workspace, an organization, or the installation. */
 export interface RetentionTarget {
   readonly workspaceId: string | null;
   readonly organizationId: string | null;
@@ -27,7 +27,10 @@ async function findOwn(db: Database, holder: RetentionTarget): Promise<Retention
   return row && { id: row.id, days: row.deleteOlderThanNDays };
 }
 
-/** The policy in force: the holder's own, else that of what it lies in, up to the installation; null when none is. */
+/**
+ * The effective policy: the holder's own, otherwise that of the level above, up to the installation; null if there is
+ * none.
+ */
 export async function findEffective(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const own = await findOwn(db, holder);
   if (own !== null) return own;
@@ -43,7 +46,7 @@ const target = ({ workspaceId, organizationId }: RetentionTarget, id: string) =>
   name: workspaceId ?? organizationId ?? 'installation',
 });
 
-/** Sets the holder's policy, in place of any it has. */
+/** Sets the holder's policy, replacing any it has. */
 export async function replace(
   db: Database,
   actor: Actor,
@@ -66,7 +69,7 @@ export async function replace(
   });
 }
 
-/** Removes the holder's own policy; what it lies in decides again. Removing none succeeds. */
+/** Removes the holder's own policy; the level above decides again. Removing none succeeds. */
 export async function remove(db: Database, actor: Actor, holder: RetentionTarget): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await findOwn(tx, holder);

@@ -25,7 +25,7 @@ const tableOf = {
   'configuration-versions': Prisma.sql`configuration_version`,
 } as const;
 
-/** Never what is in use: the current state, the current configuration, and what a run still works with. */
+/** Never anything in use: the current state, the current configuration, and what a run still works with. */
 const spared = {
   'state-versions': Prisma.sql`x.status = 'finalized' AND x.id IS DISTINCT FROM w.current_state_version_id`,
   'configuration-versions': Prisma.sql`x.status = 'uploaded' AND x.id IS DISTINCT FROM w.current_configuration_id
@@ -46,7 +46,7 @@ export interface Preview {
 
 const SHOWN = 100;
 
-/** What the policies in force would remove now, of one workspace, one organization, or everywhere. */
+/** What the effective policies would remove now, in one workspace, one organization, or everywhere. */
 export async function preview(
   db: Database,
   holder: { readonly workspaceId: string | null; readonly organizationId: string | null },
@@ -109,15 +109,15 @@ async function removeForGood(db: Database, nowMs: number): Promise<number> {
   });
 }
 
-/** How much one sweep did. */
+/** How much one sweep removed. */
 export interface Swept {
   readonly softDeleted: number;
   readonly removed: number;
 }
 
 /**
- * Applies the retention policies: what is too old is soft-deleted, what was soft-deleted a week ago is removed.
- * Works in small batches that several nodes share; stopped in the middle, the next sweep goes on.
+ * Applies the retention policies: old data is soft-deleted, and data that was soft-deleted a week ago is removed. Works
+ * in small batches that several nodes share; if it is stopped halfway, the next sweep continues.
  */
 export async function sweep(db: Database, nowMs: number): Promise<Swept> {
   let softDeleted = 0;

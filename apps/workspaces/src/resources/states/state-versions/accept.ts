@@ -12,27 +12,29 @@ import type { ParsedState } from './scanner/parse-state';
 import { findCurrent, type StateVersion } from './state-version';
 import { finalize } from './writes';
 
-/** Takes the row of a workspace until the transaction ends, and reads it as it is then. */
+/** Locks the row of a workspace until the transaction ends, and reads it as it is then. */
 export async function lockWorkspace(tx: Database, id: string): Promise<Workspace> {
   await lockRow(tx, 'workspace', id);
   return requireWorkspace(tx, id);
 }
 
-/** The bytes of a state, provisional until they are accepted, and what they say of themselves. */
+/** The bytes of a state, provisional until they are accepted, and their content. */
 export interface Offered {
   readonly blob: WrittenBlob;
   readonly parsed: ParsedState | undefined;
   /** The tool's JSON of the same state. */
   readonly jsonBlobId?: string;
-  /** The quarantined state they are: gone from there when they are accepted, still there when they are refused. */
+  /**
+   * The quarantined state that they come from: removed from quarantine if they are accepted, kept if they are refused.
+   */
   readonly quarantinedId?: string;
-  /** They were made of what is stored: when they are refused, nothing is lost. */
+  /** They were derived from stored bytes: if they are refused, nothing is lost. */
   readonly derived?: boolean;
 }
 
 /**
- * Makes content current if the lock and the history still allow it, decided under the workspace's row; otherwise keeps it
- * in quarantine and refuses. Answers the id of the state version.
+ * Makes content current if the lock and the history still allow it, decided under the workspace's row; otherwise keeps
+ * it in quarantine and refuses. Returns the id of the state version.
  */
 export async function accept(
   db: Database,

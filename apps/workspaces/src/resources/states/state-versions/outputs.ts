@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { ParsedOutput } from './scanner/parse-state';
 
-/** An output of a state version; `value` is undefined if it is not to be shown. */
+/** An output of a state version; `value` is undefined if it must not be shown. */
 export interface StateOutput {
   readonly id: string;
   readonly organizationId: string;
@@ -61,7 +61,7 @@ export async function findMany(db: Database, keyring: Keyring, ids: readonly str
   return rows.map((row) => outputOf(keyring, row));
 }
 
-/** The outputs of a state version by name; sensitive values only where they are asked for. */
+/** The outputs of a state version by name; sensitive values only on request. */
 export async function list(
   db: Database,
   keyring: Keyring,

@@ -9,7 +9,7 @@ import { shownSerial } from './scanner/parse-state';
 const keptPerWorkspace = 5;
 const keptMs = 30 * 24 * 60 * 60_000;
 
-/** A complete upload that was refused, with why. */
+/** A complete upload that was refused, with the reason. */
 export interface QuarantinedState {
   readonly id: string;
   readonly workspaceId: string;
@@ -22,7 +22,7 @@ export interface QuarantinedState {
   readonly createdAt: Date;
 }
 
-/** Keeps a refused upload: the newest five of a workspace, for thirty days. */
+/** Stores a refused upload: the newest five of a workspace, for thirty days. */
 export async function keep(
   db: Database,
   actor: Actor,
@@ -75,7 +75,7 @@ export async function find(db: Database, id: string): Promise<QuarantinedState |
   return (await db.prisma.quarantinedState.findUnique({ where: { id } })) ?? undefined;
 }
 
-/** Removes what has been kept long enough; answers how many. */
+/** Removes expired uploads; returns how many. */
 export async function sweep(db: Database, nowMs: number): Promise<number> {
   const createdAt = { lt: new Date(nowMs - keptMs) };
   return (await db.prisma.quarantinedState.deleteMany({ where: { createdAt } })).count;

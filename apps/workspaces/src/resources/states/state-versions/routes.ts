@@ -25,7 +25,7 @@ import * as states from './service';
 import { changeContent } from './service';
 import { find, findCurrent, findMany, list as listVersions, type StateVersion, stateVersionKey } from './state-version';
 
-/** Anything whose rights are those of a workspace. */
+/** Anything with the rights of a workspace. */
 interface StateTarget {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
@@ -279,7 +279,7 @@ const listKept = endpoints(workspacePolicy, quarantineSerializer, {
 const promote = ofState.action('/quarantined-states/:quarantined_id/actions/promote', {
   summary: 'Make a refused upload the current state of its locked workspace.',
   status: 201,
-  // A repeated request finds the promoted version gone.
+  // A repeated request does not find the promoted version any more.
   idempotent: false,
   requires: 'can-create-state-versions',
   load: async ({ db, params }) => {

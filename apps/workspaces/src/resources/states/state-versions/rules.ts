@@ -10,7 +10,7 @@ import type { StateVersion } from './state-version';
 /** The place of a state in its history. */
 export type History = Pick<StateVersion, 'serial' | 'md5' | 'lineage'>;
 
-/** What a new state says of its place in history. */
+/** The place in history that a new state claims. */
 export interface Claim {
   readonly serial: bigint;
   readonly lineage: string | null;
@@ -19,8 +19,8 @@ export interface Claim {
 }
 
 /**
- * Refuses a claim that is not what the state says of itself: history is kept by what files hold, as the tool that reads them
- * does. Throws `invalid` naming the field.
+ * Refuses a claim that contradicts the state itself: history follows the content of files, as it does in the tool.
+ * Throws `invalid` naming the field.
  */
 export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
   if (serial !== parsed.serial) {

@@ -4,12 +4,12 @@ import { document, LargeText, one, requiredOne, writeOnly } from '@keystead/json
 import { z } from 'zod';
 import { serialIn } from './scanner/parse-state';
 
-/** Bytes in base64, as a request holds them. */
+/** Bytes in base64, as a request contains them. */
 export type Base64 = string | LargeText;
 
 const pattern = '^[A-Za-z0-9+/\\s]*={0,2}\\s*$';
 const whole = new RegExp(pattern);
-/** A multiple of four characters, so that every run can be decoded by itself. */
+/** A multiple of four characters, so that every run can be decoded separately. */
 const runCharacters = 256 * 1024;
 
 const digits = new Uint8Array(256);
@@ -30,8 +30,8 @@ function isBase64(value: unknown): boolean {
 const base64 = z.custom<Base64>(isBase64, 'must be base64').meta({ type: 'string', pattern });
 
 /**
- * The bytes behind base64, run by run, others being served in between. Each run is good until the next one is asked for:
- * a large text is decoded into the same place again and again.
+ * The bytes behind base64, run by run, with turns for other requests in between. Each run is valid until the next one
+ * is requested: a large text is decoded into the same buffer again and again.
  */
 export async function* decoded(text: Base64): AsyncGenerator<Uint8Array> {
   if (typeof text === 'string') {
@@ -47,10 +47,10 @@ export async function* decoded(text: Base64): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Inline state may be this large before base64; larger ones go to the upload URL. */
+/** The largest inline state before base64; larger ones go to the upload URL. */
 export const inlineLimitBytes = 16 * 1024 * 1024;
 
-/** The body of a state version: such a state in base64, its JSON form and outputs if they are small next to it. */
+/** The limit of the body: such a state in base64, with its JSON form and outputs if they are small in comparison. */
 export const largeBody = {
   bytes: 24 * 1024 * 1024,
   instead: 'leave state and json-state out and use hosted-state-upload-url and hosted-json-state-upload-url',

@@ -21,7 +21,7 @@ import { shownSerial } from './scanner/parse-state';
 import { serialNumber } from './schema';
 import type { StateVersion } from './state-version';
 
-/** A state version with the links its holder may follow. */
+/** A state version with the links that its reader may use. */
 export interface ShownStateVersion extends StateVersion {
   readonly links: {
     readonly download: string | null;
@@ -31,7 +31,7 @@ export interface ShownStateVersion extends StateVersion {
   };
 }
 
-/** Resources as a state version shows them: indexes of instances are for the list of the workspace. */
+/** Resources in the form of state versions: indexes of instances are for the list of the workspace. */
 function withoutKeys(resources: unknown): unknown {
   return (resources as { keys?: unknown }[]).map(({ keys, ...resource }) => resource);
 }
@@ -139,13 +139,13 @@ export const workspaceOutputSerializer = serializerOf<StateOutput>()({
   }),
 });
 
-/** The two forms a state is held in: as the tool wrote it, and as the tool's JSON. */
+/** The two formats of a state: as the tool wrote it, and as the tool's JSON. */
 export type Form = 'raw' | 'json';
 
-/** Where a form of a state version is read and written, below `/api/v2`. */
+/** Where a format of a state version is read and written, below `/api/v2`. */
 const contentPath = (id: string, form: Form): string => `/state-versions/${id}/content/${form}`;
 
-/** Adds the signed links of what is there to read. Who may read may not write: links for that are `withUploadLinks`. */
+/** Adds signed links for reading what exists. Readers may not write: links for that come from `withUploadLinks`. */
 export function withLinks(env: Environment, version: StateVersion): ShownStateVersion {
   const readable = version.status === 'finalized';
   const link = (form: Form, blobId: string | null) =>

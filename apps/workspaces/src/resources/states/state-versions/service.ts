@@ -24,7 +24,7 @@ import { type Announced, announce, tryAnnounce } from './writes';
 
 export { uploadJson, uploadRaw } from './upload';
 
-/** What a request says of a new state version. */
+/** The content of a request for a new state version. */
 export interface NewState {
   readonly serial: bigint;
   readonly md5: string;
@@ -45,7 +45,7 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
   let parsed: unknown;
   try {
     const pieces: Uint8Array[] = [];
-    // Refuses what is nested too deep to be written and read again.
+    // Refuses values that are nested too deep to be written and read again.
     for await (const piece of jsonObject(decoded(text), 'jsonStateOutputs')) pieces.push(piece);
     parsed = parseExact(Buffer.concat(pieces).toString('utf8'));
   } catch {
@@ -59,8 +59,8 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
 
 /**
  * Announces a state version (pending, to be uploaded), or creates it with its content (finalized). The caller must hold
- * the workspace's lock. Throws `conflict` for a lock or a history that does not fit, `invalid` for bytes that are no
- * state; what was refused with its content is kept in quarantine.
+ * the workspace's lock. Throws `conflict` for a lock or a history that does not fit, `invalid` for bytes that are not a
+ * state; refused content is kept in quarantine.
  */
 export async function create(
   db: Database,
@@ -86,7 +86,7 @@ export async function create(
       return insert(tx, env, actor, workspace, claim, input, await givenOutputs(input.jsonStateOutputs));
     });
   }
-  // Before the work with the bytes, and again when they are accepted.
+  // Checked before the work with the bytes, and again when they are accepted.
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
   const outputList = await givenOutputs(input.jsonStateOutputs);
   const given = input.state;
@@ -121,7 +121,7 @@ const unlimited = Number.MAX_SAFE_INTEGER;
 const written = (db: Database, { keyring }: KeyringEnv, source: AsyncIterable<Uint8Array>) =>
   writeBlob(db, keyring, source, { limit: unlimited, provisional: true });
 
-/** Announces a version in the transaction that holds the row of its workspace, with the outputs that came along. */
+/** Announces a version in the transaction that holds the row of its workspace, with the outputs that came with it. */
 async function insert(
   tx: Database,
   { keyring }: KeyringEnv,
@@ -139,7 +139,7 @@ async function insert(
 }
 
 /**
- * Goes back to the content of an earlier state version, as a new one with the next serial. Throws `conflict` without the
+ * Returns to the content of an earlier state version, as a new one with the next serial. Throws `conflict` without the
  * lock, `invalid` for a version whose content is gone.
  */
 export async function rollback(
@@ -217,7 +217,7 @@ export async function promote(
   return still(await find(db, id));
 }
 
-/** Hides, restores or removes the content of a state version; never of the one its workspace is at. */
+/** Hides, restores or removes the content of a state version; never of the current one of its workspace. */
 export async function changeContent(
   db: Database,
   actor: Actor,

@@ -35,7 +35,7 @@ const from = `
   FROM workspace w JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
   JOIN state_version s ON s.`;
 
-/** One statement for a version and all it is shown with: several would be several ways to the database. */
+/** One statement for a version with everything that is shown of it: several would mean several round trips. */
 const readById = {
   name: 'state_version_by_id',
   text: `${select}, s.id AS key ${from}workspace_id = w.id WHERE s.id = ANY($1)`,
@@ -53,7 +53,7 @@ function versionOf(row: KeyedRow): StateVersion {
   return { ...read, workspace: { id: read.workspaceId, projectId, organizationId: read.organizationId } };
 }
 
-/** A version that was just added to a workspace, only from its row. */
+/** A version that was just added to a workspace, from its row. */
 export function addedVersion(
   row: Record<string, unknown>,
   { projectId, organizationId }: WorkspaceTarget,
@@ -79,16 +79,16 @@ export async function find(db: Database, id: string): Promise<StateVersion | und
   return row && versionOf(row);
 }
 
-/** The state version a workspace is at. */
+/** The current state version of a workspace. */
 export async function findCurrent(db: Database, workspaceId: string): Promise<StateVersion | undefined> {
   const row = await db.readOne(readCurrent, workspaceId);
   return row && versionOf(row);
 }
 
-/** What a page of state versions begins behind. */
+/** The key of a state version in pages that begin after an item. */
 export const stateVersionKey = ({ createdAt }: Pick<StateVersion, 'createdAt'>): string => createdAt.toISOString();
 
-/** A page that begins behind a version, or with the newest. */
+/** A page that begins after a version, or with the newest. */
 async function listBehind(
   db: Database,
   where: { workspaceId: string; status?: string },

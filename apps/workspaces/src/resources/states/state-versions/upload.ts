@@ -25,8 +25,8 @@ const announcer = (version: StateVersion): Actor => ({
 });
 
 /**
- * Takes the bytes of an announced state version, as they come. They count once: a second upload is refused, as is one
- * that differs from the announced MD5 or comes when the announcer has lost the lock.
+ * Receives the bytes of an announced state version as a stream. They are accepted once: a second upload is refused, as
+ * is one that differs from the announced MD5 or comes when the announcer has lost the lock.
  */
 export async function uploadRaw(
   db: Database,
@@ -74,7 +74,7 @@ export async function uploadRaw(
   });
 }
 
-/** Takes the JSON form of a state version, an object; before, after or together with the state itself. */
+/** Receives the JSON format of a state version, an object; before, after or together with the state itself. */
 export async function uploadJson(
   db: Database,
   env: KeyringEnv,

@@ -2,16 +2,16 @@ import type { Database } from '../../../kernel/database/database';
 import { type Digest, StateDigest } from './scanner/state-reader';
 import { type StateThread, type StateThreads, stateThreadsOf } from './scanner/state-threads';
 
-/** A state up to this long is read at once, where it is: the way to another thread would take longer. */
+/** A state up to this size is read on the spot: handing it to another thread would take longer. */
 const shortBytes = 64 * 1024;
 const runBytes = 256 * 1024;
 
-/** Is shown the pieces of a state in their order; the next one when what it answered has resolved. */
+/** Receives the pieces of a state in order; the next piece follows once the returned promise resolves. */
 export type Seen = (piece: Uint8Array) => Promise<void> | undefined;
 
 /**
- * Watches a state go by during `work`: answers its MD5, what it says of itself, and the result of the work. What is longer
- * than a few pieces is read by another thread, which others' requests do not wait for, where the database has one.
+ * Watches a state go by during `work`: returns its MD5, its content, and the result of the work. If the database has a
+ * thread for it, states longer than a few pieces are read there, so that other requests do not wait.
  */
 export async function watch<T>(
   db: Database,
@@ -32,7 +32,7 @@ export async function watch<T>(
   }
 }
 
-/** Collects pieces into runs, of which one is filled while the other is read. */
+/** Collects pieces into runs; one run is filled while the other is read. */
 class Runs {
   private readonly runs: [Uint8Array, Uint8Array?] = [shared()];
   private turn: 0 | 1 = 0;
@@ -81,7 +81,7 @@ class Runs {
     }
   }
 
-  /** Hands on what is held, once the run before it has been read. */
+  /** Passes on the current run, once the previous one has been read. */
   private async read(): Promise<void> {
     const run = this.run().subarray(0, this.held);
     this.turn = this.turn === 0 ? 1 : 0;
@@ -96,5 +96,5 @@ class Runs {
   }
 }
 
-/** Bytes that both threads see: none of them is copied on its way. */
+/** Bytes that both threads see, so none of them is copied. */
 const shared = (): Uint8Array => new Uint8Array(new SharedArrayBuffer(runBytes));

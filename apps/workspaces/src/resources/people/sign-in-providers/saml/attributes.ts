@@ -4,7 +4,7 @@ import type { SamlSetting } from '../../../../generated/prisma/client';
 import type { View } from '../../../../kernel/endpoints/endpoint';
 import { placesOf } from './places';
 
-/** How people sign in by SAML. */
+/** The settings of sign-in by SAML. */
 export type SamlSettings = Omit<SamlSetting, 'id' | 'privateKey'>;
 
 const { setting, toggle, taken, shown, table } = attributesOf<SamlSettings, View>();
@@ -16,7 +16,7 @@ function isSafeUrl(given: string): boolean {
 }
 
 const nothing = { type: text.nullable(), initial: null };
-/** What a text may be, or nothing, which existing clients spell as an empty text. */
+/** A text or nothing, which existing clients spell as an empty text. */
 const orNothing = (schema: z.ZodType<string, string>) =>
   z.union([z.literal('').transform(() => null), schema.nullable()]);
 const address = {
@@ -55,7 +55,7 @@ export const samlAttributes = table({
   'want-assertions-signed': toggle('wantAssertionsSigned', false),
   'signature-signing-method': setting('signatureSigningMethod', method),
   'signature-digest-method': setting('signatureDigestMethod', method),
-  // Kept and shown: nothing here depends on whose product it is.
+  // Stored and shown without any effect: nothing here depends on the product.
   'provider-type': setting('providerType', {
     type: text,
     takes: z.enum(['okta', 'entra', 'saml', 'unknown']),

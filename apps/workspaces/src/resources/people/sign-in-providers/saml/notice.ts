@@ -13,7 +13,7 @@ const policy = [
   "base-uri 'none'",
 ].join('; ');
 
-/** A page that says one thing to a person, and leads back to the console. */
+/** A page that shows one message to a person, and a link back to the console. */
 export function notice(status: number, title: string, said: string): Raw {
   const escaped = said.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
   return {

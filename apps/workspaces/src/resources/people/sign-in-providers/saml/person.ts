@@ -2,7 +2,7 @@ import type { Person } from '../openid';
 import type { SamlSettings } from './attributes';
 import type { Vouched } from './response';
 
-/** A person whom the SAML provider vouches for. */
+/** A person identified by the SAML provider. */
 export interface SamlPerson extends Person {
   readonly groups: readonly string[];
   /** Whether the provider's groups decide about teams, or only about site administration. */
@@ -10,7 +10,7 @@ export interface SamlPerson extends Person {
   readonly provenAtMs: number;
 }
 
-/** Reads who signed in, as the settings name the attributes. */
+/** Reads who signed in, from the attributes that the settings name. */
 export function personOf({ subject, attributes, session, provenAtMs }: Vouched, settings: SamlSettings): SamlPerson {
   const valuesOf = (name: string) => (Object.hasOwn(attributes, name) ? attributes[name]! : []);
   const sent = valuesOf(settings.attrGroups);
@@ -21,7 +21,7 @@ export function personOf({ subject, attributes, session, provenAtMs }: Vouched, 
   return {
     subject,
     username: valuesOf(settings.attrUsername)[0] || subject,
-    // The one for a new account; it never leads to one that is there.
+    // For a new account; it never leads to an existing one.
     email: isAddress ? subject : undefined,
     groups: [...new Set([...groups, ...(isSiteAdmin ? [settings.siteAdminRole] : [])])],
     fillsTeams: settings.teamManagementEnabled,

@@ -7,7 +7,7 @@ import { requestIdOf } from './request';
 import { readResponse } from './response';
 import { find, samlId } from './settings';
 
-/** What is needed to receive an answer. */
+/** What receiving an answer needs. */
 export interface Receiving {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -16,9 +16,9 @@ export interface Receiving {
 }
 
 /**
- * Takes the answer of the provider to a pending sign-in, once. Its result leads the browser that brought the answer to the
- * end of the sign-in, which works only in the browser that began it. An answer without a pending sign-in is not parsed.
- * Throws `denied` with what the person can do, and with the exact reason only where `debug` is set.
+ * Accepts the provider's answer to a pending sign-in, once. The result redirects the browser that brought the answer to
+ * the end of the sign-in, which works only in the browser that began it. An answer without a pending sign-in is not
+ * parsed. Throws `denied` with what the person can do, and with the exact reason only if `debug` is set.
  */
 export async function receive(parts: Receiving, form: URLSearchParams): Promise<{ state: string; handle: string }> {
   const { db, keyring, publicUrl, nowMs } = parts;
@@ -39,7 +39,7 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
   return { state, handle };
 }
 
-/** A person who proves again who they are must have done so after it was asked for. */
+/** A person who is to prove again who they are must have done so after they were asked. */
 function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number): void {
   const leewayMs = 60_000;
   if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {
@@ -53,5 +53,5 @@ const tooLate = (): Refusal =>
     'This sign-in was not begun here, or lately, or is over already. Begin again from the sign-in page.',
   );
 
-/** A person as they wait for their browser. */
+/** A person's answer while it waits for their browser. */
 export const readAnswer = (text: string): SamlPerson => JSON.parse(text) as SamlPerson;

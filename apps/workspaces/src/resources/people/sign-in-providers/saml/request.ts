@@ -5,12 +5,12 @@ import type { SamlSettings } from './attributes';
 import { placesOf } from './places';
 import { keyOf } from './settings';
 
-/** The id of the request that belongs to a sign-in: what only the service can make of its state. */
+/** The id of the request for a sign-in: only the service can compute it from the state. */
 export const requestIdOf = (nonce: string): string => `_${nonce}`;
 
 const algorithm = (method: string) => (method === 'SHA1' ? 'sha1' : 'sha256');
 
-/** Where a browser goes to sign in. */
+/** The address to which a browser is sent to sign in. */
 export async function requestUrl(
   db: Database,
   keyring: Keyring,

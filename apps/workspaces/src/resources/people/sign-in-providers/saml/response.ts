@@ -3,7 +3,7 @@ import { SAML } from '@node-saml/node-saml';
 import type { SamlSettings } from './attributes';
 import { placesOf } from './places';
 
-/** Whom a provider vouches for, by an assertion. */
+/** The person that a provider's assertion identifies. */
 export interface Vouched {
   readonly subject: string;
   readonly attributes: Readonly<Record<string, readonly string[]>>;
@@ -12,7 +12,7 @@ export interface Vouched {
   readonly provenAtMs: number;
 }
 
-/** What an answer must be an answer to. */
+/** The request that an answer must belong to. */
 export interface Expected {
   readonly settings: SamlSettings;
   readonly publicUrl: string;
@@ -20,14 +20,14 @@ export interface Expected {
   readonly nowMs: number;
 }
 
-/** Clocks differ; by as much as they may for providers of tokens. */
+/** Clocks differ; the tolerance is that of providers of tokens. */
 const leewayMs = 60_000;
 const protocol = 'urn:oasis:names:tc:SAML:2.0';
 
 /**
- * Reads a response. The library checks the signature, and returns the part of the document that it covers; only that part is
- * read. Documents that no provider sends but attackers do are refused first: with a
- * document type, comments or instructions, with several assertions, with weak algorithms. Throws `denied` with the reason.
+ * Reads a response. The library checks the signature and returns the part of the document that it covers; only that
+ * part is read. Documents that no provider sends but attackers do are refused first: with a document type, comments or
+ * instructions, with several assertions, with weak algorithms. Throws `denied` with the reason.
  */
 export async function readResponse(encoded: string, expected: Expected): Promise<Vouched> {
   const { settings, publicUrl } = expected;
@@ -41,9 +41,9 @@ export async function readResponse(encoded: string, expected: Expected): Promise
     audience: places.metadata,
     callbackUrl: places.consumer,
     wantAssertionsSigned: settings.wantAssertionsSigned,
-    // Of the two one must be signed in any case.
+    // At least one of the two must be signed.
     wantAuthnResponseSigned: false,
-    // Times are judged below, by the clock that all nodes have.
+    // Times are checked below, by the clock that all nodes share.
     acceptedClockSkewMs: -1,
   });
   const { profile } = await saml
@@ -80,7 +80,7 @@ function requirePlain(xml: string): void {
   }
 }
 
-/** What stands around the assertion is looked at where it is there: it may be unsigned, but never contradict. */
+/** Elements around the assertion are checked if they are there: they may be unsigned, but must not contradict it. */
 function requireEnvelope(xml: string, { requestId }: Expected, consumer: string): void {
   const root = /<(?:[^\s<>/:]+:)?Response\s([^<>]*)>/.exec(xml)?.[1] ?? '';
   const sent = (name: string) => new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(root);
@@ -115,7 +115,7 @@ const timeOf = (text: string | undefined): number | undefined => {
   return Number.isNaN(ms) ? undefined : ms;
 };
 
-/** Refuses what is not yet, or no longer, or never said until when. */
+/** Refuses assertions that are not valid yet, no longer valid, or without an end. */
 function requireTime(node: Node, nowMs: number): void {
   const { NotBefore, NotOnOrAfter } = node.$ ?? {};
   if (NotBefore !== undefined && !((timeOf(NotBefore) ?? Number.NaN) <= nowMs + leewayMs)) refuse('it is not good yet');

@@ -42,7 +42,8 @@ const consume = raw('POST')('/users/saml/auth', {
     try {
       const parts = { db, keyring: env.keyring, publicUrl: env.publicUrl, nowMs: env.now() };
       const { state, handle } = await receive(parts, form);
-      // A post from elsewhere comes without the cookie that says which browser began; what it is led to brings it.
+      // A post from another site comes without the cookie that identifies the browser; the page that it redirects to
+      // receives the cookie.
       const Location = `/ui/sign-in/callback?${new URLSearchParams({ state, handle })}`;
       return { status: 303, headers: { Location } };
     } catch (failure) {

@@ -29,8 +29,8 @@ export async function keyOf(db: Database, keyring: Keyring): Promise<string | un
 }
 
 /**
- * Changes the settings. A new certificate of the provider leaves the one before good until it is revoked. Switched off, the
- * sessions of those who came end. Throws `invalid` for what is missing.
+ * Changes the settings. After a new certificate of the provider, the previous one stays valid until it is revoked. If
+ * SAML is switched off, the sessions that came from it end. Throws `invalid` for missing settings.
  */
 export async function update(
   db: Database,
@@ -41,7 +41,7 @@ export async function update(
 ): Promise<SamlSettings> {
   if (checksSamlCertificates) requireReadable(input);
   return db.transaction(async (tx) => {
-    // Two at once are one after the other: each sees what the other made.
+    // Two changes at once run one after the other: each sees the result of the other.
     await tx.prisma.$queryRaw`SELECT 1 FROM saml_setting FOR UPDATE`;
     const before = await find(tx);
     const { privateKey } = input;
@@ -90,7 +90,7 @@ function isCertificate(given: string): boolean {
   }
 }
 
-/** Takes away the certificate that was there before the present one. */
+/** Removes the previous certificate of the provider. */
 export async function revokeOld(db: Database, actor: Actor): Promise<SamlSettings> {
   return db.transaction(async (tx) => {
     const before = await find(tx);
@@ -113,7 +113,9 @@ async function keepProvider(tx: Database, { enabled, siteAdminRole }: SamlSettin
   await tx.prisma.signInProvider.upsert({ where: { id: samlId }, create: row, update: data });
 }
 
-/** API tokens of people who signed in by SAML last as long as is set, and have no such limit once SAML is switched off. */
+/**
+ * API tokens of people who signed in by SAML have the configured lifetime, and no such limit once SAML is switched off.
+ */
 async function changeTokens(tx: Database, before: SamlSettings, after: SamlSettings): Promise<void> {
   if (!after.enabled) {
     await endSessionsOf(tx, { providerId: samlId });

@@ -9,7 +9,7 @@ import { readAnswer } from './receive';
 import { requestUrl } from './request';
 import { find, samlId } from './settings';
 
-/** What sign-in by SAML is made with. */
+/** What sign-in by SAML needs. */
 export interface SamlParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -17,11 +17,11 @@ export interface SamlParts {
   now(): number;
 }
 
-/** The browser’s part of sign-in by SAML: it leaves, and comes for what the provider has answered. Decision 0125. */
+/** The browser’s part of sign-in by SAML: it leaves, and fetches what the provider has answered. Decision 0125. */
 export class SamlSignIn {
   constructor(private readonly parts: SamlParts) {}
 
-  /** Where the browser goes. Throws `missing`. */
+  /** The address for the browser. Throws `missing`. */
   async leave(begun: {
     browser: string;
     address: string;
@@ -45,7 +45,7 @@ export class SamlSignIn {
     return { ...row, ...clientOf(settings), organizations: null };
   }
 
-  /** Whom it vouched for. Throws `denied` if it has not answered. */
+  /** The person it identified. Throws `denied` if it has not answered. */
   person({ answer }: ComeBack): SamlPerson {
     if (answer === undefined) {
       throw new Refusal('denied', 'The provider has not answered. Begin again from the sign-in page.');
@@ -53,7 +53,7 @@ export class SamlSignIn {
     return readAnswer(answer);
   }
 
-  /** The user tokens of a person who just signed in last as long as the settings say. */
+  /** The user tokens of a person who has just signed in have the lifetime in the settings. */
   async prolongTokens(tx: Database, userId: string): Promise<void> {
     const { ssoApiTokenSessionTimeout } = await find(tx);
     const ssoUntil = new Date(this.parts.now() + ssoApiTokenSessionTimeout * 1000);
@@ -67,7 +67,7 @@ export class SamlSignIn {
   }
 }
 
-/** What a sign-in was begun with: a change of it meanwhile ends it. */
+/** The settings at the beginning of a sign-in: a change in between ends it. */
 const clientOf = ({ ssoEndpointUrl, idpCert }: SamlSettings) => ({
   issuer: ssoEndpointUrl ?? '',
   clientId: idpCert ?? '',

@@ -6,18 +6,18 @@ import { workerVersions } from '../run';
 import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { appendToPhase } from './logs';
 
-/** How often a plan is tried; each time its worker vanished. */
+/** How often a plan is tried whose worker vanishes each time. */
 const plansTried = 3;
 
 const BATCH = 20;
 
-/** A job whose worker has not been heard of until its lease was over. */
+/** A job whose lease ended without a heartbeat from its worker. */
 interface Abandoned {
   readonly id: string;
   readonly run_id: string;
 }
 
-/** Decides what becomes of the jobs whose lease is over; answers how many there were. For any number of callers. */
+/** Decides about the jobs whose lease has ended; returns how many there were. Any number of callers may call it. */
 export async function settleAbandoned(db: Database, keyring: Keyring): Promise<number> {
   const abandoned = await db.prisma.$queryRaw<Abandoned[]>`
     SELECT id, run_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
@@ -26,15 +26,18 @@ export async function settleAbandoned(db: Database, keyring: Keyring): Promise<n
   return abandoned.length;
 }
 
-/** Forgets workers that were last heard of a day ago, and agents a week ago: people see for a while that they were there. */
+/**
+ * Deletes workers a day after their last heartbeat, and agents after a week, so that people can see for a while that
+ * they existed.
+ */
 export async function forgetWorkers(db: Database): Promise<number> {
   return db.prisma.$executeRaw`DELETE FROM run_worker 
      WHERE seen_at < now() - CASE WHEN agent_pool_id IS NULL THEN interval '1 day' ELSE interval '7 days' END`;
 }
 
 /**
- * Decides what becomes of one abandoned job. What never started, and a plan, is done again by another worker. An apply
- * that had started may have changed anything: its run ends in error and the workspace is free for people to look.
+ * Decides about one abandoned job. A job that never started, and a plan, is done again by another worker. An apply that
+ * had started may have changed anything: its run ends in error and the workspace is free for people to check.
  */
 async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Abandoned): Promise<void> {
   await db.transaction(async (tx) => {
@@ -73,7 +76,7 @@ async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Aba
 
 const offered = Prisma.raw(workerVersions({ w: 'w', p: 'p', o: 'o' }));
 
-// Plans that workers wait for, none of which has their version. While there is no worker at all, nothing is known.
+// Plans that wait for workers, none of which has their version. While there is no worker at all, nothing is known.
 const unserved = Prisma.sql`
   SELECT r.id FROM run r
     JOIN workspace w ON w.id = r.workspace_id
@@ -83,8 +86,8 @@ const unserved = Prisma.sql`
      AND cardinality(${offered}) > 0 AND NOT r.infra_version = ANY(${offered})`;
 
 /**
- * Ends runs whose version of the tool no worker has had for a while, with the reason in the log of their plan: command lines that
- * wait for a run print nothing else of it. Answers how many there were. For any number of callers.
+ * Ends runs whose version of the tool no worker has had for a while, with the reason in the log of their plan: command
+ * lines that wait for a run print nothing else of it. Returns how many there were. Any number of callers may call it.
  */
 export async function endUnserved(db: Database, keyring: Keyring, waitSeconds: number): Promise<number> {
   await db.prisma.$executeRaw`

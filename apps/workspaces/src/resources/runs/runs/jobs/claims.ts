@@ -16,7 +16,7 @@ import type { ClaimingWorker, Heartbeat, RunJob } from './job';
 
 const BATCH = 20;
 
-/** Says that a worker is alive. Agents said more when they registered. */
+/** Records that a worker is alive. Agents sent more when they registered. */
 async function noteWorker(db: Database, { workerId, versions, agentPoolId }: ClaimingWorker): Promise<void> {
   if (agentPoolId !== undefined) {
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${workerId}`;
@@ -32,14 +32,14 @@ const offered = workerVersions(places);
 
 const applying = applyingStatuses.map((status) => `'${status}'`).join(', ');
 
-// The run of the workspace w that comes next waits for no version that no worker has.
+// The next run of workspace w can start: a worker has its version.
 const nextIsOffered = Prisma.raw(`coalesce((
   SELECT f.infra_version IS NULL OR f.infra_version = ANY(${offered}) FROM run f
    WHERE f.workspace_id = w.id AND f.finished_at IS NULL AND NOT f.plan_only
      AND NOT (f.save_plan AND f.status NOT IN (${applying}))
    ORDER BY f.status = 'confirmed' DESC, f.forced DESC, f.number LIMIT 1), false)`);
 
-/** Starts runs whose workspace became free, or which waited for a first worker of their version. */
+/** Starts runs whose workspace became free, or which waited for the first worker with their version. */
 async function startWaiting(db: Database): Promise<void> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT w.id FROM run r
@@ -66,11 +66,14 @@ const isForAgents = `${modeOf(places)} = 'agent'`;
 const forWorkers = Prisma.raw(`NOT (${isForAgents})`);
 const forPool = Prisma.raw(`${isForAgents} AND ${isPoolOpen(places)} AND ${poolOf(places)}`);
 
-/** Jobs that this worker may take: as the workspace is set up now, not as it was when the run was queued. */
+/** Jobs that this worker may take, by the current settings of the workspace, not those from when the run was queued. */
 const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
-/** Takes one queued job: from the organization with the fewest jobs running, unless fair queuing is off; applies go first, then speculative plans, assessments last. */
+/**
+ * Takes one queued job: from the organization with the fewest running jobs, unless fair queuing is off; applies go
+ * first, then speculative plans, assessments last.
+ */
 async function takeNext(
   db: Database,
   by: ClaimingWorker,
@@ -128,7 +131,7 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
-/** SQL: the job `j` is with an agent whose pool its workspace may not use any more. */
+/** SQL: the job `j` is held by an agent whose pool its workspace may no longer use. */
 const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN run hr ON hr.id = j.run_id JOIN workspace hw ON hw.id = hr.workspace_id
    JOIN project hp ON hp.id = hw.project_id
   WHERE hk.id = j.worker_id AND hk.agent_pool_id IS NOT NULL AND NOT ${isPoolOpen({ w: 'hw', p: 'hp', o: '' }, 'hk.agent_pool_id')})`;
@@ -137,13 +140,13 @@ const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN run hr ON hr.id = j.r
 const isHeld = ({ workerId, attempt }: JobHolder, states = "'claimed', 'started'"): Prisma.Sql =>
   Prisma.sql`j.worker_id = ${workerId} AND j.attempt = ${attempt} AND j.state IN (${Prisma.raw(states)}) AND NOT ${Prisma.raw(isClosed)}`;
 
-/** Who holds a job, and since which of its attempts. */
+/** The holder of a job, and the attempt. */
 interface JobHolder {
   readonly workerId: string;
   readonly attempt: number;
 }
 
-/** A job as its worker needs it. With `by`: undefined unless that worker holds it, in that attempt. */
+/** A job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
 export async function describe(
   db: Database,
   keyring: Keyring,
@@ -200,7 +203,7 @@ export async function describe(
   };
 }
 
-/** When the newest of the waiting jobs was queued; empty if none waits. A cheap query, for workers that wait. */
+/** When the newest waiting job was queued; empty if none waits. A cheap query, for workers that wait. */
 export async function newestQueued(db: Database): Promise<string> {
   const [row] = await db.prisma.$queryRaw<{ newest: string }[]>`
     SELECT coalesce(max(queued_at)::text, '') AS newest FROM run_job WHERE state <> 'done' AND state = 'queued'`;
@@ -208,8 +211,9 @@ export async function newestQueued(db: Database): Promise<string> {
 }
 
 /**
- * Takes the next job of a version that the worker has; undefined if there is none. It also records that this worker is alive,
- * gives abandoned jobs to others, and starts runs that wait. Any number of workers may call it; each about once a second.
+ * Takes the next job for a version that the worker has; undefined if there is none. It also records that this worker is
+ * alive, gives abandoned jobs to others, and starts waiting runs. Any number of workers may call it, each about once a
+ * second.
  */
 export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
   await noteWorker(db, by);
@@ -223,7 +227,7 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   return { ...job, attempt: taken.attempt };
 }
 
-/** True while a job is held by this worker, in this attempt; `begun`: and its tool was started. */
+/** True while this worker holds a job in this attempt; with `begun`, only if its tool was started. */
 export async function isMine(
   { prisma }: Database,
   { id, attempt }: Pick<RunJob, 'id' | 'attempt'>,
@@ -234,7 +238,7 @@ export async function isMine(
   return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${held}`).length > 0;
 }
 
-/** The organization and the run of a job that an agent has whose pool was closed to the workspace. */
+/** The organization and the run of a job whose agent belongs to a pool that was closed to the workspace. */
 export async function findClosed(
   { prisma }: Database,
   id: string,
@@ -246,7 +250,7 @@ export async function findClosed(
   return found;
 }
 
-/** Keeps a job for another lease; to be called at a third of the lease. */
+/** Keeps a job for another lease; to be called after a third of the lease. */
 export async function heartbeat(
   db: Database,
   job: RunJob,

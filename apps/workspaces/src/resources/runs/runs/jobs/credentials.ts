@@ -59,7 +59,7 @@ export async function keepToken(
   const id = newId('cred');
   const sealed = new Uint8Array(keyring.seal(Buffer.from(token), cell(id)));
   await db.prisma.runCredential.create({ data: { id, jobId: job.id, workerId, namespace, sealed } });
-  // By this people find the token in the secrets service; it opens nothing.
+  // People find the token in the secrets service by it; it gives no access.
   if (accessor !== '') {
     const data = { secretsAccessor: accessor, secretsNamespace: namespace };
     await db.prisma.runPhase.updateMany({ where: { id: job.kind === 'plan' ? job.planId : job.applyId }, data });
@@ -78,7 +78,10 @@ interface Left {
   readonly sealed: Uint8Array;
 }
 
-/** Revokes tokens whose job is over or was lost with its worker. Answers how many; calls `failed` for each that could not be. */
+/**
+ * Revokes tokens whose job has ended or was lost with its worker. Returns how many; calls `failed` for each that could
+ * not be revoked.
+ */
 export async function revokeLeft(
   { db, keyring, secrets }: Omit<LoginParts, 'nowMs' | 'issuer'> & { secrets: SecretsService | undefined },
   failed: (error: unknown) => void,
@@ -104,7 +107,7 @@ export async function revokeLeft(
 
 const timeoutMs = 15_000;
 
-/** Sends something to the secrets service, `path` below `/v1/`. Throws Unreachable. */
+/** Sends a request to the secrets service, `path` below `/v1/`. Throws Unreachable. */
 export function postSecrets(
   address: string,
   path: string,
@@ -118,7 +121,7 @@ export function postSecrets(
   return outsideCall('the secrets service', `${address}/v1/${path}`, request, timeoutMs);
 }
 
-/** Ends a token; one that is over already is as good. */
+/** Revokes a token; one that has already ended is no error. */
 export async function revokeToken(address: string, namespace: string, token: string, ca?: string): Promise<void> {
   const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token, ca });
   if (answer.status >= 300 && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);

@@ -6,7 +6,7 @@ import type { Database } from '../../../../kernel/database/database';
 import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/reaching';
 import type { JobInputs, JobVariable, RegistryLogin, RunJob } from './job';
 
-/** Where the values given to the run itself stand among the ranks below: only priority sets go before them. */
+/** The rank of the values given to the run itself, among the ranks below: only priority sets precede them. */
 const runRank = 5;
 
 function opened(keyring: Keyring, one: Candidate): JobVariable {
@@ -14,7 +14,7 @@ function opened(keyring: Keyring, one: Candidate): JobVariable {
   return { key, value: openValue(keyring, one), hcl, sensitive };
 }
 
-/** Whether a run plans a proposal from outside the repository's writers: it is given no secrets. */
+/** Whether a run plans a change by someone without write access to the repository: it gets no secrets. */
 export async function isOfFork(db: Database, runId: string): Promise<boolean> {
   const [row] = await db.prisma.$queryRaw<
     { forked: boolean }[]
@@ -32,7 +32,7 @@ interface Secrets {
   readonly key: Uint8Array | null;
 }
 
-/** The secrets that a run may be given, but for its variables. */
+/** The secrets that a run may get, except its variables. */
 async function secretsOf(db: Database, runId: string): Promise<Secrets | undefined> {
   const [row] = await db.prisma.$queryRaw<Secrets[]>`
     SELECT ${forked} AS forked, coalesce(w.secrets_role, p.secrets_role, '') <> '' AS logs_in, k.id AS key_id, k.value AS key
@@ -46,13 +46,13 @@ function sshKeyOf(keyring: Keyring, { key_id: row, key }: Secrets): string | und
   return keyring.open(key, { table: 'ssh_key', row, column: 'value' }).toString('utf8');
 }
 
-/** The tools speak to a registry over TLS only. */
+/** The tools call registries only over TLS. */
 function registryOf(keyring: Keyring, job: RunJob, publicUrl: string): RegistryLogin | undefined {
   const { protocol, host } = new URL(publicUrl);
   return protocol === 'https:' ? { host, token: runToken(keyring, job) } : undefined;
 }
 
-/** Everything a job works with, opened; large things as streams when they are asked for. */
+/** Everything a job works with, decrypted; large inputs are streams that open on request. */
 export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, publicUrl: string): Promise<JobInputs> {
   const secrets = await secretsOf(db, job.runId);
   const forked = secrets?.forked !== false;

@@ -3,7 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import type { Health } from '../record-assessment';
 
-/** A piece of work that one worker does at a time: the plan of a run, or its apply. */
+/** Work for one worker at a time: the plan of a run, or its apply. */
 export interface RunJob {
   readonly id: string;
   readonly kind: 'plan' | 'apply';
@@ -24,7 +24,7 @@ export interface RunJob {
   readonly targets: readonly string[];
   readonly replaces: readonly string[];
   readonly planOnly: boolean;
-  /** It looks for drift: what it counts is asked for. */
+  /** It looks for drift: its result must contain the counts. */
   readonly isAssessment: boolean;
   readonly savePlan: boolean;
   readonly allowEmptyApply: boolean;
@@ -33,7 +33,7 @@ export interface RunJob {
   readonly infraVersion: string;
   readonly workingDirectory: string | null;
   readonly debuggingMode: boolean;
-  /** The log is lines of JSON, which the reader's own tool renders. */
+  /** The log consists of JSON lines, which the reader's own tool renders. */
   readonly structuredOutput: boolean;
   /** How long the tool may run. */
   readonly timeoutSeconds: number;
@@ -41,7 +41,7 @@ export interface RunJob {
   readonly variables: readonly { readonly key: string; readonly value: string }[];
   /** The trace that the job is part of. */
   readonly traceparent?: string;
-  /** What an agent proves with that it holds the job, and who it was to the service then. */
+  /** The agent's proof that it holds the job, and its id at that time. */
   readonly lease?: string;
   readonly agentId?: string;
 }
@@ -60,7 +60,7 @@ export interface RegistryLogin {
   readonly token: string;
 }
 
-/** What a job works with. Streams are opened when asked for; undefined if there is nothing. */
+/** What a job works with. Streams open on request; undefined if there is nothing. */
 export interface JobInputs {
   /** Terraform variables after all precedence, those of the run included. */
   readonly variables: readonly JobVariable[];
@@ -68,9 +68,9 @@ export interface JobInputs {
   readonly environment: readonly JobVariable[];
   /** The private key of the workspace, for modules fetched over SSH. */
   readonly sshKey: string | undefined;
-  /** Undefined for a run that is given no secrets. */
+  /** Undefined for a run that gets no secrets. */
   readonly registry: RegistryLogin | undefined;
-  /** Whether there is a role to log in with at the secrets service; undefined: to be asked for. */
+  /** Whether there is a role to log in with at the secrets service; undefined: ask. */
   readonly logsIn?: boolean;
   state(): Promise<Readable | undefined>;
   configuration(): Promise<Readable | undefined>;
@@ -78,22 +78,22 @@ export interface JobInputs {
   planFile(): Promise<Readable | undefined>;
 }
 
-/** What the worker should do with a job it holds. Not `mine`: stop at once, nothing it reports counts any more. */
+/** What a worker should do with its job. Not `mine`: stop at once, its results are refused. */
 export interface Heartbeat {
   readonly mine: boolean;
   /** `cancel`: interrupt the tool and wait; `force-cancel`: kill it. */
   readonly cancel: 'no' | 'cancel' | 'force-cancel';
 }
 
-/** Bytes of a result, or the provisional blob that they are in already. */
+/** The bytes of a result, or the provisional blob that already contains them. */
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array> | StoredBytes;
 
-/** Bytes that were handed in before. */
+/** Bytes that were uploaded before. */
 export interface StoredBytes {
   readonly blobId: string;
 }
 
-/** A state, and what it says of its place in history. */
+/** A state, and its claimed place in history. */
 export interface SentState {
   readonly serial: bigint;
   readonly lineage: string | null;
@@ -106,14 +106,14 @@ export interface SentState {
 export interface SecretsService {
   /** Without a slash at the end. */
   readonly address: string;
-  /** Where its login with signed tokens is mounted, below `auth/`. */
+  /** The mount of its login with signed tokens, below `auth/`. */
   readonly mount: string;
   readonly audience: string;
-  /** Who signs: the public address of the workspace service. */
+  /** The issuer: the public address of the workspace service. */
   readonly issuer: string;
 }
 
-/** What logging in at the secrets service is done with. */
+/** What a login at the secrets service needs. */
 export interface LoginParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -124,7 +124,7 @@ export interface LoginParts {
   readonly nowMs: number;
 }
 
-/** Identity tokens by audience, and where the secrets service is; or why a job is given none. */
+/** Identity tokens by audience, and where the secrets service is; or why a job gets none. */
 export type JobIdentities =
   | { readonly tokens: Readonly<Record<string, string>>; readonly secretsAddress: string | null }
   | { readonly withheld: string };
@@ -137,21 +137,21 @@ export type JobLogin =
       readonly namespace: string;
       readonly address: string;
       readonly mount: string;
-      /** An identity token, good for some minutes. */
+      /** An identity token, valid for some minutes. */
       readonly jwt: string;
       /** Certificates (PEM) to trust there instead of the usual ones. */
       readonly ca?: string;
     }
   | { readonly problem: string };
 
-/** A token of the secrets service that a job was given. */
+/** A token of the secrets service that a job received. */
 export interface KeptToken {
   readonly token: string;
   readonly accessor: string;
   readonly namespace: string;
 }
 
-/** How a plan ended. Of a plan that did not succeed only `errorMessage` is looked at. */
+/** The result of a plan. If it did not succeed, only `errorMessage` is used. */
 export interface PlanResult {
   readonly outcome: 'planned' | 'errored' | 'canceled';
   readonly hasChanges?: boolean;
@@ -161,9 +161,9 @@ export interface PlanResult {
   readonly imports?: number;
   /** The tool's JSON of the plan. */
   readonly jsonPlan?: Bytes;
-  /** The same in the form the tool renders, without sensitive values. */
+  /** The same in the format that the tool renders, without sensitive values. */
   readonly redactedJsonPlan?: Bytes;
-  /** The plan file that the apply will be given. */
+  /** The plan file for the apply. */
   readonly planFile?: Bytes;
   readonly generatedConfiguration?: boolean;
   /** Of an assessment. */
@@ -171,12 +171,12 @@ export interface PlanResult {
   readonly errorMessage?: string;
 }
 
-/** How an apply ended. */
+/** The result of an apply. */
 export interface ApplyResult {
   readonly outcome: 'applied' | 'errored' | 'canceled';
-  /** The state the tool left, for any outcome; becomes a state version of the run unless nothing changed. */
+  /** The state after the apply, for any outcome; becomes a state version of the run unless nothing changed. */
   readonly state?: Uint8Array;
-  /** What the tool wrote because it could not save its state. */
+  /** The file that the tool wrote because it could not save its state. */
   readonly erroredState?: Uint8Array | StoredBytes;
   readonly additions?: number;
   readonly changes?: number;
@@ -185,11 +185,11 @@ export interface ApplyResult {
   readonly errorMessage?: string;
 }
 
-/** Who asks for a job, for how long, and the versions of the tool that it can run. */
+/** A worker that asks for a job, for how long, and the versions of the tool that it has. */
 export interface ClaimingWorker {
   readonly workerId: string;
   readonly leaseSeconds: number;
   readonly versions: readonly string[];
-  /** Of an agent: it is given runs of the workspaces that use the pool, and others are not. */
+  /** For agents: they get runs of the workspaces that use the pool, and no others. */
   readonly agentPoolId?: string;
 }

@@ -10,21 +10,21 @@ const largestRead = 1024 * 1024;
 
 const cell = (phaseId: string, start: bigint) => ({ table: 'log_chunk', row: `${phaseId}/${start}`, column: 'sealed' });
 
-/** What the tool prints must not end a log: STX and ETX become spaces. */
+/** Output of the tool must not end a log: STX and ETX become spaces. */
 function harmless(bytes: Uint8Array): Uint8Array {
   if (!bytes.some((byte) => byte === STX[0] || byte === ETX[0])) return bytes;
   return bytes.map((byte) => (byte === STX[0] || byte === ETX[0] ? SPACE : byte));
 }
 
-/** Where the log of a job ends, and whether what was to be added came from further on. */
+/** Where the log of a job ends, and whether the bytes to add began after that. */
 export interface Appended {
   readonly size: bigint;
   readonly gap: boolean;
 }
 
 /**
- * Adds to the log of a job: encrypted chunks that never change again. Undefined for a worker that was replaced: its text is
- * dropped. `offset` is where the bytes begin in the log; bytes that are there already are not added again.
+ * Appends to the log of a job: encrypted chunks that never change again. Undefined for a worker that was replaced: its
+ * text is dropped. `offset` is where the bytes begin in the log; bytes that are already there are not added again.
  */
 export async function append(
   db: Database,
@@ -49,7 +49,7 @@ export async function append(
   });
 }
 
-/** Adds to the log of a phase that is held; answers where the log ends then. */
+/** Appends to the log of a locked phase; returns the new end of the log. */
 export async function appendToPhase(
   tx: Database,
   keyring: Keyring,
@@ -82,7 +82,7 @@ interface Logged {
   readonly logSize: bigint;
 }
 
-/** Nothing more will be written to the log of such a phase. */
+/** Nothing more will be appended to the log of a phase with this status. */
 export const isLogOver = (status: string): boolean => ['finished', 'errored', 'canceled'].includes(status);
 
 /**

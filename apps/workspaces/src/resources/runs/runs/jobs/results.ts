@@ -33,7 +33,7 @@ async function dropAll(db: Database, ids: readonly (string | null)[]): Promise<v
   for (const id of present(ids)) await removeBlob(db, id);
 }
 
-/** Ends the job, with how long it took. Answers whether people had asked for its end. */
+/** Ends the job and records how long it took. Returns whether people had asked for its end. */
 async function endJob(tx: Database, job: RunJob): Promise<boolean> {
   const [ended] = await tx.prisma.$queryRaw<{ cancel: string }[]>`
     WITH j AS (
@@ -102,7 +102,7 @@ async function endUnsuccessful(
 
 const holderOf = (runId: string): Actor => ({ type: 'runs', id: runId, name: runId });
 
-/** What a state says of its place in history. */
+/** The place in history that a state claims. */
 function headOf(state: Uint8Array): { serial: bigint; lineage: string | null } {
   const { serial, lineage } = parseExact(Buffer.from(state).toString('utf8')) as { serial?: unknown; lineage?: string };
   return { serial: serialIn(serial) ?? 0n, lineage: lineage ?? null };
@@ -114,7 +114,7 @@ export async function saveState(db: Database, keyring: Keyring, job: RunJob, sta
   await takeState(db, keyring, job, { ...headOf(state), md5, bytes: Readable.from([state]) });
 }
 
-/** Keeps a state that does not count, as long as any in quarantine. */
+/** Keeps a refused state, as long as any in quarantine. */
 export async function quarantineState(
   db: Database,
   keyring: Keyring,
@@ -127,7 +127,7 @@ export async function quarantineState(
   await quarantine.keep(db, holderOf(job.runId), workspace, { serial, lineage, md5, force: false }, blob, reason);
 }
 
-/** The same of a state whose bytes come one after the other. */
+/** The same for a state whose bytes arrive as a stream. */
 export async function takeState(db: Database, keyring: Keyring, job: RunJob, state: SentState): Promise<void> {
   const workspace = await requireWorkspace(db, job.workspaceId);
   const { serial, lineage, md5, bytes } = state;
@@ -138,14 +138,14 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   const given = { serial, lineage, md5, run: job.runId };
   const actor = holderOf(job.runId);
   const version = await states.create(db, { keyring }, actor, workspace, given).catch(async (error: Error) => {
-    // Refused before its bytes were looked at, as when the run has lost the lock: they are kept all the same.
+    // Refused before its bytes were read, for example because the run has lost the lock: they are kept all the same.
     await quarantineState(db, keyring, job, state, error.message);
     throw error;
   });
   await uploadRaw(db, { keyring }, version, bytes, limit);
   const run = await db.prisma.run.findUnique({ where: { id: job.runId } });
   if (!run?.createdById) return;
-  // The run held the lock; the version's author is the person who started it.
+  // The run held the lock; the author of the version is the person who started the run.
   const by = { createdByType: run.createdByType, createdById: run.createdById };
   await db.prisma.stateVersion.update({ where: { id: version.id }, data: by });
 }
@@ -163,7 +163,7 @@ export async function finishApply(
   return endApply(db, keyring, job, workerId, { ...result, erroredState, lost });
 }
 
-/** Ends an apply job whose state was handed in before; `lost` says why that was not taken. */
+/** Ends an apply job whose state was uploaded before; `lost` says why that was refused. */
 export async function endApply(
   db: Database,
   keyring: Keyring,
@@ -195,7 +195,7 @@ export async function endApply(
   return kept;
 }
 
-/** The workspace is at the configuration that was applied last, and shows its README.md. */
+/** The workspace uses the configuration that was applied last, and shows its README.md. */
 async function workAt(tx: Database, workspaceId: string, configurationId: string): Promise<void> {
   const where = { id: configurationId, blobId: { not: null }, readmeBlobId: { not: null } };
   const readmeId = (await tx.prisma.configurationVersion.count({ where })) > 0 ? configurationId : null;
@@ -203,7 +203,7 @@ async function workAt(tx: Database, workspaceId: string, configurationId: string
   await tx.prisma.workspace.update({ where: { id: workspaceId }, data });
 }
 
-/** Saves the state an apply left; where that is refused, answers why: people find it as the errored state. */
+/** Saves the state after an apply; if that is refused, returns why: people find it as the errored state. */
 async function saveOrSay(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<string | undefined> {
   try {
     await saveState(db, keyring, job, state);

@@ -5,29 +5,29 @@ import { newId } from '../../../../kernel/database/ids';
 import { workspaceHasBinding } from '../../../workspaces/projects/tagged';
 import { stampNow } from '../transition';
 
-/** What policies are written in. Those of Sentinel are kept, and not run. */
+/** The languages of policies. Sentinel policies are stored but not run. */
 export const policyKinds = ['opa', 'sentinel'] as const;
 export type PolicyKind = (typeof policyKinds)[number];
 
-/** A tag by which a set reaches workspaces, or keeps away from them; without a value one that has none. */
+/** A tag by which a set applies to workspaces or excludes them; without a value, only tags without one match. */
 export interface TagSelector {
   readonly key: string;
   readonly value: string | null;
   readonly isExclude: boolean;
 }
 
-/** A policy as it judges. */
+/** A policy as it is evaluated. */
 export interface JudgingPolicy {
   readonly name: string;
   readonly query: string;
   readonly enforcementLevel: string;
   readonly description: string;
   readonly digest: string;
-  /** Of one that is managed by itself. */
+  /** For a policy that is managed individually. */
   readonly text?: string | null;
 }
 
-/** What a policy said of a plan, by the names of the API. */
+/** A policy's verdict on a plan, under the names of the API. */
 export interface PolicyOutcome {
   readonly policy_name: string;
   readonly query: string;
@@ -38,14 +38,14 @@ export interface PolicyOutcome {
   readonly output: readonly { readonly print: string }[];
 }
 
-/** What the policies of a set said; `error` is what kept the set as a whole from judging. */
+/** The verdicts of a set's policies; `error` is why the whole set could not judge. */
 export interface SetVerdict {
   readonly id: string;
   readonly error: string;
   readonly outcomes: readonly PolicyOutcome[];
 }
 
-/** How far an evaluation is. */
+/** The status of an evaluation. */
 type EvaluationStatus =
   | 'pending'
   | 'running'
@@ -56,10 +56,10 @@ type EvaluationStatus =
   | 'canceled'
   | 'unreachable';
 
-/** By which the text of a policy is recorded: SHA-256. */
+/** The recorded hash of a policy's text: SHA-256. */
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** How long an evaluation may wait for a worker, and take. */
+/** How long an evaluation may wait for a worker, and how long it may take. */
 const longest = Prisma.raw("interval '10 minutes'");
 
 const selected = (isExclude: boolean): Prisma.Sql => Prisma.sql`EXISTS (
@@ -70,7 +70,7 @@ const named = (of: 'workspace' | 'project', id: string, excluded: boolean): Pris
   SELECT 1 FROM ${Prisma.raw(`policy_set_${of}`)} x
    WHERE x.policy_set_id = s.id AND x.${Prisma.raw(`${of}_id`)} = ${Prisma.raw(id)} AND x.excluded = ${excluded})`;
 
-/** SQL: the set s reaches the workspace w. What is kept away by one list or tag is not reached by another. */
+/** SQL: the set s applies to the workspace w. An exclusion by a list or tag wins over everything else. */
 const reaches = Prisma.sql`s.organization_id = w.organization_id
   AND NOT ${named('workspace', 'w.id', true)} AND NOT ${named('project', 'w.project_id', true)} AND NOT ${selected(true)}
   AND (s.global OR ${named('workspace', 'w.id', false)} OR ${named('project', 'w.project_id', false)} OR ${selected(false)})`;
@@ -79,8 +79,8 @@ const current = Prisma.sql`(SELECT v.id FROM policy_set_version v WHERE v.policy
   ORDER BY v.created_at DESC, v.id DESC LIMIT 1)`;
 
 /**
- * SQL: the version that the set s judges by. Of one that follows a repository and has none that could be read, it is one without files:
- * nothing passes by it.
+ * SQL: the version that the set s judges by. For a set that follows a repository and has no readable version, it is one
+ * without files, by which nothing passes.
  */
 const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifier IS NOT NULL THEN coalesce((
   SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id ORDER BY v.created_at DESC, v.id DESC LIMIT 1), '') END)`;
@@ -88,7 +88,7 @@ const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifie
 /** SQL: the set s has something to judge by. */
 const judges = Prisma.sql`(${judgingVersion} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
 
-/** Gives a run an evaluation after its plan for each kind of policies that reach its workspace now. */
+/** Gives a run an evaluation after its plan for each kind of policies that apply to its workspace now. */
 export async function preparePolicies(tx: Database, runId: string): Promise<void> {
   const found = await tx.prisma.$queryRaw<{ kind: PolicyKind; organization_id: string }[]>`
     SELECT DISTINCT s.kind, s.organization_id FROM run r JOIN workspace w ON w.id = r.workspace_id JOIN policy_set s ON ${reaches}
@@ -117,7 +117,7 @@ interface ReachingSet {
   readonly policies: readonly Omit<JudgingPolicy, 'digest'>[];
 }
 
-/** The sets that reach a workspace now, with the texts of their policies. */
+/** The sets that apply to a workspace now, with the texts of their policies. */
 async function reachingSets(db: Database, workspaceId: string): Promise<ReachingSet[]> {
   return db.prisma.$queryRaw<ReachingSet[]>`
     SELECT s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
@@ -129,7 +129,7 @@ async function reachingSets(db: Database, workspaceId: string): Promise<Reaching
      WHERE w.id = ${workspaceId} AND ${judges} ORDER BY s.name`;
 }
 
-/** Begins the evaluations of a stage with the policies as they are now: later changes of those do not change what judges. */
+/** Begins the evaluations of a stage with the current policies: later changes of these do not affect it. */
 export async function beginPolicies(tx: Database, taskStageId: string, runId: string): Promise<void> {
   const evaluations = await tx.prisma.policyEvaluation.findMany({ where: { taskStageId, status: 'pending' } });
   if (evaluations.length === 0) return;
@@ -169,11 +169,11 @@ export async function moveEvaluation(
            timestamps = timestamps || jsonb_build_object(${`${status}-at`}::text, ${stampNow}) WHERE id = ${id}`;
 }
 
-/** Whether a policy keeps a run from going on. */
+/** Whether a policy keeps a run from continuing. */
 const isAgainst = ({ enforcement_level: level, status }: PolicyOutcome): boolean =>
   level !== 'advisory' && status !== 'passed';
 
-/** One set of an evaluation, as far as what it comes to depends on it. */
+/** One set of an evaluation, with what its outcome depends on. */
 interface JudgedSet {
   readonly overridable: boolean;
   readonly outcomes: unknown;
@@ -184,7 +184,7 @@ const outcomesOf = ({ outcomes }: Pick<JudgedSet, 'outcomes'>) => outcomes as re
 const blocks = (set: JudgedSet): boolean =>
   outcomesOf(set).some(isAgainst) || (set.error !== '' && outcomesOf(set).length === 0);
 
-/** What the sets of an evaluation come to. */
+/** The outcome of an evaluation's sets. */
 export function verdictOf(sets: readonly JudgedSet[]): 'passed' | 'failed' | 'errored' {
   const against = sets.filter(blocks);
   if (against.length === 0) return 'passed';
@@ -192,7 +192,7 @@ export function verdictOf(sets: readonly JudgedSet[]): 'passed' | 'failed' | 'er
   return failed ? 'failed' : 'errored';
 }
 
-/** Whether people may let a run go on: no set that is against it forbids that. */
+/** Whether people may let a run continue: every set that failed it can be overridden. */
 export const isOverridable = (sets: readonly JudgedSet[]): boolean =>
   sets
     .filter(blocks)
@@ -201,14 +201,14 @@ export const isOverridable = (sets: readonly JudgedSet[]): boolean =>
         set.overridable && !outcomesOf(set).some((one) => isAgainst(one) && one.enforcement_level === 'hard-mandatory'),
     );
 
-/** The policies that are against a run, each with its set. */
+/** The policies that failed a run, each with its set. */
 export const namesAgainst = (sets: readonly (JudgedSet & { readonly policySetName: string })[]): string[] =>
   sets.filter(blocks).flatMap((set) => {
     const names = outcomesOf(set).filter(isAgainst);
     return names.length === 0 ? set.policySetName : names.map((one) => `${set.policySetName}/${one.policy_name}`);
   });
 
-/** How many policies went how. */
+/** How many policies had which outcome. */
 export function countsOf(sets: readonly Pick<JudgedSet, 'outcomes'>[]) {
   const all = sets.flatMap(outcomesOf);
   const failed = (isAdvisory: boolean) =>

@@ -14,7 +14,10 @@ const judged = {
   setOutcomes: { select: { policySetName: true, overridable: true, outcomes: true, error: true } },
 } as const;
 
-/** Goes on with a run once all tasks of a stage have ended, and its policies have judged. To be called with the run held. */
+/**
+ * Continues a run once all tasks of a stage have ended and its policies have been evaluated. Call it while the run is
+ * locked.
+ */
 export async function settleStage(tx: Database, run: Run, id: string): Promise<void> {
   const found = await tx.prisma.taskStage.findUnique({
     where: { id },
@@ -51,7 +54,7 @@ export async function settleStage(tx: Database, run: Run, id: string): Promise<v
   await moveRun(tx, run.id, `${stage}_awaiting_decision`, { reason });
 }
 
-/** Takes what policies said of a plan. To be called with the run held. */
+/** Stores the verdicts of policies on a plan. Call it while the run is locked. */
 export async function takeVerdicts(
   tx: Database,
   run: Run,
@@ -88,7 +91,7 @@ async function leaveStage(tx: Database, run: Run, stage: TaskStageName): Promise
 }
 
 /**
- * Lets a run go on although mandatory tasks or policies did not pass. Throws `transition` if nothing waits for that.
+ * Lets a run continue although mandatory tasks or policies did not pass. Throws `transition` if nothing waits for that.
  */
 export async function overrideStage(
   db: Database,

@@ -6,7 +6,7 @@ import type { FinalStatus } from '../statuses';
 import { moveRun, recordEvent, stampNow } from '../transition';
 import { beginPolicies, moveEvaluation } from './policies';
 
-/** How far the tasks of a stage are, and how each of them ended. */
+/** The status of a stage's tasks, and the result of each. */
 export type StageStatus =
   | 'pending'
   | 'running'
@@ -29,7 +29,7 @@ interface ReachingTask {
   readonly global_level: EnforcementLevel | null;
 }
 
-/** Gives a new run the tasks of its workspace as they are now, and those of all workspaces. */
+/** Gives a new run the current tasks of its workspace, and those of all workspaces. */
 export async function prepareStages(tx: Database, runId: string, planOnly: boolean): Promise<void> {
   const found = await tx.prisma.$queryRaw<ReachingTask[]>`
     SELECT t.id, t.organization_id, t.name, t.url, a.id AS attached_id, a.stages, a.enforcement_level AS level,
@@ -70,7 +70,7 @@ async function findStage(tx: Database, runId: string, stage: TaskStageName): Pro
   return found;
 }
 
-/** Whether a run has tasks at a stage that it has not come to. */
+/** Whether a run has tasks at a stage that it has not reached. */
 export async function hasStage(tx: Database, runId: string, stage: TaskStageName): Promise<boolean> {
   return (await findStage(tx, runId, stage)) !== undefined;
 }
@@ -89,7 +89,7 @@ export const toStatus = (status: ResultStatus): Prisma.Sql =>
 
 const stampOf = (status: string): string => `${status.replaceAll('_', '-')}-at`;
 
-/** However often a task says that it is at work, it has this long in all. */
+/** However often a task reports progress, it has this long in total. */
 const longest = Prisma.raw("interval '60 minutes'");
 
 /** Begins the tasks of a stage, and its policies: they are due at once. False: there are none, or it was begun before. */
@@ -100,13 +100,15 @@ export async function enterStage(tx: Database, runId: string, stage: TaskStageNa
   await tx.prisma.$executeRaw`
     UPDATE task_result SET next_at = now(), ends_at = now() + ${longest} WHERE task_stage_id = ${found.id}`;
   await beginPolicies(tx, found.id, runId);
-  // After an apply the run is over already.
+  // After an apply the run has already ended.
   if (stage === 'post_apply') await recordEvent(tx, runId, 'post-apply-running');
   else await moveRun(tx, runId, `${stage}_running`);
   return true;
 }
 
-/** Ends the stages of a run that is over: what they did not come to is unreachable. Those after an apply are still to come. */
+/**
+ * Ends the stages of a finished run: those it did not reach are unreachable. Stages after an apply are still to come.
+ */
 export async function closeStages(tx: Database, runId: string, status: FinalStatus): Promise<void> {
   const open = await tx.prisma.taskStage.findMany({
     where: { runId, status: { in: ['pending', 'running', 'awaiting_override'] } },

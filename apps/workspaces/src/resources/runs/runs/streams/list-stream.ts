@@ -5,7 +5,7 @@ import type { EventStream } from '../../../../kernel/endpoints/event-streams';
 import { readsRun } from '../policy';
 import { missedSince, type RunNews, watchedOrganizations } from './watched-run';
 
-/** Whose runs are watched. */
+/** Which runs are watched. */
 interface Scope {
   readonly organizationId: string;
   /** Only those of one workspace. */
@@ -25,7 +25,7 @@ class Teller {
     this.access = access;
   }
 
-  /** Later changes are sent from here on: the client reads the list next, and so knows what happened so far. */
+  /** Later changes are sent from here on: the client reads the list next, so it knows about earlier ones. */
   start(news: readonly RunNews[]): void {
     this.seen = new Set(news.map(({ id }) => id));
     this.stream.send('ready', {}, news.at(-1)?.id);
@@ -50,7 +50,7 @@ class Teller {
   }
 }
 
-/** Answers with what happens to runs. */
+/** Answers with the events of runs. */
 export function streamList({ db, env, access, ...call }: Call<string, undefined, never>, scope: Scope): Raw {
   const { organizationId } = scope;
   return eventStream({ env, ...call }, (stream, lasts) => {

@@ -10,7 +10,7 @@ import { runSerializer } from '../serializer';
 import { finalStatuses } from '../statuses';
 import { type PhaseState, type RunState, watchedRuns } from './watched-run';
 
-/** Bytes of a log that are sent as one event at most. */
+/** The most bytes of a log in one event. */
 const windowBytes = 64 * 1024;
 
 /** How far a client has read both logs, in bytes: the id of every event. */
@@ -25,7 +25,7 @@ const readOf = (id: string | undefined): LogOffsets => {
 };
 const idOf = ({ plan, apply }: LogOffsets): string => `p${plan}-a${apply}`;
 
-/** The bytes of whole characters at the start of some text; what follows comes with the next piece. */
+/** The bytes of whole characters at the start of some text; the rest comes with the next piece. */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;
@@ -89,7 +89,7 @@ class Teller {
     try {
       await this.sendAll(this.latest);
     } catch {
-      // The client comes again, and goes on where it was.
+      // The client reconnects, and continues where it was.
       this.stream.finish();
     } finally {
       this.sending = false;
@@ -127,7 +127,7 @@ class Teller {
     this.stream.send('run', data, idOf(this.read));
   }
 
-  /** Sends a piece of log. False: there is not a whole character yet. */
+  /** Sends a piece of log. False: there is no complete character yet. */
   private async sendLog({ id, kind, status, logSize, news }: PhaseState): Promise<boolean> {
     const from = this.read[kind];
     const { db, keyring } = this.parts;

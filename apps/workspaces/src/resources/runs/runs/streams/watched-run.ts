@@ -3,7 +3,7 @@ import type { Watched } from '../../../../kernel/endpoints/watches';
 import { readRange } from '../jobs/logs';
 import { fromRuns, type Run, runOf, selectRuns } from '../run';
 
-/** The plan or the apply of a run as it is at the moment. Sizes are bytes. */
+/** The plan or the apply of a run as it is now. Sizes are bytes. */
 export interface PhaseState {
   readonly id: string;
   readonly kind: 'plan' | 'apply';
@@ -16,7 +16,7 @@ export interface PhaseState {
   readonly imports: number | null;
   readonly errorMessage: string | null;
   readonly logSize: number;
-  /** What came since the look before, for all who have read as far as that. */
+  /** The addition since the previous read, for all watchers who have read up to there. */
   readonly news: { readonly start: number; readonly bytes: Buffer } | undefined;
 }
 
@@ -58,7 +58,7 @@ export const watchedRuns: Watched<RunState> = {
   },
 };
 
-/** How far the log of a plan or an apply has come. */
+/** How much of a plan's or an apply's log there is. */
 export type LogHead = Pick<PhaseState, 'status' | 'logSize'>;
 
 /** Logs, read ten times a second while a client waits for more. */
@@ -91,8 +91,8 @@ const columns = Prisma.sql`e.id, w.organization_id AS "organizationId", e.run_id
 const tables = Prisma.sql`run_event e JOIN run r ON r.id = e.run_id JOIN workspace w ON w.id = r.workspace_id`;
 
 /**
- * Recent events of organizations, read every second while they are watched. Transactions may end in another order than
- * they begin, within half a minute at most: younger events are read again each time, so that none is missed.
+ * Recent events of organizations, read every second while they are watched. Transactions may commit in another order
+ * than they begin, within half a minute at most: newer events are read again each time, so that none is missed.
  */
 export const watchedOrganizations: Watched<readonly RunNews[]> = {
   name: 'runs of organizations',
@@ -107,10 +107,10 @@ export const watchedOrganizations: Watched<readonly RunNews[]> = {
   },
 };
 
-/** What cannot be caught up on any more is not tried. */
+/** Gaps that are too large are not filled. */
 const mostMissed = 500;
 
-/** What happened since a given event; undefined when that is unknown, too old, or too much has happened since. */
+/** The events since a given one; undefined if that is unknown or too old, or if there are too many. */
 export async function missedSince(
   { db }: Parameters<typeof watchedOrganizations.read>[0],
   organizationId: string,

@@ -1,4 +1,4 @@
-/** The bytes of JSON, told apart at sight. Places are offsets; those who look for an end are given where to begin. */
+/** The bytes of JSON. Positions are offsets; functions that look for an end are given where to begin. */
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
@@ -9,13 +9,13 @@ export const OPEN_ARRAY = 0x5b;
 export const CLOSE_ARRAY = 0x5d;
 export const SPACE = 0x20;
 
-/** The words of JSON by their first letter. */
+/** The literals of JSON by their first letter. */
 export const words: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' };
 
 const escapes = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
 
-/** Whether the byte may follow a backslash; a `u` with its digits is for the caller. */
+/** Whether the byte may follow a backslash; the caller handles `u` with its digits. */
 export const isEscape = (byte: number): boolean => escapes[byte] === 1;
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
 export const isHex = (byte: number): boolean => isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
@@ -31,13 +31,13 @@ export function unfinished(bytes: Uint8Array): number {
   return 0;
 }
 
-/** A piece with a view of it, through which four bytes are looked at in one step. */
+/** A piece with a view of it, which reads four bytes in one step. */
 export interface JsonChunk {
   readonly bytes: Buffer;
   readonly view: DataView;
 }
 
-/** Behind the spaces that begin at `i`, of which there are many in a state written for people to read. */
+/** The position after the spaces that begin at `i`, of which there are many in an indented state. */
 export function afterSpaces({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   while (i <= lastFour && view.getInt32(i, true) === 0x20202020) i += 4;
@@ -45,11 +45,11 @@ export function afterSpaces({ bytes, view }: JsonChunk, i: number): number {
   return i;
 }
 
-/** The first byte from `i` on that is not a plain one of a string: a quote, a backslash, a control character. */
+/** The first byte from `i` on that ends the plain part of a string: a quote, a backslash, a control character. */
 export function endOfPlain({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   for (; i <= lastFour; i += 4) {
-    // A byte that becomes less than nothing takes the bit above it: so zeros are found, and what is below a space.
+    // A byte that becomes negative sets its highest bit: that finds zeros, and bytes below a space.
     const four = view.getInt32(i, true);
     const quotes = four ^ 0x22222222;
     const slashes = four ^ 0x5c5c5c5c;
@@ -65,7 +65,10 @@ export function endOfPlain({ bytes, view }: JsonChunk, i: number): number {
   return i;
 }
 
-/** Behind the quote that ends the string at `i`; 0 where it does not end in these bytes, or is not a simple one. */
+/**
+ * The position after the quote that ends the string at `i`; 0 if it does not end in these bytes, or is not a simple
+ * one.
+ */
 export function afterString(piece: JsonChunk, i: number): number {
   const { bytes } = piece;
   for (;;) {
@@ -77,7 +80,7 @@ export function afterString(piece: JsonChunk, i: number): number {
   }
 }
 
-/** Behind `true`, `false` or `null`; 0 if there is none. */
+/** The position after `true`, `false` or `null`; 0 if there is none. */
 export function afterWord({ bytes }: JsonChunk, i: number): number {
   const word = words[bytes[i]!];
   if (word === undefined || i + word.length > bytes.length) return 0;
@@ -85,7 +88,7 @@ export function afterWord({ bytes }: JsonChunk, i: number): number {
   return i + word.length;
 }
 
-/** Behind a whole number without sign; 0 if there is none, or it may go on. */
+/** The position after an unsigned integer; 0 if there is none, or it may continue. */
 export function afterInteger({ bytes }: JsonChunk, i: number): number {
   const from = i;
   while (i < bytes.length && isDigit(bytes[i]!)) i++;
@@ -105,7 +108,7 @@ enum NumberPart {
   Exponent,
 }
 
-/** A number of JSON, byte by byte: pieces may end anywhere in it. */
+/** A JSON number, read byte by byte: pieces may end anywhere in it. */
 export class JsonNumber {
   private part: NumberPart = NumberPart.Minus;
 
@@ -115,7 +118,7 @@ export class JsonNumber {
     return byte === 0x2d || isDigit(byte);
   }
 
-  /** Whether the byte belongs to it; undefined if it may not follow what came before. */
+  /** Whether the byte belongs to the number; undefined if it may not follow here. */
   takes(byte: number): boolean | undefined {
     const digit = isDigit(byte);
     const e = (byte | 0x20) === 0x65;
@@ -152,7 +155,7 @@ export class JsonNumber {
     }
   }
 
-  /** Whether it may end here. */
+  /** Whether the number may end here. */
   get complete(): boolean {
     const { part } = this;
     return (
@@ -167,7 +170,7 @@ export class JsonNumber {
 const slots = 256;
 const knownBytes = 64;
 
-/** Short texts of a document that come again and again: made once, and found by their bytes. */
+/** Short texts that are repeated in a document: created once, and looked up by their bytes. */
 export class KnownTexts {
   private readonly bytes = new Uint8Array(slots * knownBytes);
   private readonly lengths = new Uint8Array(slots);
@@ -176,7 +179,7 @@ export class KnownTexts {
   of(bytes: Buffer, from: number, to: number): string {
     const length = to - from;
     if (length > knownBytes || length < 2) return bytes.toString('utf8', from, to);
-    // Of a string the first and the last byte are quotes.
+    // The first and the last byte of a string are quotes.
     const middle = bytes[from + (length >> 1)]!;
     const slot = (bytes[from + 1]! * 7 + bytes[to - 2]! * 31 + middle * 13 + length) & (slots - 1);
     const start = slot * knownBytes;
@@ -195,14 +198,14 @@ export class KnownTexts {
   }
 }
 
-/** Text being put together from the pieces in which it comes. */
+/** Text assembled from the pieces in which it arrives. */
 export class TextBuilder {
   private parts: Buffer[] | undefined;
   private length = 0;
   constructor(
     readonly depth: number,
     private room: number,
-    /** Where it begins in the piece at hand. */
+    /** Where it begins in the current piece. */
     public from: number,
   ) {}
 
@@ -212,16 +215,16 @@ export class TextBuilder {
       this.parts = undefined;
       this.room = -1;
     } else {
-      // The caller may reuse the piece: what is needed of it is copied.
+      // The caller may reuse the piece, so the needed part is copied.
       this.parts ??= [];
       this.parts.push(Buffer.from(bytes.subarray(this.from, to)));
     }
     this.from = 0;
   }
 
-  /** All of it, which ends before `to`. */
+  /** The whole text, which ends before `to`. */
   text(bytes: Buffer, to: number, known: KnownTexts): string | undefined {
-    // Most texts come in one piece: they are never copied.
+    // Most texts arrive in one piece, and are never copied.
     if (this.length === 0) return to - this.from > this.room ? undefined : known.of(bytes, this.from, to);
     this.take(bytes, to);
     return this.room < 0 ? undefined : Buffer.concat(this.parts ?? []).toString('utf8');

@@ -38,7 +38,7 @@ export interface JsonListener {
   readonly deepest: number;
   /** A key of the object at `depth`. */
   key(depth: number, key: string): void;
-  /** A value begins; answers whether its text is wanted, up to how many bytes. */
+  /** A value begins; returns how many bytes of its text are wanted at most. */
   begin(depth: number, kind: 'object' | 'array' | 'scalar', position: number): number;
   /** The value at `depth` has ended; `text` is there if it was wanted and not too long. */
   end(depth: number, text: string | undefined, position: number): void;
@@ -46,7 +46,7 @@ export interface JsonListener {
 
 const deepest = 1_000;
 
-// In this order: before `Key` a value may come, before `Colon` a string.
+// The order matters: before `Key` a value may come, before `Colon` a string.
 enum At {
   Value,
   ValueOrEnd,
@@ -63,13 +63,13 @@ enum At {
 }
 
 /**
- * Reads JSON as its bytes come, in any pieces, and holds none of them but what its listener wants: a document of any
- * size is read in the same memory. Accepts exactly what `JSON.parse` accepts, up to 10,000 levels deep.
+ * Reads JSON as its bytes arrive, in any pieces, and stores only what its listener wants: a document of any size is
+ * read in the same memory. Accepts exactly what `JSON.parse` accepts, up to 10,000 levels deep.
  */
 export class JsonScanner {
   private at: At = At.Value;
   private depth = 0;
-  /** 1 where the container at a depth is an object. */
+  /** 1 if the container at a depth is an object. */
   private readonly objects = new Uint8Array(deepest + 1);
   private isKey = false;
   private readonly number = new JsonNumber();
@@ -83,7 +83,7 @@ export class JsonScanner {
 
   constructor(private readonly listener: JsonListener) {}
 
-  /** Reads on. Throws NotJson. */
+  /** Reads the next piece. Throws NotJson. */
   write(piece: Uint8Array): void {
     const given = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     const bytes = this.tail.length === 0 ? given : Buffer.concat([this.tail, given]);
@@ -97,7 +97,7 @@ export class JsonScanner {
     this.base += whole;
   }
 
-  /** No more comes. Throws NotJson if the document is not complete. */
+  /** Ends the document. Throws NotJson if it is not complete. */
   end(): void {
     if (this.tail.length > 0) throw new NotJson('not UTF-8');
     if (this.at === At.Number) this.endNumber(0, Buffer.alloc(0));
@@ -147,9 +147,9 @@ export class JsonScanner {
   }
 
   /**
-   * Checks whole tokens that are not reported; returns where that ended. Most of a state is that deep,
-   * therefore this is one loop over local variables, with the most frequent tokens first. What it does not recognize at
-   * once (errors included) is left to the others, which read byte by byte.
+   * Checks whole tokens that are not reported; returns where that ended. Most of a state is that deep, so this is one
+   * loop over local variables, with the most frequent tokens first. Everything that it does not recognize at once
+   * (errors included) is left to the other functions, which read byte by byte.
    */
   private skim(piece: JsonChunk, from: number): number {
     const { objects } = this;
@@ -315,7 +315,7 @@ export class JsonScanner {
     this.endValue(i + 1, bytes);
   }
 
-  /** The value that began at the present depth ends before `to`. */
+  /** The value that began at the current depth ends before `to`. */
   private endValue(to: number, bytes: Buffer): void {
     const { depth, value } = this;
     this.at = depth === 0 ? At.Done : At.CommaOrEnd;
@@ -329,8 +329,8 @@ export class JsonScanner {
 }
 
 /**
- * The same bytes, in memory that does not grow with them. Throws `invalid` for `field` where they turn out to be no JSON
- * object; nothing that was made of them may count before the end.
+ * Passes on the same bytes, in memory that does not grow with them. Throws `invalid` for `field` if they turn out not
+ * to be a JSON object; until the end, nothing derived from them may be used.
  */
 export async function* jsonObject(source: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Uint8Array> {
   let isObject = false;

@@ -17,14 +17,14 @@ export interface ParsedResource {
   readonly count: number;
   readonly module: string;
   readonly provider: string;
-  /** The index of each instance, null if it has none; left out where one instance has no index. */
+  /** The index of each instance, null if it has none; omitted if there is one instance without an index. */
   readonly keys?: readonly InstanceKey[];
 }
 
-/** The key in brackets behind the address of an instance. */
+/** The key in brackets at the end of an instance's address. */
 export type InstanceKey = string | number | null;
 
-/** What a state says of itself. */
+/** The content of a state. */
 export interface ParsedState {
   /** Null for a state that its tool has encrypted: only serial and lineage can be read. */
   readonly format: number | null;
@@ -48,7 +48,7 @@ export class NoState extends Error {
 
 const highestSerial = 2n ** 63n - 1n;
 
-/** The serial that JSON holds, read exactly; undefined for anything but a whole number of at most 63 bits. */
+/** The serial in a JSON value, read exactly; undefined for anything but a whole number of at most 63 bits. */
 export function serialIn(value: unknown): bigint | undefined {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return undefined;
   const digits = String(value);
@@ -70,7 +70,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Outputs by name, as a state or the tool's own JSON of outputs has them: `{ value, type, sensitive }`, read exactly. */
+/** Outputs by name, as in a state or in the tool's JSON of outputs: `{ value, type, sensitive }`, read exactly. */
 export function parseOutputs(outputs: Iterable<readonly [string, unknown]>): ParsedOutput[] {
   return [...outputs]
     .filter((entry): entry is [string, Record<string, unknown>] => isObject(entry[1]))
@@ -88,7 +88,7 @@ export function parseOutputs(outputs: Iterable<readonly [string, unknown]>): Par
 
 const unstorable = /[\0\ud800-\udfff]/;
 
-/** A text as the database can hold it: NUL and halves of characters are replaced. */
+/** A text that the database can hold: NUL and lone surrogates are replaced. */
 export function storableText(value: string): string {
   if (!unstorable.test(value)) return value;
   return Buffer.from(value).toString('utf8').replaceAll('\0', '\uFFFD');

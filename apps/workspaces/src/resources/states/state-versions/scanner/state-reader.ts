@@ -13,28 +13,28 @@ import {
 } from './parse-state';
 
 const scalarBytes = 64 * 1024;
-/** Names, types and addresses of resources are shorter; what is longer is left out. */
+/** Names, types and addresses of resources are shorter; longer ones are left out. */
 const fieldBytes = 4 * 1024;
-/** All outputs of a state together; those that come after are left out. */
+/** The limit for all outputs of a state together; later ones are left out. */
 const outputBytes = 16 * 1024 * 1024;
-/** Resources listed one by one; counts go on. */
+/** The most resources that are listed; counting continues. */
 const listedResources = 100_000;
-/** Instances listed by their indexes, of all resources together. */
+/** The most instances that are listed by their indexes, across all resources. */
 const listedInstances = 100_000;
-/** What stays for the names of a resource whose indexes are many. */
+/** The part that is reserved for the names of a resource with many indexes. */
 const namesRoom = 4 * fieldBytes;
-/** What an index costs besides its own characters. */
+/** What an index costs in addition to its own characters. */
 const keyCost = 4;
-/** Characters of everything that is listed, and of everything that is counted apart. */
+/** The most characters of everything listed, and of everything counted separately. */
 export const listedCharacters = 16 * 1024 * 1024;
-/** Modules and providers that are counted apart. */
+/** The most modules and providers that are counted separately. */
 const countedApart = 10_000;
-/** Texts of resources that are made once. */
+/** Texts of resources that are created once. */
 const knownTexts = 1_000;
 
 type Counts = Record<string, Record<string, number>>;
 
-/** A resource as its fields come, in any order. */
+/** A resource while its fields are read, in any order. */
 class ResourceFields {
   mode = '';
   module = '';
@@ -49,12 +49,12 @@ type TextField = 'mode' | 'module' | 'type' | 'name' | 'provider';
 const isTextField = (key: string): key is TextField =>
   key === 'mode' || key === 'module' || key === 'type' || key === 'name' || key === 'provider';
 
-/** Where in a state the reader is: at the top, in its outputs, its list of resources, or one of them. */
+/** Where the reader is in a state: at the top, in its outputs, its list of resources, or one of them. */
 type Section = 'outputs' | 'resources' | undefined;
 
 /**
- * Reads what a state says of itself while its bytes pass by, in memory that does not grow with the state. Format 4, or
- * an older one as far as it says the same.
+ * Reads the content of a state while its bytes pass by, in memory that does not grow with the state. Format 4, or an
+ * older one as far as it has the same fields.
  */
 export class StateReader {
   private readonly scanner = new JsonScanner({
@@ -71,7 +71,7 @@ export class StateReader {
   private resource: ResourceFields | undefined;
   private readonly knownTexts = new Map<string, string>();
   private inInstances = false;
-  /** Of the instance that is read; undefined if it is not to be listed. */
+  /** Of the current instance; undefined if it must not be listed. */
   private instanceKey: InstanceKey | undefined;
   private isDeposed = false;
   private outputs = new Map<string, unknown>();
@@ -80,12 +80,12 @@ export class StateReader {
   private serial: { from: number; to: number } | undefined;
   private serialFrom = 0;
 
-  /** Reads on. Throws NoState if the bytes cannot be a state any more. */
+  /** Reads the next piece. Throws NoState if the bytes cannot be a state any more. */
   write(piece: Uint8Array): void {
     translated(() => this.scanner.write(piece));
   }
 
-  /** What was read. Throws NoState. */
+  /** The content. Throws NoState. */
   end(): ParsedState {
     translated(() => this.scanner.end());
     const { top, resources } = this;
@@ -108,7 +108,7 @@ export class StateReader {
     };
   }
 
-  /** What a field says; all but names come again and again. */
+  /** The text of a field; all except names are repeated often. */
   private textOf(key: TextField, json: string): string {
     if (!json.startsWith('"')) return '';
     if (key === 'name') return storableText(stringOf(json));
@@ -120,7 +120,7 @@ export class StateReader {
     return text;
   }
 
-  /** Where the top-level serial stands, in bytes from the start; undefined if there is none. */
+  /** The position of the top-level serial, in bytes from the start; undefined if there is none. */
   get serialAt(): { from: number; to: number } | undefined {
     return this.serial;
   }
@@ -138,7 +138,7 @@ export class StateReader {
     } else if (depth === 1) {
       this.section = undefined;
       this.top.delete(key);
-      // Of a key that comes twice the last one counts, as everywhere in JSON.
+      // Of a repeated key the last one counts, as everywhere in JSON.
       if (key === 'outputs') {
         this.outputs = new Map();
         this.outputRoom = outputBytes;
@@ -170,7 +170,7 @@ export class StateReader {
         this.instanceKey = null;
         this.isDeposed = false;
       } else if (depth === 5 && this.inInstances && this.resource) {
-        // What is about to be destroyed has the address of what takes its place.
+        // An instance that is about to be destroyed has the address of its replacement.
         if (key === 'deposed') this.isDeposed = true;
         if (key === 'index_key') {
           this.instanceKey = undefined;
@@ -204,7 +204,7 @@ export class StateReader {
   }
 }
 
-/** An index as the tool writes it; undefined for anything else. */
+/** An index in the form that the tool writes; undefined for anything else. */
 function keyOf(value: unknown): InstanceKey | undefined {
   if (typeof value === 'string') return storableText(value);
   return value === null || Number.isSafeInteger(value) ? (value as number | null) : undefined;
@@ -233,7 +233,7 @@ class ResourceTable {
   private listRoom = listedCharacters;
   private countRoom = listedCharacters;
 
-  /** Keeps the index of an instance as long as there is room. */
+  /** Stores the index of an instance while there is room. */
   keep(resource: ResourceFields, key: InstanceKey): void {
     const characters = resource.keyCharacters + keyCost + (typeof key === 'string' ? key.length : 0);
     const { keys } = resource;
@@ -288,13 +288,13 @@ class ResourceTable {
   }
 }
 
-/** What is known of bytes that passed; `parsed` is undefined if they are not a state. */
+/** The results for bytes that passed by; `parsed` is undefined if they are not a state. */
 export interface Digest {
   readonly md5: string;
   readonly parsed: ParsedState | undefined;
 }
 
-/** Takes the bytes of a state one after the other: their MD5, and what they say of themselves. */
+/** Takes the bytes of a state piece by piece: computes their MD5, and reads their content. */
 export class StateDigest {
   private readonly hash = createHash('md5');
   private readonly reader = new StateReader();

@@ -9,7 +9,7 @@ import type { Answered, Asked } from './state-thread';
 export class StateThreads {
   private running: StateThread | undefined;
 
-  /** One is enough: it reads states faster than the main thread can take them from the network. */
+  /** One is enough: it reads states faster than the main thread can receive them from the network. */
   current(): StateThread {
     this.running ??= new StateThread(() => {
       this.running = undefined;
@@ -26,7 +26,7 @@ interface WithThreads extends Database {
   readonly stateThreads: StateThreads;
 }
 
-/** A database whose large states are read by another thread than the one that asks. */
+/** A database whose large states are read by a separate thread. */
 export function withStateThreads<D extends Database>(db: D, stateThreads: StateThreads): D {
   const transaction: Database['transaction'] = (run) => db.transaction((tx) => run(withStateThreads(tx, stateThreads)));
   return { ...db, transaction, inTurn: (name) => withStateThreads(db.inTurn(name), stateThreads), stateThreads };
@@ -42,7 +42,7 @@ interface Waiting {
   failed(error: Error): void;
 }
 
-/** A thread that reads many states at once, run by run. It keeps no process from ending. */
+/** A thread that reads many states at once, run by run. It does not keep the process alive. */
 export class StateThread {
   private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting[]>();
@@ -58,7 +58,7 @@ export class StateThread {
     this.worker.on('message', ({ state, digest }: Answered) => this.waiting.get(state)?.shift()?.answered(digest));
     this.worker.on('error', (error) => this.end(error));
     this.worker.on('exit', () => this.end(new Error('it has ended')));
-    // After the listeners: the first one for messages would hold the process again.
+    // After the listeners: the first message listener would keep the process alive again.
     this.worker.unref();
   }
 
@@ -74,7 +74,7 @@ export class StateThread {
     await this.ask(state, { state, run });
   }
 
-  /** What the state says of itself, all of which has been read. */
+  /** The content of a state that was read completely. */
   async finish(state: number): Promise<Digest> {
     return (await this.ask(state, { state, now: 'end' }))!;
   }
