@@ -2,12 +2,12 @@ import path from 'node:path';
 import { applyMigrations, ensureDatabase, refusePoolOfTransactions, requireMigrated } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 
-/** Where the service's migrations are, seen from the compiled and from the source file alike. */
+/** The folder of the service's migrations, as seen from both the compiled and the source file. */
 export const migrationsDir = path.join(__dirname, '..', '..', '..', 'prisma', 'workspaces', 'migrations');
 
 /**
- * Brings the tables to this version, or makes sure that they are. Throws `SchemaIsNewer` if they are those of a newer one,
- * unless that is allowed, and an error that says what to do behind a pool in transaction mode.
+ * Migrates the tables to this version, or checks that they have it. Throws `SchemaIsNewer` if they have a newer
+ * version, unless that is allowed, and an error that says what to do behind a pool in transaction mode.
  */
 export async function prepareSchema(
   {

@@ -47,13 +47,15 @@ import { prepareSchema } from './schema';
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
 
-/** Connections for the reads that every request begins with, and for shared writes: one for each of both on its way. */
+/**
+ * Connections for the reads at the start of every request, and for shared writes: one for each batch of both under way.
+ */
 const QUICK_CONNECTIONS = 4;
 
-/** A database that has answered nothing for so long is not waited for. */
+/** After a database has answered nothing for this long, requests do not wait for it. */
 const SILENT_MS = 3000;
 
-/** Two states of any size at once; others wait, their bytes still with the client. */
+/** Two states of any size at once; others wait, with their bytes still at the client. */
 const largeUploads = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 const apiPage = {
@@ -64,17 +66,17 @@ const apiPage = {
   prefix: 'Bearer ',
 } as const;
 
-/** A service put together but not listening. */
+/** The parts of a service that does not listen yet. */
 export interface Service {
   readonly app: Express;
   readonly db: Database;
   readonly env: Environment;
   readonly pool: Pool;
-  /** Told by everything that finds storage away. */
+  /** Everything that finds storage unavailable reports it here. */
   readonly outage: Outage;
-  /** Why this node must end nothing by the time; undefined when it may. */
+  /** Why this node must not end anything by the clock; undefined if it may. */
   readonly clockTrouble: () => string | undefined;
-  /** Makes the first site administrator, once; undefined when there is one. */
+  /** Creates the first site administrator, once; undefined if there is one. */
   firstRun(options?: { username?: string; email?: string; password?: string }): Promise<FirstRun | undefined>;
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   close(): Promise<void>;
@@ -82,12 +84,12 @@ export interface Service {
 
 /** What a caller may replace: clocks and the log. */
 export interface ServiceOverrides {
-  /** Tells the time instead of the database. */
+  /** The clock to use instead of the database's. */
   readonly now?: () => number;
   /** The clock of this machine, in epoch milliseconds. */
   readonly machineClock?: () => number;
   readonly log?: Logger;
-  /** Where metrics are shown. */
+  /** The address of the metrics. */
   readonly registry?: Registry;
 }
 
@@ -121,7 +123,7 @@ function showLag(registry: Registry | undefined, lag: ReplayLag | undefined): vo
   });
 }
 
-/** Builds the service from its configuration: the only place where long-lived objects are made. */
+/** Builds the service from its configuration: the only place that creates long-lived objects. */
 export async function createService(config: Config, parts: ServiceOverrides = {}): Promise<Service> {
   const log = parts.log ?? createLogger({ name: 'workspaces', level: config.logLevel });
   const toleranceMs = config.clockToleranceSeconds * 1000;
@@ -179,7 +181,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     streams: new EventStreams(),
     waiting: new Waiting(),
     queuedBell: new Bell(),
-    // Agents are where browsers are: outside.
+    // Agents connect from outside, like browsers.
     secretsService: config.secretsService && {
       ...config.secretsService,
       address: config.console.secretsUrl ?? config.secretsService.address,

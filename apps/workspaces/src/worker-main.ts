@@ -35,7 +35,7 @@ async function check(config: OwnConfig): Promise<void> {
   process.stdout.write(`${[...found, ...said].join('\n')}\n`);
 }
 
-/** What this machine offers; what is missing is said loudly. */
+/** Describes what this machine offers; missing things are logged as warnings. */
 async function depsOf(config: OwnConfig, log: Logger): Promise<WorkerDeps> {
   const deps = await findWorkerDeps(config);
   for (const line of deps.said) {
@@ -49,7 +49,7 @@ async function run(config: WorkerConfig): Promise<void> {
   const log = createLogger({ name: 'worker', level: config.service.logLevel });
   surviveFailures(log);
   const deps = await depsOf(config, log);
-  // Not before it is needed: a check is quick without it.
+  // Loaded only when needed: a check is quick without it.
   const { startWorker } = require('./worker') as typeof import('./worker');
   const worker = await startWorker(config, deps, log);
   const binaries = deps.binaries.map(({ product, version }) => `${product} ${version}`);
@@ -90,7 +90,7 @@ function stopOnSignal(worker: { close(): Promise<void> }, log: Logger): (code: n
   return (code) => void stop(code);
 }
 
-/** Whose releases `refresh` looks for. */
+/** The vendors whose releases `refresh` looks for. */
 const products = { terraform: ['Terraform'], tofu: ['OpenTofu'] } as const;
 
 async function main([command, argument = '']: string[]): Promise<void> {

@@ -32,7 +32,7 @@ export interface Worker {
   close(): Promise<void>;
 }
 
-/** The database of an installation, without who reaches it how. */
+/** The host and name of an installation's database, without credentials. */
 function installationOf(databaseUrl: string): string {
   const { host, pathname, searchParams } = new URL(databaseUrl);
   return createHash('sha256')
@@ -40,7 +40,7 @@ function installationOf(databaseUrl: string): string {
     .digest('hex');
 }
 
-/** Fetches commits of repositories, where Git hosts are called at all. */
+/** Fetches commits of repositories, if Git hosts are called at all. */
 function startFetchingOf(
   config: WorkerConfig,
   { isolation }: WorkerDeps,
@@ -55,7 +55,7 @@ function startFetchingOf(
 /** A plan that takes longer to judge delays only its own organization. */
 const judgingPatienceMs = 5000;
 
-/** Judges plans by policies, where there is a program for that. */
+/** Judges plans by policies, if there is an engine for that. */
 function startJudgingOf(
   config: WorkerConfig,
   { opa, isolation }: WorkerDeps,
@@ -72,7 +72,7 @@ function startJudgingOf(
   return { close: async () => void (await loop.close(), await turns.settled()) };
 }
 
-/** Adds what vendors have released since to the catalogue. Answers what was added, and what was not believed. */
+/** Adds new releases of vendors to the catalogue. Returns what was added, and what was not trusted. */
 export async function refreshCatalogue(
   { service, releases }: WorkerConfig,
   log: Logger,
@@ -152,7 +152,7 @@ export async function startWorker(config: WorkerConfig, deps: WorkerDeps, log: L
       log,
       tracing,
       installation: installationOf(config.service.databaseUrl),
-      // It waits for a job for a second by itself.
+      // It waits up to a second for a job.
       pollMs: 50,
       tidy: () =>
         revokeLeft({ db, keyring, secrets }, (error) =>

@@ -13,7 +13,7 @@ import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
 import { Forwarding, type ForwardingTo } from './forwarding/forwarding';
 
-/** Names that agents of the reference are set up with. */
+/** Variable names with which agents of the reference are set up. */
 const alsoCalled = {
   AGENT_ADDRESS: 'TFC_ADDRESS',
   AGENT_TOKEN: 'TFC_AGENT_TOKEN',
@@ -76,7 +76,7 @@ const Variables = z.object({
 
 const fromFile = ['AGENT_TOKEN', 'AGENT_TRACES_HEADERS'];
 
-/** How an agent process is set up. */
+/** The settings of an agent process. */
 export type AgentConfig = ReturnType<typeof readAgentConfig>;
 
 /** Whether the environment is that of an agent. */
@@ -106,7 +106,7 @@ export function readAgentConfig(environment: NodeJS.ProcessEnv) {
     traces:
       settings.AGENT_TRACES_URL === undefined
         ? undefined
-        : // Which runs are traced is decided where they are made.
+        : // Whether a run is traced is decided where it is created.
           { url: settings.AGENT_TRACES_URL, headers: settings.AGENT_TRACES_HEADERS ?? {}, share: 0 },
     proxy: proxyFor(url, environment),
   };

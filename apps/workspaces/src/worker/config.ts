@@ -120,10 +120,10 @@ const secretFile = /^(WORKSPACES_(?!WORKER_|TLS_CERT_).*|AGENT_TOKEN)_FILE$/;
 /** User ids for runs. */
 export const slots = 64;
 
-/** How a worker process of the service is set up. */
+/** The settings of a worker process of the service. */
 export type WorkerConfig = ReturnType<typeof readWorkerConfig>;
 
-/** How a process is set up that carries out runs, wherever they come from. */
+/** The settings of any process that carries out runs. */
 export type OwnConfig = ReturnType<typeof readOwnConfig>;
 
 /** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
@@ -138,7 +138,7 @@ export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
   return { ...own, closed: [...listeners, ...own.closed], databaseUrl: service.databaseUrl, service };
 }
 
-/** Reads what workers and agents have in common. Throws as `readWorkerConfig`. */
+/** Reads the settings that workers and agents share. Throws like `readWorkerConfig`. */
 export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   const { settings, problems } = readSettings(Variables, environment, { own: /^WORKSPACES_WORKER_/ });
   for (const shown of settings.WORKSPACES_WORKER_SHOW) {
@@ -160,14 +160,14 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   return {
     /** What runs must not reach; undefined for an agent, which does not know it. */
     databaseUrl: undefined as string | undefined,
-    /** What else they must not reach: host:port or the path of a socket. */
+    /** Other places they must not reach: host:port or the path of a socket. */
     closed: settings.WORKSPACES_WORKER_CLOSED,
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
     binaries: settings.WORKSPACES_WORKER_BINARY,
     /** Programs of OPA. */
     opa: settings.WORKSPACES_WORKER_OPA,
-    /** Fetched where they are not there yet. */
+    /** Downloaded if they are not there yet. */
     versions: wanted.filter((one): one is WantedTool => one !== undefined),
     releases: {
       places: {

@@ -19,10 +19,10 @@ export class NoWorker extends Error {
 /** What a machine offers to a worker. */
 export interface WorkerDeps {
   readonly binaries: readonly Binary[];
-  /** Programs of OPA, the newest first; none: others judge by policies. */
+  /** The OPA binaries, newest first; none: other workers judge policies. */
   readonly opa: readonly OpaProgram[];
   readonly isolation: Isolation;
-  /** What is enforced and what is not, a sentence each. */
+  /** What is enforced and what is not, one sentence each. */
   readonly said: readonly string[];
   /** Blocks runs again from the database and other closed places, in case an address has changed. Never throws. */
   closeAgain(): Promise<void>;
@@ -36,7 +36,7 @@ const protectedBy: Readonly<Record<Isolation['kind'], string>> = {
   'same-user': 'RUNS ARE NOT KEPT APART: anyone who may start one reaches the keys and the database of this worker',
 };
 
-/** The versions that this worker is to have, fetched one after the other where they are not there yet. Throws NoWorker. */
+/** The versions that this worker should have; missing ones are downloaded one after the other. Throws NoWorker. */
 export async function fetchTools({ versions, releases }: OwnConfig): Promise<string[]> {
   const files: string[] = [];
   for (const wanted of versions) {
@@ -143,7 +143,7 @@ const uidsOf = ({ scratch }: OwnConfig) => ({
 
 const noUid = 'runs have no separate user id';
 
-/** What counts is what a run can do, not which rules there are: it is tried. */
+/** A test, since only what a run can do matters, not which rules exist. */
 async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = isolation.ownUid ? await blockCloudEndpoints(uidsOf(config)) : noUid;
   const open = problem === undefined ? await tryCloudEndpoints(isolation, trial) : [];
@@ -173,7 +173,7 @@ async function closePlaces(config: OwnConfig, isolation: Isolation): Promise<voi
   for (const place of placesOf(config)) await closePlace(place, config, isolation);
 }
 
-/** Closes a place to runs where it takes more than what keeps them apart. Answers why that failed. Never throws. */
+/** Blocks a place to runs if their isolation does not block it already. Returns why that failed. Never throws. */
 async function closePlace(place: ClosedPlace, config: OwnConfig, isolation: Isolation): Promise<string | undefined> {
   try {
     const found = await place.find();
@@ -184,7 +184,7 @@ async function closePlace(place: ClosedPlace, config: OwnConfig, isolation: Isol
   }
 }
 
-/** What counts is what a run can do, not which rules there are: it is tried. */
+/** A test, since only what a run can do matters, not which rules exist. */
 async function placeText(place: ClosedPlace, config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const { name } = place;
   const problem = await closePlace(place, config, isolation);

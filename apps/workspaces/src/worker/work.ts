@@ -22,7 +22,7 @@ export async function startWork(options: {
   deps: WorkerDeps;
   log: Logger;
   tracing?: Tracing;
-  /** Tells apart the installations whose workers share a machine. */
+  /** Distinguishes the installations whose workers share a machine. */
   installation: string;
   /** How long to wait after there was no job. */
   pollMs: number;

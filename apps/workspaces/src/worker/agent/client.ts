@@ -6,7 +6,7 @@ import { isRefusal, Refusal, type RefusalKind } from '@keystead/refusal';
 import { agentPrefix } from '../../resources/runs/agents/protocol';
 import { connectionsTo, type ServerTrust } from './proxy';
 
-/** What is sent to the service. */
+/** A request to the service. */
 export interface AgentRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below the prefix of agents. */
@@ -18,14 +18,14 @@ export interface AgentRequest {
   /** Sent as it is. */
   readonly bytes?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal;
-  /** How long nothing may come. */
+  /** How long the connection may be silent. */
   readonly silenceMs?: number;
 }
 
 const usualSilenceMs = 60_000;
 const largestText = 64 * 1024 * 1024;
 
-/** What was asked about was ended, or given to another. */
+/** The job has ended, or was given to another agent. */
 export const isLost = (error: unknown): boolean => isRefusal(error) && error.kind === 'transition';
 /** The same, or the agent is no longer registered: there is nothing left to report. */
 export const isOver = (error: unknown): boolean =>
@@ -47,7 +47,7 @@ const kinds: Readonly<Record<number, RefusalKind>> = {
   422: 'invalid',
 };
 
-/** Sends requests of an agent, through a proxy where there is one. */
+/** Sends requests of an agent, through a proxy if there is one. */
 export class AgentClient {
   private readonly connections: http.Agent;
 
@@ -61,8 +61,8 @@ export class AgentClient {
   }
 
   /**
-   * Sends something; the body of the answer is the caller's to read. Throws a `Refusal` for what is refused for good, and
-   * another error for what may be tried again.
+   * Sends a request; the caller reads the body of the answer. Throws a `Refusal` for a final refusal, and another error
+   * for failures that may be retried.
    */
   async ask(sent: AgentRequest): Promise<Got> {
     const answer = await this.send(sent);
@@ -74,7 +74,7 @@ export class AgentClient {
     throw new Error(`${sent.method} ${sent.path} answered ${status}${said === '' ? '' : `: ${said}`}`);
   }
 
-  /** The same for an answer that is JSON; undefined if there is none. */
+  /** The same for a JSON answer; undefined if there is none. */
   async json(sent: AgentRequest): Promise<unknown> {
     const { status, body } = await this.ask(sent);
     const text = await textOf(body, largestText);
@@ -101,7 +101,7 @@ export class AgentClient {
     const text = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
     const whole = text ?? (bytes instanceof Uint8Array ? bytes : undefined);
     const type = text ? 'application/json' : bytes === undefined ? undefined : 'application/octet-stream';
-    // A tunnel of a proxy is secured by itself.
+    // TLS runs inside the proxy's tunnel.
     const asking = (this.connections instanceof https.Agent ? https : http).request({
       host: this.address.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: this.address.port || (this.address.protocol === 'https:' ? 443 : 80),
@@ -139,7 +139,7 @@ async function textOf(stream: Readable, limit: number): Promise<string> {
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** What the service said; the words of a proxy are left out. */
+/** The message of the service; that of a proxy is left out. */
 function reasonOf(text: string): string {
   try {
     const { errors } = JSON.parse(text) as { errors?: { title?: string; detail?: string }[] };

@@ -13,7 +13,7 @@ describe('an agent with a service', () => {
   let server: Server;
   let requests: { call: string; body: string }[];
 
-  /** A source at a service, which answers each call as `answers` say; the others with 204. */
+  /** A source connected to a service that answers each call as `answers` says, and all others with 204. */
   async function sourceAt(answers: (call: string, body: string) => [status: number, body: object] | undefined) {
     requests = [];
     server = createServer(async (req, res) => {

@@ -22,20 +22,20 @@ const waitSeconds = 20;
 const pieceBytes = 512 * 1024;
 const mostCuts = 5;
 
-/** An agent that the service took. */
+/** A registered agent. */
 export interface RegisteredAgent {
   readonly id: string;
   readonly pool: string;
   readonly installation: string;
-  /** It is to fetch commits, too. */
+  /** It also fetches commits. */
   readonly fetches: boolean;
-  /** It is to carry out requests to Git hosts. */
+  /** It carries out requests to Git hosts. */
   readonly forwards: boolean;
-  /** It is to judge plans. */
+  /** It judges plans. */
   readonly judges: boolean;
 }
 
-/** Says who this agent is. Throws the refusal: of a token that is none, or of a protocol that only one side speaks. */
+/** Registers this agent. Throws the refusal: of an invalid token, or of a protocol that only one side speaks. */
 export async function register(
   client: AgentClient,
   about: z.input<typeof wire.Registration>,
@@ -44,16 +44,16 @@ export async function register(
 }
 
 /**
- * Jobs of a pool, over HTTP. `again` registers again if the service does not know this agent any more; `revoked` is called
+ * Jobs of a pool, over HTTP. `again` registers again if the service no longer knows this agent; `revoked` is called
  * when its token is no longer valid.
  */
 export class HttpSource implements JobSource {
-  /** Jobs that this agent knows it has, each with the lease that it proves. */
+  /** Jobs that this agent knows it has, each with its lease. */
   private readonly held = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
   /** Inputs that came with the answer to the start. */
   private readonly given = new Map<string, z.infer<typeof wire.InputsAnswer>>();
-  /** Whether the service takes small files with a result. */
+  /** Whether the service accepts small files with a result. */
   private takesFiles = true;
   /** Jobs that have no role to log in with. */
   private readonly roleless = new Set<string>();
@@ -102,7 +102,7 @@ export class HttpSource implements JobSource {
     return this.beat(job, this.leaseSeconds);
   }
 
-  /** The lease that the dead one left proves that it had the job; it is cut short. */
+  /** The dead worker's lease proves that it had the job; the lease is shortened. */
   async abandon(job: RunJob): Promise<void> {
     await this.beat(job, wire.shortestLease);
   }
@@ -231,7 +231,7 @@ export class HttpSource implements JobSource {
     await this.ask(job, { method: 'DELETE', path: `/credentials/${id}` });
   }
 
-  /** A sign of life that is not answered within a part of the lease is sent again. */
+  /** A heartbeat that is not answered within a part of the lease is sent again. */
   private get patienceMs(): number {
     return Math.max(2000, (this.leaseSeconds * 1000) / 4);
   }
@@ -282,7 +282,7 @@ export class HttpSource implements JobSource {
     return true;
   }
 
-  /** Sends a result: small files in it, the others before it. */
+  /** Sends a result, with small files in it; larger files are uploaded first. */
   private async report(
     job: RunJob,
     said: object,
@@ -312,7 +312,7 @@ export class HttpSource implements JobSource {
       await this.saveState(job, state);
       return undefined;
     } catch (error) {
-      // An agent that is no longer registered has not uploaded the state: it stays where it is.
+      // An agent that is no longer registered has not uploaded the state: the file stays where it is.
       const isKept = isLost(error) || !isOver(error);
       if (!isKept || !(isRefusal(error) || error instanceof SyntaxError)) throw error;
       return `The state after the apply could not be saved: ${error.message || 'its workspace is gone'}`;
@@ -320,7 +320,7 @@ export class HttpSource implements JobSource {
   }
 }
 
-/** Bytes that go on where they were cut off: what is downloaded for a job does not change. */
+/** A download that continues where it was cut off: the files of a job do not change. */
 async function* resumed(first: Readable, open: () => Promise<Got>): AsyncGenerator<Buffer> {
   let body = first;
   let got = 0;

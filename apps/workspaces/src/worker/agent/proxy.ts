@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
 
-/** The proxy for an address, as the usual variables say; undefined if it is reached directly. */
+/** The proxy for an address, from the usual variables; undefined if none is used. */
 export function proxyFor(address: URL, environment: NodeJS.ProcessEnv): URL | undefined {
   const read = (name: string) => environment[name.toLowerCase()] || environment[name] || undefined;
   const text = read(address.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY') ?? read('ALL_PROXY');
@@ -21,13 +21,13 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
   });
 }
 
-/** The CA certificates, and the name, by which a service is verified. What is left out has its usual value. */
+/** The CA certificates, and the name, by which a service is verified. By default the usual ones. */
 export interface ServerTrust {
   ca?: string;
   servername?: string;
 }
 
-/** Keeps connections to an address, through a tunnel of a proxy where there is one. */
+/** Keeps connections to an address open, through the tunnel of a proxy if there is one. */
 export function connectionsTo(address: URL, proxy: URL | undefined, trust: ServerTrust): http.Agent {
   const isSecure = address.protocol === 'https:';
   const options = { keepAlive: true, maxSockets: 64, timeout: 120_000 };
@@ -35,7 +35,7 @@ export function connectionsTo(address: URL, proxy: URL | undefined, trust: Serve
   return new Tunnels(options, address, proxy, trust);
 }
 
-/** What Node takes a connection from that was not there at once. */
+/** The way in which Node accepts a connection that is made later. */
 type Connected = (error: Error | null, socket?: Socket) => void;
 
 class Tunnels extends http.Agent {
@@ -48,7 +48,7 @@ class Tunnels extends http.Agent {
     super(options);
   }
 
-  // Node’s own type knows the callback from version 22 on.
+  // Node’s own type has the callback from version 22 on.
   override createConnection = ((_options: object, done: Connected) => {
     this.open().then(
       (socket) => done(null, socket),

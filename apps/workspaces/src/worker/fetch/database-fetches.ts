@@ -4,7 +4,7 @@ import { claimFetch, failFetch, finishFetch, releaseUnheard } from '../../resour
 import type { Fetcher } from './fetch-commit';
 import type { FetchSource } from './fetch-loop';
 
-/** Commits from the database itself, for workers that know it. */
+/** Commits from the database, for workers with access to it. */
 export function databaseFetches(parts: {
   db: Database;
   keyring: Keyring;

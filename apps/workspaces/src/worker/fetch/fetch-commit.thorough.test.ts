@@ -37,7 +37,7 @@ function commit(message: string, files: Readonly<Record<string, string | Buffer>
   return git('rev-parse', 'HEAD');
 }
 
-/** A commit with a submodule of an address. */
+/** A commit with a submodule at an address. */
 function withSubmodule(url: string): string {
   const sha = commit('Submodule', { 'main.tf': url });
   git('update-index', '--add', '--cacheinfo', `160000,${sha},sub`);
@@ -53,10 +53,10 @@ function withoutSubmodule(): void {
   rmSync(path.join(work, '.gitmodules'));
 }
 
-/** What the host does with a request, before Git sees it. */
+/** How the host handles a request before Git sees it. */
 type Trick = (req: IncomingMessage, res: ServerResponse) => boolean;
 
-// A host of one's own: Git's own server behind HTTP.
+// A Git host for the test: Git's own server behind HTTP.
 describe('fetching a commit', () => {
   let trick: Trick = () => false;
   let served = 0;
@@ -188,7 +188,7 @@ describe('fetching a commit', () => {
     expect(files.get('link')).toBe('../etc/passwd');
     expect([...files.keys()].filter((name) => name.startsWith('.git/'))).toEqual([]);
     expect(files.has('large.bin')).toBe(false);
-    // What was there before would have been millions.
+    // Without the limit there would have been millions.
     expect(served).toBeLessThan(100_000);
     expect(asked.every(({ headers }) => headers.authorization === authorization.replace('Authorization: ', ''))).toBe(
       true,

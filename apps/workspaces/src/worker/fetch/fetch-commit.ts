@@ -8,14 +8,14 @@ import { usedBelow, watchDisk } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { FetchFailed, fetchCommands, placeOf, writeGitFiles } from './git';
 
-/** What commits are fetched with. */
+/** What fetching commits needs. */
 export interface Fetcher {
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;
   readonly reach: Reach;
-  /** Why a repository is not fetched from an address; undefined if it is. */
+  /** Why a repository is not fetched from an address; undefined if it may be. */
   readonly refusal?: (url: string) => string | undefined;
-  /** The hosts that Git may call, for submodules as well; all by default. */
+  /** The hosts that Git may call, also for submodules; all by default. */
   readonly origins?: ReadonlySet<string>;
   readonly proxies: Readonly<Record<string, string>>;
   readonly limits: { readonly seconds: number; readonly bytes: number };
@@ -23,7 +23,7 @@ export interface Fetcher {
 
 const longestReason = 600;
 
-/** What makes no difference however often it is tried. */
+/** Failures that another try cannot change. */
 const lasting =
   /not our ref|authentication failed|error: 40[134]|not found|could not read|transport .* not allowed|another commit/i;
 
@@ -33,8 +33,8 @@ function reasonOf(said: string): string {
 }
 
 /**
- * Fetches a commit as a run would: confined, within limits of time and size, and in a separate folder that is deleted
- * afterwards. `take` is given the archive. Throws FetchFailed.
+ * Fetches a commit like a run: confined, within limits of time and size, and in a separate folder that is deleted
+ * afterwards. `take` receives the archive. Throws FetchFailed.
  */
 export async function fetchCommit(
   fetcher: Fetcher,
@@ -43,7 +43,7 @@ export async function fetchCommit(
 ): Promise<void> {
   const { isolation, limits } = fetcher;
   const refusal = fetcher.refusal?.(fetch.cloneUrl);
-  // Another agent of the pool may.
+  // Another agent of the pool may succeed.
   if (refusal !== undefined) throw new FetchFailed(`the repository is not fetched: ${refusal}`, true);
   const place = await placeOf(fetch.cloneUrl, fetcher.reach);
   const slot = await takeSlot(fetcher.scratch, isolation, `run-fetch-${fetch.configurationVersionId}`);
@@ -60,7 +60,7 @@ export async function fetchCommit(
     await writeGitFiles(isolation, slot.jobFolder, fetch, { place, ...fetcher });
     const { lay, pack } = fetchCommands(fetch);
     await run(fetcher, slot, stopping, lay, () => undefined);
-    // What came quickly was not measured before.
+    // A download that ended quickly was not measured before.
     if ((await usedBelow(folder)) > limits.bytes) throw tooLarge(limits);
     const archive = new PassThrough();
     const packing = run(fetcher, slot, stopping, pack, (bytes) => {

@@ -5,15 +5,15 @@ import { Failing } from '../job/retry';
 import { type Fetcher, fetchCommit } from './fetch-commit';
 import { FetchFailed } from './git';
 
-/** Where commits that are to be fetched come from: the database, or a service that is asked over HTTP. */
+/** The source of commits to fetch: the database, or a service over HTTP. */
 export interface FetchSource {
-  /** Takes the next one; may wait for one for some seconds, until `closing` is aborted. Undefined: there is none now. */
+  /** Takes the next one; may wait some seconds for one, until `closing` is aborted. Undefined: there is none now. */
   claim(closing: AbortSignal): Promise<{ fetch: Fetch; fetcher: Fetcher } | undefined>;
   finish(fetch: Fetch, archive: AsyncIterable<Uint8Array>): Promise<void>;
   fail(fetch: Fetch, reason: string, again: boolean): Promise<void>;
 }
 
-/** Fetches the next commit there is; false if there is none. */
+/** Fetches the next commit; false if there is none. */
 async function fetchNext(source: FetchSource, log: Logger, closing: AbortSignal): Promise<boolean> {
   const taken = await source.claim(closing);
   if (!taken) return false;
@@ -40,7 +40,7 @@ async function fail(source: FetchSource, log: Logger, fetch: Fetch, error: Error
 
 const longestPauseMs = 10_000;
 
-/** Does one thing after the other until it is closed: at once while there is more, and seldom while it fails. */
+/** Repeats something until it is closed: at once while there is more, and less often while it fails. */
 export function startLoop(
   next: (closing: AbortSignal) => Promise<boolean>,
   { log, pollMs, problem }: { readonly log: Logger; readonly pollMs: number; readonly problem: string },

@@ -5,16 +5,16 @@ import type { Fetcher } from './fetch-commit';
 
 const growth = 4;
 
-/** What of a worker's configuration is about fetching. */
+/** The parts of a worker's configuration that concern fetching. */
 export interface FetchSettings {
   readonly scratch: ScratchOptions;
-  /** Variables that runs are given; of these a fetch has what names a proxy. */
+  /** Variables for runs; a fetch uses those that name a proxy. */
   readonly tool: { readonly environment: Readonly<Record<string, string>> };
   readonly diskBytes: number;
   readonly fetchSeconds: number;
 }
 
-/** What a worker of this configuration fetches commits with, within the bounds of the service. */
+/** How a worker with this configuration fetches commits, within the limits of the service. */
 export function fetcherOf(
   { scratch, tool, diskBytes, fetchSeconds: seconds }: FetchSettings,
   isolation: Isolation,
@@ -30,7 +30,7 @@ export function fetcherOf(
     scratch,
     reach: new Reach(bounds.networks),
     proxies: Object.fromEntries(Object.entries(tool.environment).filter(isProxy)),
-    // Packed as it comes, and laid out.
+    // The space for the archive and the unpacked files.
     limits: { seconds, bytes: Math.min(diskBytes, (growth + 1) * bounds.configurationBytes) },
   };
 }

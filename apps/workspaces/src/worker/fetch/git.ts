@@ -20,9 +20,9 @@ export class FetchFailed extends Error {
 }
 
 /**
- * Shell text that fetches one commit of an address and lays it out: `tree` below the job's folder, without its history.
- * Nothing of the repository is executed: there are no hooks, no filters and no other transports. A host that gives no
- * commit by its own name gives the newest of a branch or tag.
+ * Shell text that fetches one commit from an address and checks it out: `tree` below the job's folder, without its
+ * history. Nothing in the repository is executed: there are no hooks, no filters and no other transports. If a host
+ * does not serve a commit by its own name, its branch or tag is fetched.
  */
 const fetchScript = `
 git init --quiet --template= tree
@@ -39,7 +39,7 @@ git checkout --quiet --detach "$2"
 if [ "$3" = submodules ]; then git submodule --quiet update --init --recursive --depth=1; fi
 `;
 
-/** The commands of a fetch: the first lays the commit out, the second prints it as an archive. */
+/** The commands of a fetch: the first checks the commit out, the second prints it as an archive. */
 export function fetchCommands({ cloneUrl, commit, ref, submodules }: Fetch): { lay: string[]; pack: string[] } {
   return {
     lay: ['/bin/sh', '-eu', '-c', fetchScript, 'sh', cloneUrl, commit, submodules ? 'submodules' : 'top', ref ?? ''],
@@ -47,7 +47,7 @@ export function fetchCommands({ cloneUrl, commit, ref, submodules }: Fetch): { l
   };
 }
 
-/** Where a repository is, by an address that may be called. Throws FetchFailed. */
+/** The address of a repository, if it may be called. Throws FetchFailed. */
 export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin: string; pinned: string | undefined }> {
   const url = URL.canParse(cloneUrl) ? new URL(cloneUrl) : undefined;
   if (!url || !['https:', 'http:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
@@ -66,7 +66,7 @@ export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin:
   if (closed !== undefined)
     throw new FetchFailed(`the address ${closed} of ${host} is closed to calls from here`, false);
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  // What was looked at is what is called.
+  // The checked address is the one that is called.
   return {
     origin: url.origin,
     pinned: isIP(host) ? undefined : `${host}:${port}:${addresses.map(bracketed).join(',')}`,
@@ -75,7 +75,7 @@ export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin:
 
 const bracketed = (address: string): string => (isIP(address) === 6 ? `[${address}]` : address);
 
-/** What a fetch may call, besides what it is of. */
+/** What a fetch may call, besides its repository. */
 interface Given {
   readonly place: { readonly origin: string; readonly pinned: string | undefined };
   readonly proxies: Readonly<Record<string, string>>;
@@ -83,7 +83,10 @@ interface Given {
   readonly origins?: ReadonlySet<string>;
 }
 
-/** Leaves addresses of some hosts as they are, and makes all others those of a transport that there is not: the longest counts. */
+/**
+ * Leaves addresses of some hosts unchanged and rewrites all others to a transport that does not exist: the longest
+ * match counts.
+ */
 function onlyTo(origins: ReadonlySet<string>, cloneUrl: string): [string, string][] {
   const open = [cloneUrl, ...[...origins].map((origin) => `${origin}/`)];
   return [
@@ -92,11 +95,11 @@ function onlyTo(origins: ReadonlySet<string>, cloneUrl: string): [string, string
   ];
 }
 
-/** The same for SSH, to any port of these hosts. */
+/** The same for SSH, on any port of these hosts. */
 const sshHosts = (origins: ReadonlySet<string>): string =>
   `Host ${[...origins].map((origin) => new URL(origin).hostname).join(' ')}\n  ProxyCommand none\nHost *\n  ProxyCommand /bin/false\n`;
 
-/** The configuration Git gets, which the repository cannot change. */
+/** The Git configuration, which the repository cannot change. */
 function settingsOf(fetch: Fetch, { place, origins }: Given): [string, string][] {
   return [
     ...(origins ? onlyTo(origins, fetch.cloneUrl) : []),
@@ -121,7 +124,7 @@ function settingsOf(fetch: Fetch, { place, origins }: Given): [string, string][]
 
 const quoted = (value: string): string => `'${value.replaceAll('\0', '').replaceAll("'", `'\\''`)}'`;
 
-/** Puts what Git needs into the folder of a fetch, which nothing but the fetch ever sees. */
+/** Writes the files that Git needs into the folder of a fetch, which only the fetch ever sees. */
 export async function writeGitFiles(
   isolation: Isolation,
   jobFolder: JobFolder,

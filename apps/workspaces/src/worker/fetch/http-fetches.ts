@@ -17,8 +17,8 @@ const leaveIfOver = (error: unknown): void => {
 };
 
 /**
- * Commits that the service wants fetched, over HTTP. `agentId` is what the agent is registered as now; `forwarding` is that of an
- * agent of a pool.
+ * Commits that the service wants fetched, over HTTP. `agentId` is the agent's current registration; `forwarding` is
+ * that of an agent of a pool.
  */
 export function httpFetches(
   client: AgentClient,

@@ -10,13 +10,13 @@ export class BadArchive extends Error {
   override readonly name = 'BadArchive';
 }
 
-/** What an archive may hold at most. */
+/** The limits of an archive. */
 export interface ArchiveLimits {
   readonly bytes: number;
   readonly entries: number;
 }
 
-/** Who unpacked files belong to; absent for the own user. */
+/** The owner of unpacked files; absent for the current user. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
@@ -26,9 +26,9 @@ export interface Owner {
 export interface UnpackOptions {
   readonly limits: ArchiveLimits;
   readonly owner?: Owner;
-  /** The only names allowed at the top. */
+  /** The only names allowed at the top level. */
   readonly only?: readonly string[];
-  /** Leaves out what cannot be made, instead of refusing the archive for it. */
+  /** Skips entries that cannot be created, instead of refusing the archive. */
   readonly lenient?: boolean;
 }
 
@@ -50,8 +50,9 @@ const gzipMagic = [0x1f, 0x8b];
 /**
  * Unpacks a tar, gzipped or not, into an empty folder.
  *
- * Only folders, plain files and symbolic links that stay inside are made; links come last, so that nothing is written
- * through one. Everything else (absolute paths, `..`, hard links, devices, too much of anything) throws BadArchive.
+ * Only folders, plain files and symbolic links that stay inside are created; links come last, so that nothing is
+ * written through one. Everything else (absolute paths, `..`, hard links, devices, too much of anything) throws
+ * BadArchive.
  */
 export async function unpack(source: Readable, root: string, options: UnpackOptions): Promise<void> {
   const unpacking: Unpacking = {
@@ -165,7 +166,7 @@ async function makeFile(unpacking: Unpacking, name: string, header: Header, cont
   const at = path.join(unpacking.root, name);
   let file: FileHandle;
   try {
-    // A later entry of the same name replaces what an earlier one wrote, as tar does.
+    // A later entry with the same name replaces an earlier one, as in tar.
     file = await open(at, 'w', ((header.mode ?? 0) & 0o111) === 0 ? 0o644 : 0o755);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw error;
@@ -190,7 +191,7 @@ async function placeLinks(unpacking: Unpacking): Promise<void> {
     }
     await own(unpacking, path.join(root, at));
   }
-  // Each link stays inside by its text; several in a row might still lead out.
+  // The text of each link stays inside; a chain of links might still lead out.
   const inside = await realpath(root);
   for (const { at } of links) {
     const reached = await realpath(path.join(root, at)).catch(() => undefined);
@@ -205,7 +206,7 @@ async function own({ owner }: Unpacking, at: string): Promise<void> {
   if (owner) await lchown(at, owner.uid, owner.gid);
 }
 
-/** All bytes of a stream, or undefined when there are more than `limit`. */
+/** All bytes of a stream, or undefined if there are more than `limit`. */
 export async function collect(source: AsyncIterable<unknown>, limit: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   let size = 0;

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { collect } from './archive';
 
-/** What may not be read: it is not a plain file of the job's own, or too large. */
+/** A file that may not be read: it is not a plain file of the job's owner, or too large. */
 export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
@@ -14,8 +14,8 @@ const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLO
 /**
  * Reads a file that a job left in its folder; undefined if there is none.
  *
- * The job may have put anything there, such as a link to a key that the worker can read: every folder on the way is opened
- * by itself, no link is followed, and what is read is one plain file of the expected owner.
+ * The job may have put anything there, such as a link to a key that the worker can read. So every folder on the way is
+ * opened separately, no link is followed, and only a plain file of the expected owner is read.
  */
 export async function readInside(
   folder: string,
@@ -46,7 +46,7 @@ export async function readInside(
   }
 }
 
-/** Opens a name below an open folder. Without `/proc` there is no such thing, and the path is used. */
+/** Opens a name below an open folder. Without `/proc` that is not possible, and the path is used. */
 async function step(below: FileHandle | undefined, name: string, flags: number, folder = ''): Promise<FileHandle> {
   if (!below) return open(name, flags);
   if (process.platform === 'linux') return open(`/proc/self/fd/${below.fd}/${name}`, flags);

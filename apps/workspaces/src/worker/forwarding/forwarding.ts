@@ -1,9 +1,11 @@
 import { Reach } from '@keystead/outside';
 
-/** To which Git hosts an agent carries requests: those of the addresses named, or `any`. */
+/** The Git hosts to which an agent carries requests: those at the given addresses, or `any`. */
 export type ForwardingTo = 'any' | readonly string[];
 
-/** Companies' own networks. This machine and its neighbours on the link are none: those hosts have to be named. */
+/**
+ * Private networks. This machine and its neighbours on the link do not belong to them: those hosts have to be named.
+ */
 const privateNetworks = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 const everywhere = ['0.0.0.0/0', '::/0'];
 
@@ -11,7 +13,7 @@ const everywhere = ['0.0.0.0/0', '::/0'];
 export class Forwarding {
   /** Addresses that may be called; those where clouds hand out credentials never are. */
   readonly reach: Reach;
-  /** The hosts that were named; undefined if any may be called. */
+  /** The named hosts; undefined if any may be called. */
   readonly origins: ReadonlySet<string> | undefined;
 
   constructor(to: ForwardingTo) {

@@ -18,7 +18,10 @@ const pausesMs = [200, 1000, 3000];
 
 type Given = z.infer<typeof wire.RequestGiven>;
 
-/** Sends what the service gave, as it is: with no credential of this machine, through no proxy, and following no redirect. */
+/**
+ * Sends a request exactly as the service gave it: with no credential of this machine, through no proxy, and following
+ * no redirect.
+ */
 async function send({ method, url, headers, body, 'timeout-ms': timeoutMs }: Given, forwarding: Forwarding) {
   const refusal = forwarding.refusal(url);
   if (refusal !== undefined) return { reason: refusal };
@@ -52,12 +55,15 @@ async function carryOut(client: AgentClient, agentId: string, forwarding: Forwar
         json: { reason: (reason || 'no reason').slice(0, longestReason) },
       };
   await retry(() => client.json(told), pausesMs).catch((error) => {
-    // Who asked has gone, or it was handed in before.
+    // The caller has gone, or the answer was handed in before.
     if (!isOver(error)) throw error;
   });
 }
 
-/** Carries out requests to Git hosts until it is closed, some at a time. `agentId` is what the agent is registered as now. */
+/**
+ * Carries out requests to Git hosts until it is closed, several at a time. `agentId` is the agent's current
+ * registration.
+ */
 export function startForwarding(
   client: AgentClient,
   agentId: () => string,

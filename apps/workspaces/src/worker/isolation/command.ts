@@ -11,7 +11,7 @@ export interface Launch {
 /** Why a job is stopped before its end. */
 export type StopReason = 'canceled' | 'force-canceled' | 'timeout' | 'output' | 'disk' | 'lost' | 'shutdown';
 
-/** Told to a running job: interrupt and wait, or kill. */
+/** Signals for a running job: interrupt and wait, or kill. */
 export class Stopping {
   private current: { reason: StopReason; kill: boolean } | undefined;
   private readonly listeners = new Set<(kill: boolean) => void>();
@@ -25,7 +25,7 @@ export class Stopping {
     return this.current?.kill ?? false;
   }
 
-  /** Asks the tool to stop in order; said once. */
+  /** Asks the tool to stop in an orderly way; sent once. */
   interrupt(reason: StopReason): void {
     if (this.current) return;
     this.current = { reason, kill: false };
@@ -39,7 +39,7 @@ export class Stopping {
     this.tell(true);
   }
 
-  /** Hears of everything said from now on, and at once of what was said before; the answer ends that. */
+  /** Listens to signals, including those sent before; the returned function ends that. */
   listen(listener: (kill: boolean) => void): () => void {
     this.listeners.add(listener);
     if (this.current) listener(this.current.kill);
@@ -57,19 +57,19 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Where the bytes of a command go; a promise holds the command's output back until it is kept. */
+/** Receives the bytes of a command; a promise pauses the command's output until it is stored. */
 export interface Outlets {
   stdout(bytes: Buffer): Promise<void> | void;
   stderr(bytes: Buffer): Promise<void> | void;
-  /** Told the process group as soon as there is one. */
+  /** Called with the process group as soon as there is one. */
   started?(pid: number): void;
 }
 
 const leftoverMs = 3_000;
 
 /**
- * Runs a confined command to its end: no input, its own process group, output handed on as it comes. When told to
- * stop, the group is interrupted or killed; processes that outlive the command are killed as well.
+ * Runs a confined command to its end: no input, a separate process group, output passed on as it comes. On a signal,
+ * the group is interrupted or killed; processes that outlive the command are killed as well.
  */
 export async function runCommand(
   launch: Launch,
@@ -92,7 +92,7 @@ export async function runCommand(
   if (pid === undefined) return exited;
   outlets.started?.(pid);
   const drained = Promise.all([drain(child.stdout!, outlets.stdout), drain(child.stderr!, outlets.stderr)]);
-  // Reported below; until then it is not awaited.
+  // Reported below; not awaited until then.
   drained.catch(() => stopping.kill('lost'));
   const deaf = stopping.listen((kill) => {
     signalGroup(pid, kill ? 'SIGKILL' : 'SIGINT');
@@ -116,7 +116,7 @@ export async function runCommand(
 
 const closeOnExec = 0o2000000;
 
-/** Files that the parent of this process left open for it, and which every child would inherit. */
+/** Files that this process's parent left open, and which every child would inherit. */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fdinfo')
@@ -127,7 +127,7 @@ function inheritedDescriptors(): number[] {
         const about = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
         return (Number.parseInt(/^flags:\s+(\d+)/m.exec(about)?.[1] ?? '0', 8) & closeOnExec) === 0;
       } catch {
-        // It was the listing's own.
+        // It was opened by the listing itself.
         return false;
       }
     })

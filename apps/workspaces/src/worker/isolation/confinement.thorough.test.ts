@@ -96,7 +96,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
         .map((line) => line.split(/ (?=\S+$)/)),
     );
     expect(answers).toEqual(Object.fromEntries(Object.entries(calls).map(([name, [, answer]]) => [name, answer])));
-    // Without the filter the same are not refused in this way: it is what refuses them.
+    // Without the filter the same calls are not refused in this way, so it is the filter that refuses them.
     const free = await runScript(plain, scratch, script);
     expect(free.text).toContain(x64 ? 'netlink of sockets given' : 'getpid given');
   });
@@ -124,7 +124,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
     const uids = { first: owner.uid, last: owner.uid };
     const problem = await blockCloudEndpoints(uids);
     if (problem !== undefined) {
-      // Said at every start of a worker as well.
+      // Also printed at every start of a worker.
       process.stderr.write(`not closed here: ${problem}\n`);
       return;
     }

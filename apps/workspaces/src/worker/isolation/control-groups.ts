@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanPath } from '../files/clean-path';
 
-/** What one run may use of a machine, all its processes together. */
+/** The limits of one run on a machine, for all its processes together. */
 export interface Share {
   readonly memoryBytes: number;
   readonly processes: number;
@@ -16,7 +16,7 @@ export interface Share {
 /** The limit that a run hit. */
 export type Exceeded = 'memory' | 'processes';
 
-/** The kernel's groups of processes, one for each run. */
+/** The kernel's control groups, one for each run. */
 export interface ControlGroups {
   /** Makes the group of a run. */
   make(name: string): Promise<void>;
@@ -43,7 +43,7 @@ interface Controller {
 
 /**
  * Finds groups that this process may create, below its own or at the root, in the unified hierarchy or the older ones.
- * Tries one; answers the reason if there are none.
+ * Tries one; returns the reason if there are none.
  */
 export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): Promise<ControlGroups | string> {
   const own = await ownGroups();
@@ -66,7 +66,7 @@ export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): 
   return why;
 }
 
-/** The group of this process, by controller; that of the unified hierarchy has the empty name. */
+/** The group of this process, by controller; that of the unified hierarchy has an empty name. */
 async function ownGroups(): Promise<Map<string, string>> {
   const text = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
   const found = new Map<string, string>();
@@ -170,7 +170,7 @@ function groupsOf(controllers: readonly Controller[]): ControlGroups {
   };
 }
 
-/** The last processes may still be on their way out. */
+/** The last processes may still be exiting. */
 async function removeGroup(group: string): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {

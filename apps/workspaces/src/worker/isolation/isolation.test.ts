@@ -31,7 +31,7 @@ const ways = isolationKinds.flatMap((kind) => [
   { kind, launched: 'at once' },
 ]);
 
-// The strongest kind here is tried, and the weaker ones; the rest shows as skipped.
+// The strongest kind here and the weaker ones are tested; the rest shows as skipped.
 describe.each(ways)('a command run with $kind, launched $launched', ({ kind, launched }) => {
   const it = kinds.includes(kind) ? test : test.skip;
   const itApart = kind === 'same-user' ? test.skip : it;
@@ -68,7 +68,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     const open = [...text.matchAll(/ -> (\S+)/g)]
       .map(([, to = '']) => to)
       .filter((to) => !/^(\/dev\/null|\/proc\/)/.test(to));
-    // Its output and what it says about errors.
+    // Its output, and its error messages.
     expect(new Set(open).size).toBeLessThanOrEqual(2);
   });
 
@@ -145,7 +145,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(soft('data size')).toBe(limits.memoryBytes);
     expect(soft('file size')).toBe(limits.fileBytes);
     if (isolation.ownUid) expect(soft('processes')).toBe(limits.processes);
-    // What keeps 900 MB in memory has not come to its end.
+    // A program that keeps 900 MB in memory was not stopped.
     expect(text).not.toContain('\n900000000\n');
     expect(text).toContain('\n0\n');
   });
@@ -156,7 +156,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
 
   it('cannot write files above the limit', async () => {
     const { text } = await run('head -c 2000000 /dev/zero > big; wc -c < big');
-    // What the shell says of the limit may come before the count or after it.
+    // The shell's message about the limit may come before the count or after it.
     const count = text.split('\n').find((line) => /^\s*\d+\s*$/.test(line));
     expect(Number(count)).toBeLessThanOrEqual(1_000_000);
   });

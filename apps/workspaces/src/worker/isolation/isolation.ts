@@ -8,8 +8,8 @@ import { processLimits, type RunLimits } from './limits';
 import { folderInside, layRoot, privateRootScript, toolInside } from './private-root';
 
 /**
- * How the tool is kept apart, strongest first. `private-root`: own uid, own mount and process namespaces.
- * `user-namespace`: the same namespaces made without being root. `own-user`: only another uid. `same-user`: not at all.
+ * How the tool is isolated, strongest first. `private-root`: a separate uid, mount and process namespaces.
+ * `user-namespace`: the same namespaces, created without root. `own-user`: only another uid. `same-user`: not at all.
  */
 export const isolationKinds = ['private-root', 'user-namespace', 'own-user', 'same-user'] as const;
 /** One of them. */
@@ -23,7 +23,7 @@ export interface Command {
   readonly cwd: string;
   /** The file in the job's folder that sets its environment: by default that of the tool. */
   readonly environment?: string;
-  /** Without a network, where namespaces keep it apart. */
+  /** Without a network, if it runs in namespaces. */
   readonly offline?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface JobFolder {
   readonly folder: string;
   /** An empty folder to mount a root on. */
   readonly mountPoint: string;
-  /** Who the tool runs as; undefined for the worker's own user. */
+  /** The user that the tool runs as; undefined for the worker's own user. */
   readonly owner: Owner | undefined;
   /** Files to which a process of the job writes its id before anything else, to join the job's control groups. */
   readonly cgroupProcsFiles?: readonly string[];
@@ -45,33 +45,34 @@ export interface IsolationOptions {
   /** Further paths that jobs may read. */
   readonly show: readonly string[];
   readonly limits: RunLimits;
-  /** Where the kernel counts what a job takes; without them each process is limited by itself. */
+  /** Where the kernel counts a job's resources; without them each process is limited separately. */
   readonly groups?: ControlGroups;
-  /** What takes parts of the kernel away from jobs, where this machine has it. */
+  /** Takes parts of the kernel away from jobs, if this machine supports it. */
   readonly confinement?: Confinement;
 }
 
-/** The chosen way to keep jobs apart. */
+/** The chosen way to isolate jobs. */
 export interface Isolation {
   readonly kind: IsolationKind;
   readonly limits: RunLimits;
   readonly groups: ControlGroups | undefined;
   /** A uid for each job. */
   readonly ownUid: boolean;
-  /** Where the job's folder is, seen by the tool. */
+  /** The path of the job's folder for the tool. */
   inside(jobFolder: JobFolder): string;
-  /** The binary as the tool's own commands see it. */
+  /** The path of the binary for the tool's own commands. */
   toolInside(tool: string): string;
-  /** What to spawn. The first one for a job lays its root, with the tool in it. */
+  /** What to spawn. The first command of a job lays its root, with the tool in it. */
   launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
-  /** Kills what a job left running; undefined if nothing can be left. */
+  /** Kills processes that a job left running; undefined if there cannot be any. */
   endAll(jobFolder: JobFolder): Launch | undefined;
 }
 
 /** Name of the file in a job's folder that sets the tool's environment. */
 export const environmentFile = 'environment.sh';
 
-// The job's environment is read by the last shell, when every right is gone: it cannot steer what gave them up.
+// The job's environment is read by the last shell, after all rights have been given up: it cannot influence how that
+// happens.
 const enter = `
 cd "$1" || exit 125
 { echo 500 > /proc/self/oom_score_adj; } 2>/dev/null
@@ -82,7 +83,7 @@ exec "$@"
 
 const untilParentEnds = ['--pdeathsig', 'KILL'];
 
-/** What to put before a command, to keep it apart where there is nothing to confine it with: a program for each step. */
+/** The prefix of a command that isolates it if there is no confinement: a program for each step. */
 function launchBySteps({ cgroupProcsFiles, namespaces, root, owner, keepsRights, limits }: Apart): string[] {
   return [
     ...(cgroupProcsFiles.length > 0 ? ['/bin/sh', '-c', joinScript, 'sh', ...cgroupProcsFiles, '--'] : []),
@@ -104,7 +105,7 @@ function launchBySteps({ cgroupProcsFiles, namespaces, root, owner, keepsRights,
   ];
 }
 
-/** Builds one way of isolation; whether it works here is for `findIsolation` to try. */
+/** Builds one way of isolation; `findIsolation` tests whether it works here. */
 export function isolationOf(kind: IsolationKind, options: IsolationOptions): Isolation {
   const rooted = kind === 'private-root' || kind === 'user-namespace';
   const ownUid = kind === 'private-root' || kind === 'own-user';

@@ -4,7 +4,7 @@ import { cleanPath } from '../files/clean-path';
 import type { ProcessLimit } from './limits';
 import { type Processor, processors, systemCallFilter } from './system-calls';
 
-/** The numbers of the system calls that `script` calls. Landlock has the same on all processors. */
+/** The numbers of the system calls in `script`. Landlock has the same on all processors. */
 const numbers = {
   capget: [125, 90],
   capset: [126, 91],
@@ -22,15 +22,16 @@ const numbers = {
   landlock_restrict_self: [446, 446],
 } as const;
 
-// Of asm-generic/resource.h.
+// From asm-generic/resource.h.
 const resources = { fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7 } as const;
 
 // Of linux/sched.h.
 const spaces = { mount: 0x20000, uts: 0x4000000, ipc: 0x8000000, user: 0x10000000, pid: 0x20000000, net: 0x40000000 };
 
 /**
- * Does in one program what `launchBySteps` needs eleven for: a start of a program is what a confined command costs, not
- * what the program does. It also takes away what no program of a plain machine does. perl is on every Debian, and in its images.
+ * Does in one program what `launchBySteps` needs eleven for: the cost of a confined command is that of starting
+ * programs. It also takes away system calls, which no standard program does. Every Debian has perl, and so have its
+ * images.
  */
 const script = (processor: Processor): string => `
 my %number = (${Object.entries(numbers).map(([name, [x64, arm64]]) => `${name} => ${processor === 'x64' ? x64 : arm64}`)});
@@ -138,31 +139,31 @@ call 'prctl', 22, 2, $program, 0, 0;
 exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";
 `;
 
-/** What a command is kept apart by, whichever programs do it. */
+/** What isolates a command, regardless of the programs that do it. */
 export interface Apart {
   /** To join, before anything else. */
   readonly cgroupProcsFiles: readonly string[];
   /** Undefined: those of the machine. */
   readonly namespaces: { readonly user: boolean; readonly net: boolean } | undefined;
-  /** Where its root is mounted, and the list of what is mounted there; with namespaces only. */
+  /** Where its root is mounted, and the list of what is mounted there; only with namespaces. */
   readonly root: { readonly mountPoint: string; readonly mounts: string } | undefined;
   /** Undefined for the worker's own user. */
   readonly owner: Owner | undefined;
-  /** It may have rights that its user has. */
+  /** It may have the rights of its user. */
   readonly keepsRights: boolean;
   readonly limits: readonly ProcessLimit[];
 }
 
-/** What takes parts of the kernel away from a command, for good and from all it starts. */
+/** Takes parts of the kernel away from a command, for good and from everything it starts. */
 export interface Confinement {
   readonly processor: Processor;
   /** `struct sock_filter`s, in hexadecimal digits. */
   readonly filter: string;
-  /** Whether it can neither connect to sockets of this machine that have a name but no file, nor signal other processes. */
+  /** Whether abstract sockets of this machine and signals to other processes are blocked. */
   readonly scoped: boolean;
 }
 
-/** What to put before a command, to keep it apart and confine it. */
+/** The prefix that isolates and confines a command. */
 export function launchAtOnce(confinement: Confinement, apart: Apart): string[] {
   const { namespaces, root, owner } = apart;
   const { mount, uts, ipc, user, pid, net } = spaces;
@@ -183,7 +184,7 @@ export function launchAtOnce(confinement: Confinement, apart: Apart): string[] {
 /** The first version of Landlock that knows scopes (Linux 6.12). */
 const scopesSince = 6;
 
-/** Finds out whether system calls can be taken away here, by doing it. Answers why not where they cannot. */
+/** Tests whether system calls can be taken away here, by doing it. Returns why not if they cannot. */
 export async function findConfinement(): Promise<Confinement | string> {
   const processor = processors.find((known) => known === process.arch);
   if (!processor) return `there is no list of system calls for this processor (${process.arch})`;

@@ -20,7 +20,7 @@ const itGrouped = mayMakeGroups() ? it : it.skip;
 beforeAll(() => makeScratch(root));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Runs a script as a run would be, and says what it had too much of. */
+/** Runs a script like a run, and returns which limit it hit. */
 async function greedy(
   groups: Exclude<Awaited<ReturnType<typeof findControlGroups>>, string> | undefined,
   script: string,
@@ -64,7 +64,7 @@ describe('a run that takes too much', () => {
   itGrouped('as a whole gets that reason, each process being within its limits', async () => {
     const groups = await findControlGroups(share);
     if (typeof groups === 'string') throw new Error(groups);
-    // The first of them has all it read until the second has read all of that.
+    // The first process keeps everything it read until the second has read everything.
     const two = 'head -c 190000000 /dev/zero | tail -c 180000000 | tail -c 170000000 | wc -c | grep -q 170000000';
     const hoarding = await greedy(groups, two);
     expect(hoarding.code).not.toBe(0);
@@ -121,7 +121,7 @@ describe('control groups of the unified hierarchy', () => {
   });
 });
 
-/** Whether groups can be made at the root of either hierarchy, by making one. */
+/** Whether groups can be created at the root of either hierarchy, by creating one. */
 function mayMakeGroups(): boolean {
   const base = '/sys/fs/cgroup';
   try {

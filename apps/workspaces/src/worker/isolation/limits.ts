@@ -4,7 +4,7 @@ import { cleanPath } from '../files/clean-path';
 import type { Stopping } from './command';
 import type { ControlGroups, Exceeded } from './control-groups';
 
-/** What one run may take. */
+/** The limits of one run. */
 export interface RunLimits {
   readonly memoryBytes: number;
   /** Processes and threads. */
@@ -14,15 +14,15 @@ export interface RunLimits {
   readonly fileBytes: number;
 }
 
-/** A limit of one process, by the name that `prlimit` has for it. */
+/** A limit of one process, by its name in `prlimit`. */
 export interface ProcessLimit {
   readonly name: 'core' | 'fsize' | 'nofile' | 'data' | 'nproc';
   readonly most: number;
 }
 
 /**
- * The limits of one process of a run; never more than this process may give. `counted` says that the kernel counts the
- * memory of the run as a whole.
+ * The limits of one process of a run; never higher than this process may set. `counted`: the kernel counts the memory
+ * of the run as a whole.
  */
 export function processLimits(limits: RunLimits, options: { ownUid: boolean; counted: boolean }): ProcessLimit[] {
   const hard = hardLimits();
@@ -35,7 +35,7 @@ export function processLimits(limits: RunLimits, options: { ownUid: boolean; cou
     limit('fsize', 'Max file size', limits.fileBytes),
     limit('nofile', 'Max open files', limits.openFiles),
     ...(options.counted ? [] : [limit('data', 'Max data size', limits.memoryBytes)]),
-    // Counted per uid, so it says something about a run only where each has its own.
+    // Counted per uid, so it is meaningful only if each run has a separate uid.
     ...(options.ownUid ? [limit('nproc', 'Max processes', limits.processes)] : []),
   ];
 }
@@ -51,7 +51,7 @@ function hardLimits(): Map<string, number> {
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Says what a failed run had too much of, in a sentence; undefined if that was not why. */
+/** The limit that made a run fail, in a sentence; undefined if that was not why. */
 export async function whatWasExceeded(
   limits: RunLimits,
   options: { groups: ControlGroups | undefined; name: string; tail: string },
@@ -63,14 +63,14 @@ export async function whatWasExceeded(
   return undefined;
 }
 
-/** Where the kernel keeps no count, programs say what they were refused. */
+/** If the kernel does not count, the programs' error messages show it. */
 function toldIn(tail: string): Exceeded | undefined {
   if (/cannot allocate memory|out of memory|memory exhausted|MemoryError/i.test(tail)) return 'memory';
   if (/cannot fork|fork: .*temporarily unavailable|newosproc|pthread_create failed/i.test(tail)) return 'processes';
   return undefined;
 }
 
-/** Checks regularly what a run has on disk, and reports once when it is over its limit. */
+/** Measures regularly how much disk a run uses, and reports once if it is over its limit. */
 export function watchDisk(
   folder: string,
   options: { bytes: number; everyMs: number; stopping: Stopping; graceMs: number },
@@ -100,7 +100,7 @@ export function watchDisk(
 export function usedBelow(folder: string): Promise<number> {
   const options = { env: { PATH: cleanPath }, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {
-    // Complains of what went away meanwhile, and counts the rest all the same.
+    // It complains about files that disappeared meanwhile, and counts the rest all the same.
     execFile('du', ['-s', '-k', '-x', '--', folder], options, (_, stdout) => {
       resolve((Number.parseInt(stdout, 10) || 0) * 1024);
     });

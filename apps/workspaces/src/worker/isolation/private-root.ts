@@ -20,7 +20,7 @@ export const folderInside = '/workspace';
 /** Where the tool's binary is inside a private root. */
 export const toolInside = '/run/tool';
 
-/** What programs need of the machine: programs, libraries, certificates, name resolution. No other file is there. */
+/** What programs need from the machine: programs, libraries, certificates, name resolution. No other file is there. */
 const shown: readonly string[] = [
   ...['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/nix/store'],
   ...['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls/certs', '/etc/pki/ca-trust', '/etc/ca-certificates'],
@@ -29,11 +29,11 @@ const shown: readonly string[] = [
 ];
 
 /**
- * Shell text that makes a private root, inside new mount and process namespaces, and goes on with the rest of its
- * arguments there: root, the list of what is mounted in it, both laid by `layRoot`, and the command.
+ * Shell text that makes a private root, inside new mount and process namespaces, and runs the rest of its arguments
+ * there: root, the list of what is mounted in it, both laid by `layRoot`, and the command.
  *
- * What is shown is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's root
- * is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7), EPERM).
+ * What is shown is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's
+ * root is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7), EPERM).
  */
 export const privateRootScript = `
 root=$1 mounts=$2
@@ -46,22 +46,22 @@ umount -l old
 exec chroot /inside "$@"
 `;
 
-/** What a private root is made of. */
+/** The parts of a private root. */
 interface RootParts {
-  /** An empty folder, in which it is laid. */
+  /** An empty folder in which it is laid. */
   readonly mountPoint: string;
   /** The job's folder. */
   readonly folder: string;
   /** The binary of the tool; empty if there is none. */
   readonly tool: string;
-  /** Who the job is, in its list of users. */
+  /** The job's user, for its list of users. */
   readonly owner: Owner | undefined;
-  /** Paths to show besides the usual ones. */
+  /** Further paths to show. */
   readonly show: readonly string[];
 }
 
 /**
- * Lays what the root of a job is mounted on, once for all of its commands: each command mounts it in its own namespaces,
+ * Prepares the mounts of a job's root, once for all of its commands: each command mounts them in its own namespaces,
  * and doing that with hundreds of programs made an empty plan a second slower. Returns the list of the mounts.
  */
 export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): string {
@@ -110,7 +110,7 @@ export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): s
   bind(path.join(folder, 'tmp'), at('tmp'), 'bind,nosuid,nodev');
   mount('proc', at('proc'), 'nosuid,nodev,noexec', 'proc');
   for (const name of readdirSync(root)) symlinkSync(`inside/${name}`, path.join(mountPoint, name));
-  // Readable for the worker's uid, which may be any; written last, so that it is complete if it exists.
+  // Readable for any uid of the worker; written last, so that it is complete if it exists.
   writeFileSync(`${list}.new`, lines.join(''), { mode: 0o644 });
   renameSync(`${list}.new`, list);
   return list;
@@ -123,7 +123,7 @@ const deviceLinks = {
   stderr: '/proc/self/fd/2',
 };
 
-/** A path as lists of mounts have it. */
+/** A path in the format of mount lists. */
 const escaped = (text: string): string =>
   text.replace(/[\s\\#]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
@@ -147,7 +147,7 @@ const isBelow = (at: string, above: string): boolean => above === '/' || at === 
 
 /** Paths that a private root provides itself. */
 const ownPlaces = ['/proc', '/dev', '/tmp', toolInside, folderInside];
-/** What it makes by itself; what lies in them can be shown, they cannot. */
+/** Paths that it creates itself; paths below them can be shown, but they cannot. */
 const made = ['/', '/etc'];
 
 /** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */

@@ -5,14 +5,14 @@ import type { Owner } from '../files/archive';
 import { end } from './command';
 import { type Isolation, type JobFolder, makeFolder } from './isolation';
 
-/** A folder, and where uids are a uid, that one job has to itself until it is released. */
+/** A folder that one job has to itself until it is released, and a uid if there are separate ones. */
 export interface Slot {
-  /** Of its folder and of its control group. */
+  /** The name of its folder and of its control group. */
   readonly name: string;
   readonly jobFolder: JobFolder;
   /** Records a process group of the job, for the cleanup after a worker that was killed. */
   group(pid: number): Promise<void>;
-  /** Remembers what the job is, for the same. */
+  /** Records what the job is, for the same cleanup. */
   note(note: object): Promise<void>;
   /** Removes the folder and frees the uid. */
   release(): Promise<void>;
@@ -26,13 +26,13 @@ interface SlotHolder {
   note?: object;
 }
 
-/** What a worker that was killed left of one job. */
+/** The remains of a job whose worker was killed. */
 export interface Leftover {
   readonly jobFolder: JobFolder;
   readonly note: object | undefined;
 }
 
-/** Where jobs have their folders. Several workers of one machine may share one. */
+/** Where jobs have their folders. Several workers of one machine may share it. */
 export interface ScratchOptions {
   readonly root: string;
   readonly firstUid: number;
@@ -41,7 +41,7 @@ export interface ScratchOptions {
 
 const slotFile = (root: string, index: number): string => path.join(root, `slot-${index}`);
 
-/** Makes the folder; other users may not list it, but a job may reach its own folder below it. */
+/** Creates the folder; other users may not list it, but a job may reach its own folder below it. */
 export async function makeScratch(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o711 });
   const found = await lstat(root);
@@ -56,7 +56,10 @@ export function ownerOf(options: ScratchOptions, index: number): Owner {
   return { uid: options.firstUid + index, gid: options.firstUid + index };
 }
 
-/** Takes a free slot for a run. Its folder is named for the run, so that a plan and its apply mostly see the same path. */
+/**
+ * Takes a free slot for a run. Its folder is named after the run, so that a plan and its apply usually see the same
+ * path.
+ */
 export async function takeSlot(options: ScratchOptions, isolation: Isolation, runId: string): Promise<Slot> {
   const { root } = options;
   for (let index = 0; index < options.slots; index++) {
@@ -111,7 +114,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
   throw new Error(`all ${options.slots} folders below ${root} are in use`);
 }
 
-/** A folder of this name may be left of a worker that was cut off and has not noticed yet. */
+/** A folder with this name may be left by a worker that was cut off and has not noticed yet. */
 async function freeName(at: string): Promise<string> {
   const taken = await stat(at).then(
     () => true,
@@ -133,8 +136,8 @@ async function claim(file: string, holder: SlotHolder): Promise<boolean> {
 }
 
 /**
- * Ends and removes what workers left that are not alive any more: processes of their jobs, folders, slots. Answers the
- * folders removed. `before` sees each folder first; one for which it throws stays for the next time.
+ * Cleans up after dead workers: processes of their jobs, folders, slots. Returns the removed folders. `before` sees
+ * each folder first; if it throws, the folder stays for the next time.
  */
 export async function sweepScratch(
   options: ScratchOptions,
@@ -183,7 +186,7 @@ export async function sweepScratch(
   return removed;
 }
 
-/** What has no owner yet may be just being made. */
+/** A slot without an owner may be one that is just being created. */
 const abandonedMs = 600_000;
 
 async function ageMs(at: string): Promise<number> {
@@ -205,7 +208,7 @@ async function endLeftovers(holder: SlotHolder, owner: Owner | undefined): Promi
     try {
       process.kill(-pid, 'SIGKILL');
     } catch {
-      // It ended between the two looks.
+      // It ended between the two checks.
     }
   }
   if (!owner) return;
@@ -213,7 +216,7 @@ async function endLeftovers(holder: SlotHolder, owner: Owner | undefined): Promi
   await end({ file: 'setpriv', args });
 }
 
-/** When a process started, by the kernel's clock; empty when there is none. It tells reused process ids apart. */
+/** When a process started, by the kernel's clock; empty if there is none. It distinguishes reused process ids. */
 async function startOf(pid: number): Promise<string> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
@@ -229,7 +232,7 @@ async function startOf(pid: number): Promise<string> {
   }
 }
 
-/** Removes a folder a job wrote to, also where the job took its own rights away. */
+/** Removes a job's folder, even if the job has removed its own rights to it. */
 async function removeFolder(at: string): Promise<void> {
   try {
     await rm(at, { recursive: true, force: true });

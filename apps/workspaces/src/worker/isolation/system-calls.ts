@@ -1,6 +1,6 @@
-/** Processors for which there are numbers of system calls. */
+/** Processors with known numbers of system calls. */
 export const processors = ['x64', 'arm64'] as const;
-/** One of them, as Node names it. */
+/** One of them, by Node's name. */
 export type Processor = (typeof processors)[number];
 
 /** The number of a system call on each; undefined if the processor has none. */
@@ -12,14 +12,14 @@ type Numbers = readonly [x64: number, arm64: number | undefined];
  * (docs.docker.com/engine/security/seccomp).
  */
 const refused: Readonly<Record<string, Numbers>> = {
-  // Namespaces would give all rights back inside.
+  // Inside a namespace a run would have all rights again.
   unshare: [272, 97],
   setns: [308, 268],
   // Keys of the kernel belong to sessions and users, not to namespaces.
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
-  // Large interfaces of the kernel with a history of ways out.
+  // Large interfaces of the kernel with a history of escapes.
   bpf: [321, 280],
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
@@ -44,7 +44,8 @@ const refused: Readonly<Record<string, Numbers>> = {
   pidfd_getfd: [438, 438],
 };
 
-// Its flags lie in memory, where a filter cannot look: as if the kernel were older, so that clone() is taken.
+// Its flags are in memory, where a filter cannot read them. It fails as on an older kernel, so that programs use
+// clone().
 const clone3 = 435;
 const clone: Numbers = [56, 220];
 const newNamespaces = 0x7e020000;
@@ -54,7 +55,7 @@ const socket: Numbers = [41, 198];
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const netlinkRoute = 0;
 
-/** The last system call that was looked at (mseal, Linux 6.10): later ones are as if the kernel were older. */
+/** The last system call that was considered (mseal, Linux 6.10): later ones fail as on an older kernel. */
 const lastKnown = 462;
 
 const architectures: Readonly<Record<Processor, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
@@ -81,7 +82,7 @@ const argumentAt = (index: number): number => 16 + 8 * index;
 export function systemCallFilter(processor: Processor): Buffer {
   const of = (numbers: Numbers) => numbers[processor === 'x64' ? 0 : 1];
   const code: [code: number, whenTrue: number, whenFalse: number, value: number][] = [];
-  /** The next `count` instructions are for those only for whom it holds. */
+  /** The next `count` instructions apply only if the condition is true. */
   const only = (test: number, value: number, count: number) => code.push([test, 0, count, value]);
   const unless = (test: number, value: number, count: number) => code.push([test, count, 0, value]);
   const end = (what: number) => code.push([give, 0, 0, what]);

@@ -13,17 +13,17 @@ import {
   makeFolder,
 } from './isolation';
 
-/** What was found out about this machine. */
+/** The results of testing this machine. */
 export interface IsolationFindings {
   readonly isolation: Isolation | undefined;
   /** Why each stronger way does not work here, one sentence each. */
   readonly lacking: readonly string[];
 }
 
-/** What to try isolation with. */
+/** What to test isolation with. */
 export interface Trial {
   readonly options: IsolationOptions;
-  /** Folder in which jobs will have theirs. */
+  /** The folder that will contain the jobs' folders. */
   readonly scratch: string;
   /** The uid of the first job. */
   readonly owner: Owner;
@@ -32,7 +32,7 @@ export interface Trial {
   readonly trustSameUser: boolean;
 }
 
-/** Tries the ways of isolation from the strongest on, with a command that looks for what it must not find. */
+/** Tries the ways of isolation, strongest first, with a command that looks for what it must not find. */
 export async function findIsolation(trial: Trial): Promise<IsolationFindings> {
   const root = process.getuid?.() === 0;
   const lacking: string[] = [];
@@ -49,14 +49,14 @@ export async function findIsolation(trial: Trial): Promise<IsolationFindings> {
     lacking.push(`${kind}: ${problem}`);
   }
   if (!root) lacking.push('own-user: only root can run the tool as another user');
-  // What was asked for is never quietly left out, even if the operator trusts the people who start runs.
+  // Configured restrictions are never silently dropped, even if the operator trusts the people who start runs.
   const trusted = trial.trustSameUser && trial.options.network === 'host';
   return { isolation: trusted ? isolationOf('same-user', trial.options) : undefined, lacking };
 }
 
 const rooted = (kind: IsolationKind): boolean => kind === 'private-root' || kind === 'user-namespace';
 
-// Prints what a job can read although it must not; the worker's own environment holds the keys.
+// Prints what a job can read although it must not; the worker's own environment contains the keys.
 const look = `
 for secret in "$@"; do
   if [ -r "$secret" ] && cat "$secret" > /dev/null 2>&1; then echo "can read $secret"; fi
@@ -84,7 +84,7 @@ export async function tryUserNamespace(isolation: Isolation, trial: Trial): Prom
   return (await inTrial(isolation, trial, { argv })).stdout.includes('made');
 }
 
-/** Which of some paths a job cannot read, although it is to. */
+/** Which of some paths a job cannot read, although it should. */
 export async function tryReading(
   isolation: Isolation,
   trial: Trial,
@@ -99,14 +99,14 @@ export async function tryReading(
 
 const firstLine = (text: string): string | undefined => text.split('\n').find((line) => line.trim() !== '');
 
-/** What a command of a trial came to. */
+/** The result of a trial's command. */
 interface Tried {
   readonly error: Error | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a short command as a run would be, in a folder made for it. */
+/** Runs a short command like a run, in a folder made for it. */
 export async function inTrial(
   isolation: Isolation,
   trial: Trial,

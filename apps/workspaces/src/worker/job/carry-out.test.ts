@@ -13,7 +13,7 @@ import { carryOut, type WorkerParts } from './carry-out';
 import { startClaiming } from './claim-loop';
 import type { JobSource } from './job-source';
 
-// Replaces the tool: does what the configuration's script says.
+// Replaces the tool: runs the configuration's script.
 const standIn = `#!/bin/sh
 case $1 in
   plan) sh ./act.sh || exit 1; for o in "$@"; do case $o in -out=*) echo plan > "\${o#-out=}";; esac; done; exit 2 ;;

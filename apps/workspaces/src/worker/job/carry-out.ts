@@ -13,24 +13,24 @@ import { type JobCredentials, NoCredentials } from './credentials';
 import type { JobSource } from './job-source';
 import { doubling, Failing, retry } from './retry';
 
-/** What a worker is made of. */
+/** The parts of a worker. */
 export interface WorkerParts {
   readonly source: JobSource;
   readonly executor: Executor;
   readonly log: Logger;
-  /** How often a job's cancel is looked for. */
+  /** How often a job is checked for cancellation. */
   readonly heartbeatMs: number;
-  /** How long the tool may go on after it was interrupted because of a limit. */
+  /** How long the tool may continue after it was interrupted because of a limit. */
   readonly graceSeconds: number;
   readonly logBytes: number;
   readonly tracing?: Tracing;
-  /** What a job is given to log in elsewhere with, as its environment asks. Throws NoCredentials. */
+  /** The credentials for a job's logins elsewhere, as its environment asks. Throws NoCredentials. */
   credentials(job: RunJob, environment: JobInputs['environment']): Promise<JobCredentials>;
 }
 
 /** A job that a worker holds. */
 export interface Carrying {
-  /** Nothing of the job runs here any more; the outcome may still be handed in. */
+  /** No process of the job runs here any more; the outcome may still be handed in. */
   readonly executed: Promise<void>;
   readonly done: Promise<void>;
   /** Asks the tool to stop, and kills it a moment later. */
@@ -39,7 +39,7 @@ export interface Carrying {
 
 const longestSaveMs = 15 * 60_000;
 
-/** Carries out one job that was claimed, from its inputs to its result. Never throws. */
+/** Carries out one claimed job, from its inputs to its result. Never throws. */
 export function carryOut(parts: WorkerParts, job: RunJob): Carrying {
   const stopping = new Stopping();
   const log = parts.log.child({ job: job.id, run: job.runId, kind: job.kind });
@@ -69,7 +69,7 @@ function stopSoon(stopping: Stopping, reason: 'shutdown' | 'timeout' | 'output' 
   setTimeout(() => stopping.kill(reason), graceSeconds * 1000).unref();
 }
 
-/** Answers the outcome, where the job has one. */
+/** Returns the outcome, if the job has one. */
 async function carry(
   parts: WorkerParts,
   job: RunJob,
@@ -91,7 +91,7 @@ async function carry(
     const result = await execute(parts, job, { inputs, stopping, log, toolTime });
     clearTimeout(limit);
     executed();
-    // Another worker does an unfinished plan again, once this worker's lease has ended.
+    // Another worker repeats an unfinished plan once this worker's lease has ended.
     if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return undefined;
     const kept = await step('hand in', undefined, () => finish(parts, job, result, log));
     const [ms, toolMs] = [performance.now() - startedAtMs, toolTime.ms].map(Math.round);
@@ -131,7 +131,7 @@ async function execute(
   };
   const runLog = new RunLog({
     limit: parts.logBytes,
-    // The tool waits while the database is away.
+    // The tool waits while the database is unavailable.
     keep: (bytes) => append(concealer.push(bytes)),
     full: () => stopSoon(stopping, 'output', parts.graceSeconds),
   });
@@ -200,7 +200,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   };
   const guard = setInterval(fence, Math.min(1000, parts.heartbeatMs));
   const ticking = (async () => {
-    // That it was started was a sign of life.
+    // Its start counted as a heartbeat.
     for (;;) {
       await sleep(parts.heartbeatMs, undefined, { signal: ended.signal }).catch(() => undefined);
       if (over) return;
@@ -217,7 +217,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   };
 }
 
-/** Hands a result in, for as long as it takes: a state is never thrown away because the database is away. */
+/** Hands in a result, for as long as it takes: a state is never thrown away because the database is unavailable. */
 async function finish(parts: WorkerParts, job: RunJob, result: JobResult, log: Logger): Promise<boolean> {
   const { source } = parts;
   const giveUpAtMs = performance.now() + longestSaveMs;
@@ -240,6 +240,6 @@ async function keepAside({ executor }: WorkerParts, job: RunJob, state: Uint8Arr
   return file;
 }
 
-/** Hands something over again until it is taken. */
+/** Hands something in repeatedly until it is accepted. */
 const untilTaken = <T>(work: () => Promise<T>, { log, until }: { log: Logger; until: () => boolean }): Promise<T> =>
   retry(work, doubling(100, 5000, until), (error) => log.warn({ err: error }, 'not taken yet: trying again'));

@@ -4,7 +4,7 @@ import { Failing } from './retry';
 
 /** A worker at work. */
 export interface Claiming {
-  /** Takes no more jobs, lets those under way end for a while, then stops them. */
+  /** Takes no more jobs, lets the current ones end for a while, then stops them. */
   close(drainSeconds: number): Promise<void>;
   /** Jobs under way. */
   count(): number;
@@ -39,7 +39,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
     const one = carryOut(parts, job);
     carrying.add(one);
     executing.add(one);
-    // The next job need not wait until what came of this one is handed in.
+    // The next job need not wait until this one's result is handed in.
     void one.executed.then(() => {
       executing.delete(one);
       wake();

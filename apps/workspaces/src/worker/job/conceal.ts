@@ -1,15 +1,15 @@
 const stars = Buffer.from('***');
 
-/** Replaces texts that must not be seen in a stream of bytes, also where one arrives in pieces. */
+/** Replaces secret texts in a stream of bytes, even if one is split over pieces. */
 export class Concealer {
   private held: Buffer = Buffer.alloc(0);
   private texts: readonly Buffer[] = [];
   private taken = 0;
 
-  /** `given` may become longer. */
+  /** `given` may grow. */
   constructor(private readonly given: readonly string[]) {}
 
-  /** The bytes that can be shown; an end that may be the beginning of a text is held back. */
+  /** The bytes that can be shown; an end that may be the beginning of a secret is held back. */
   push(bytes: Buffer): Buffer {
     if (this.taken < this.given.length) {
       this.taken = this.given.length;
@@ -23,7 +23,7 @@ export class Concealer {
     return all.subarray(0, all.length - keep);
   }
 
-  /** What was held back: nothing follows. */
+  /** The bytes that were held back: nothing follows. */
   end(): Buffer {
     const rest = this.held;
     this.held = Buffer.alloc(0);
@@ -43,7 +43,7 @@ function replaced(all: Buffer, text: Buffer): Buffer {
   return Buffer.concat([...pieces, all.subarray(from)]);
 }
 
-/** How many bytes at the end are how the text begins. */
+/** How many bytes at the end are a beginning of the text. */
 function beginningAtEnd(all: Buffer, text: Buffer): number {
   for (let length = Math.min(all.length, text.length - 1); length > 0; length--) {
     if (all.subarray(all.length - length).equals(text.subarray(0, length))) return length;

@@ -8,20 +8,20 @@ import { type DeclaredIdentity, declaredIdentities } from '../../resources/works
 import { type GivenIdentity, IdentityFiles, secretsEnvironment, vaultCa } from '../tool/identity-files';
 import type { JobSource } from './job-source';
 
-/** What a job is given to log in elsewhere with; nothing if its workspace asks for nothing. */
+/** The credentials for a job's logins elsewhere; empty if its workspace asks for none. */
 export interface JobCredentials {
   readonly environment: readonly JobVariable[];
-  /** In the forms that providers read. */
+  /** In the formats that providers read. */
   readonly identity?: IdentityFiles;
   /** Texts that must not appear in the log; more may be added. */
   readonly secrets: string[];
-  /** For the person whose run it is. */
+  /** For the person who started the run. */
   readonly remark?: string;
-  /** The job is over: the tokens and everything made with them end. */
+  /** The job has ended: the tokens and everything made with them end. */
   end(): Promise<void>;
 }
 
-/** No credentials; the message is for the person whose run it is. */
+/** No credentials; the message is for the person who started the run. */
 export class NoCredentials extends Error {
   override readonly name = 'NoCredentials';
 }
@@ -42,7 +42,7 @@ const attempts = 3;
 /** Tokens in files are replaced long before they expire. */
 const renewEveryMs = 20 * 60_000;
 
-/** What ends with a job: everything that was begun, also where a later step failed. */
+/** Everything that has begun and ends with the job, even if a later step failed. */
 class Endings {
   private readonly all: (() => Promise<unknown>)[] = [];
 
@@ -56,8 +56,8 @@ class Endings {
 }
 
 /**
- * Gives a job what its workspace asks for: a login at the secrets service under its role, and identities for the providers that
- * its `environment` names. Throws NoCredentials; nothing is left then.
+ * Gives a job the credentials that its workspace asks for: a login at the secrets service under its role, and
+ * identities for the providers that its `environment` names. Throws NoCredentials; nothing is left then.
  */
 export async function credentialsFor(
   source: JobSource,
@@ -162,8 +162,8 @@ interface LoggedIn extends Pick<Place, 'address' | 'namespace' | 'ca'> {
 }
 
 /**
- * Keeps a token alive until the end, and ends it then. One that is `recorded` was made known to the service before it is used, so
- * that the cleanup after a dead worker can revoke it.
+ * Keeps a token alive until the end, and then revokes it. A `recorded` token was reported to the service before its
+ * first use, so that the cleanup after a dead worker can revoke it.
  */
 async function hold(
   source: JobSource,
@@ -204,7 +204,7 @@ async function hold(
   });
 }
 
-/** Logs in with an identity token. `again` answers where, with a new token, for another try. */
+/** Logs in with an identity token. `again` returns the address and a new token for another try. */
 async function loggedIn(first: JobLogin, again: () => Promise<JobLogin | undefined>): Promise<LoggedIn> {
   let login: JobLogin | undefined = first;
   for (let attempt = 1; ; attempt++) {

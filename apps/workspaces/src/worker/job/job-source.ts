@@ -19,33 +19,36 @@ import { append } from '../../resources/runs/runs/jobs/logs';
 import * as results from '../../resources/runs/runs/jobs/results';
 
 /**
- * Where a worker takes its jobs from and hands its results in: the database, or a service that is asked over HTTP. What
- * is refused is thrown as a `Refusal`; anything else thrown may be tried again.
+ * Where a worker takes its jobs from and hands in their results: the database, or a service over HTTP. Refusals are
+ * thrown as `Refusal`; after any other error the call may be repeated.
  */
 export interface JobSource {
   /** The id under which this worker takes jobs. */
   readonly workerId: string;
-  /** How long a job is held after a sign of life. */
+  /** How long a job is held after a heartbeat. */
   readonly leaseSeconds: number;
-  /** Takes the next job; may wait for one for some seconds, until `closing` is aborted. Undefined: there is none now. */
+  /** Takes the next job; may wait some seconds for one, until `closing` is aborted. Undefined: there is none now. */
   claim(closing: AbortSignal): Promise<RunJob | undefined>;
   /** Keeps a job for another lease. */
   heartbeat(job: RunJob): Promise<Heartbeat>;
-  /** Says that a job will not be carried on: `as`, the worker that had it, is dead. It is for others, or over, within seconds. */
+  /**
+   * Reports that a job will not be continued: `as`, the worker that had it, is dead. Within seconds it is free for
+   * others, or has ended.
+   */
   abandon(job: RunJob, as: string): Promise<void>;
-  /** The tool is about to run. False: the job is not this worker's any more. */
+  /** The tool is about to run. False: the job is no longer this worker's. */
   started(job: RunJob): Promise<boolean>;
   /** Of a job that was started. */
   inputs(job: RunJob): Promise<JobInputs>;
-  /** Adds to the log of a job; one call after the other, each again until it succeeds. */
+  /** Appends to the log of a job; one call after the other, each repeated until it succeeds. */
   appendLog(job: RunJob, bytes: Uint8Array): Promise<void>;
   /** Makes a state the current one while the apply goes on. */
   saveState(job: RunJob, state: Uint8Array): Promise<void>;
-  /** Ends a plan. False: it was not this worker's any more. */
+  /** Ends a plan. False: it was no longer this worker's. */
   finishPlan(job: RunJob, result: PlanResult): Promise<boolean>;
-  /** Ends an apply, `as` the worker that began it. False: it was not that one's any more. */
+  /** Ends an apply, `as` the worker that began it. False: it was no longer that worker's. */
   finishApply(job: RunJob, result: ApplyResult, as?: string): Promise<boolean>;
-  /** Gives back a job that was not started. */
+  /** Returns a job that was not started. */
   release(job: RunJob): Promise<void>;
   /** Signs this worker off. */
   retire(): Promise<void>;
@@ -53,27 +56,27 @@ export interface JobSource {
   login(job: RunJob): Promise<JobLogin | undefined>;
   /** Identity tokens for what runs in a job, while it is held: those its variables ask for. */
   identities(job: RunJob): Promise<JobIdentities>;
-  /** Records what a job was given there, so that it ends also when the worker does not live to end it. Answers its id. */
+  /** Records a token that a job received there, so that it ends even if the worker dies first. Returns its id. */
   keepToken(job: RunJob, token: KeptToken): Promise<string>;
-  /** Says that it was revoked. */
+  /** Reports that the token was revoked. */
   forgetToken(job: RunJob, id: string): Promise<void>;
 }
 
-/** How often it is looked for a job within a second. */
+/** How often it looks for a job within a second. */
 const looks = 5;
 const lookMs = 200;
 
-/** Jobs from the database itself, for workers of the service. */
+/** Jobs from the database, for workers of the service. */
 export function databaseSource(parts: {
   db: Database;
   keyring: Keyring;
   workerId: string;
   leaseSeconds: number;
-  /** Of the tool, that this worker has. */
+  /** The versions of the tool that this worker has. */
   versions: readonly string[];
   /** Undefined: runs that ask for credentials fail. */
   secrets: SecretsService | undefined;
-  /** Who signs identity tokens: the public address of the service. */
+  /** The issuer of identity tokens: the public address of the service. */
   issuer: string;
   /** Epoch milliseconds. */
   now: () => number;
@@ -86,7 +89,7 @@ export function databaseSource(parts: {
     leaseSeconds,
     async claim(closing) {
       const take = () => claims.claimJob(db, keyring, { workerId, leaseSeconds, versions });
-      // What is queued now is for others, if it is not given to this worker.
+      // Jobs queued by now are for others unless this worker gets one.
       const known = await claims.newestQueued(db);
       const job = await take();
       if (job) return job;

@@ -6,9 +6,9 @@ import { stateFile } from '../tool/job-files';
 import type { WorkerParts } from './carry-out';
 
 /**
- * Cleans up after workers of this machine that died: their processes, their folders, and their jobs, so that
- * these are not waited for. The state of an unfinished apply is uploaded first: as the run's own while the job was not given
- * to another worker, else to quarantine.
+ * Cleans up after workers of this machine that died: their processes, their folders, and their jobs, so that no one
+ * waits for them. The state of an unfinished apply is uploaded first: as the run's own if the job was not given to
+ * another worker, otherwise to quarantine.
  */
 export async function recoverStates(parts: WorkerParts): Promise<void> {
   const { executor, log } = parts;

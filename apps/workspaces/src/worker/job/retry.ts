@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 
-/** Does something again after each of the pauses until it succeeds. Refusals are answers and thrown at once. */
+/** Repeats something after each of the pauses until it succeeds. Refusals are final and thrown at once. */
 export async function retry<T>(
   work: () => Promise<T>,
   pausesMs: Iterable<number>,
@@ -22,7 +22,7 @@ export async function retry<T>(
   }
 }
 
-/** Pauses that are twice as long each time, up to the longest, until it is too late for another. */
+/** Pauses that double each time, up to the longest, until it is too late for another. */
 export function* doubling(fromMs: number, longestMs: number, isOver: (pauseMs: number) => boolean): Iterable<number> {
   for (let pauseMs = fromMs; !isOver(pauseMs); pauseMs = Math.min(pauseMs * 2, longestMs)) yield pauseMs;
 }
@@ -30,8 +30,8 @@ export function* doubling(fromMs: number, longestMs: number, isOver: (pauseMs: n
 const longestSilenceMs = 600_000;
 
 /**
- * Logs what fails again and again: the first time whole, then one line in ever longer intervals, and one when it works again. A service
- * that is away for hours fills no log.
+ * Logs repeated failures: the first one completely, then one line at growing intervals, and one when it works again. A
+ * service that is down for hours does not fill the log.
  */
 export class Failing {
   private met = 0;

@@ -1,18 +1,18 @@
-/** Metadata addresses of clouds and host machines, which trust every caller from inside: never for a run. */
+/** Metadata addresses of clouds and host machines, which trust every caller from inside: always closed to runs. */
 export interface CloudEndpoint {
   /** An address, or a range in CIDR notation. */
   readonly to: string;
-  /** Who answers there. */
+  /** What answers there. */
   readonly whose: string;
-  /** Where that is written. */
+  /** Where that is documented. */
   readonly source: string;
-  /** Known services of a range, to be tried one by one. */
+  /** Known services in a range, to be tried one by one. */
   readonly known?: readonly string[];
 }
 
 /**
- * Every address that is closed to runs. Link-local addresses are closed as a whole, so a cloud that puts a new service
- * there needs no new line. Name service at some of them goes on: rules are about TCP.
+ * Every address that is closed to runs. Link-local addresses are closed as a whole, so a new service of a cloud needs
+ * no new line. Name servers at some of them still work: the rules are about TCP.
  */
 export const cloudEndpoints: readonly CloudEndpoint[] = [
   {

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 
-/** Where something that is closed to runs listens, mostly a database, as this machine sees it. */
+/** The address, as this machine sees it, of something that is closed to runs, usually a database. */
 export type DatabaseAddress =
   | { readonly socket: string }
   | {
@@ -14,17 +14,17 @@ export type DatabaseAddress =
 
 const standardPort = 5432;
 
-/** How a place is written that is closed to runs: a host and a port, or the path of a socket. */
+/** The format of a place that is closed to runs: a host and a port, or the path of a socket. */
 export const closedPlace = /^(?:\/.+|(?:\[[\da-f:.]+\]|[^\s:/[\]]+):\d{1,5})$/i;
 
-/** Finds what is written so. Throws where the host has no address. */
+/** Finds the addresses of such a place. Throws if the host has no address. */
 export async function findPlace(text: string): Promise<DatabaseAddress> {
   if (text.startsWith('/')) return { socket: text };
   const { hostname, port } = new URL(`tcp://${text}`);
   return listening(hostname.replace(/^\[(.*)\]$/, '$1'), Number(port));
 }
 
-/** Finds where a connection string leads. Throws where its host has no address. */
+/** Finds the addresses in a connection string. Throws if its host has no address. */
 export async function findDatabaseAddress(url: string): Promise<DatabaseAddress> {
   const { hostname, port: given, searchParams } = new URL(url);
   const host = (searchParams.get('host') || hostname || 'localhost').replace(/^\[(.*)\]$/, '$1');
@@ -43,7 +43,7 @@ async function listening(host: string, port: number): Promise<DatabaseAddress> {
 /** Every address under which this machine reaches itself, wildcard addresses included. */
 export function ownAddresses(): string[] {
   const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
-  // An address of one link says nothing without that link's name.
+  // A link-local address is meaningless without the name of its link.
   const named = found
     .map(({ address, scopeid }) => (scopeid ? undefined : address))
     .filter((address) => address !== undefined);

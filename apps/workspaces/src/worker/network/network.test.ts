@@ -6,7 +6,7 @@ import { fromSource } from '@keystead/testing';
 
 const uids = { first: 41_000, last: 41_999 };
 
-// In a separate network, so that no rule stays on this machine: a database on the loopback, and who gets through to it.
+// In a separate network, so that no rule stays on this machine: a database on the loopback, and who can reach it.
 const trial = `
 const { execFileSync } = require('node:child_process');
 const net = require('node:net');

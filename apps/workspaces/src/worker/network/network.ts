@@ -16,9 +16,9 @@ const execute = promisify(execFile);
 const preference = '7300';
 
 /**
- * Makes what clouds answer from inside unreachable over TCP for a range of uids, by rules of the machine's own routing; by
- * its firewall as well where the machine itself has such an address, which routing never comes to. Answers why that was
- * not possible, undefined when it was. Rules that are there already stay as they are.
+ * Blocks TCP to the cloud's metadata addresses for a range of uids, by routing rules of the machine; also by its
+ * firewall if the machine itself has such an address, which routing never sees. Returns why that was not possible,
+ * undefined if it was. Existing rules stay as they are.
  */
 export async function blockCloudEndpoints(uids: Uids): Promise<string | undefined> {
   const ranges = cloudEndpoints.map(({ to }) => to);
@@ -40,13 +40,13 @@ function isOwn(range: string): boolean {
     .some((entry) => !entry.scopeid && entry.family.toLowerCase() === family && list.check(entry.address, family));
 }
 
-/** One rule of a firewall, without what is done with it. */
+/** One rule of a firewall, without its action. */
 export interface FirewallRule {
   readonly program: 'iptables' | 'ip6tables';
   readonly rule: readonly string[];
 }
 
-/** The rules of a firewall that keep a range of uids from addresses of this machine which clouds use. */
+/** The firewall rules that keep a range of uids from addresses of this machine which clouds use. */
 function endpointRules(uids: Uids, ranges: readonly string[]): FirewallRule[] {
   return ranges.map((range) => ({
     program: isIPv6(range.split('/')[0] ?? '') ? 'ip6tables' : 'iptables',
@@ -60,8 +60,8 @@ const refusedFrom = (uids: Uids): string[] => [
 ];
 
 /**
- * Makes the database unreachable over TCP for a range of uids: by the machine's firewall, which knows who sends, else by
- * routing, which can do that for databases on other machines. Answers as `blockCloudEndpoints` does.
+ * Blocks TCP to the database for a range of uids: by the machine's firewall, which knows the sender's uid, otherwise by
+ * routing, which works for databases on other machines. Returns the same as `blockCloudEndpoints`.
  */
 export async function blockDatabase(
   uids: Uids,
@@ -90,13 +90,13 @@ async function addRoutingRules(uids: Uids, addresses: readonly string[], more: r
   }
 }
 
-/** The rules of a firewall that keep a range of uids from a database, without what is done with them. */
+/** The firewall rules that keep a range of uids from a database, without their action. */
 export function firewallRules(
   uids: Uids,
   { local, addresses, port }: Exclude<DatabaseAddress, { socket: string }>,
 ): FirewallRule[] {
   const to = (address: string[]) => ['OUTPUT', '-p', 'tcp', ...address, '--dport', String(port), ...refusedFrom(uids)];
-  // On this machine it may listen at any address, whichever the worker uses.
+  // On this machine it may listen at any address, regardless of the one that the worker uses.
   if (local) {
     const rule = to(['-m', 'addrtype', '--dst-type', 'LOCAL']);
     return [

@@ -8,7 +8,7 @@ import { type DatabaseAddress, ownAddresses } from './database-address';
 /** Whether runs reach a database; undefined if that could not be tried. */
 export type DatabaseReach = 'open' | 'closed' | undefined;
 
-// Prints what comes of connecting to each target. A run has no other program that surely speaks TCP.
+// Prints the result of connecting to each target. A run has no other program that certainly supports TCP.
 const knock = `
 const net = require('node:net');
 const targets = JSON.parse(process.argv[1]);
@@ -21,7 +21,10 @@ Promise.all(targets.map((target) => new Promise((resolve) => {
 }))).then((answers) => console.log('tried ' + JSON.stringify(answers)));
 `;
 
-/** What comes of connecting to each target as a run would: `open`, `silent` or a code of an error; undefined if untried. */
+/**
+ * The result of connecting to each target like a run: `open`, `silent` or an error code; undefined if it could not be
+ * tried.
+ */
 export async function tryTargets(
   isolation: Isolation,
   trial: Trial,
@@ -37,7 +40,7 @@ export async function tryTargets(
 // Refused by this machine; or there is no such network, or no route to it.
 const unreachable = ['EACCES', 'EPERM', 'ECONNREFUSED', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'];
 
-/** The addresses that clouds use, as a run would write them: those of a link with each link there is. */
+/** The addresses that clouds use, as a run would write them: link-local ones with the name of each link. */
 export function cloudEndpointHosts(): string[] {
   const links = Object.entries(networkInterfaces())
     .filter(([, entries]) => entries?.some(({ address }) => address.startsWith('fe80:')))
@@ -58,7 +61,7 @@ export async function tryCloudEndpoints(isolation: Isolation, trial: Trial): Pro
   return answers && hosts.filter((_, index) => !unreachable.includes(answers[index] ?? ''));
 }
 
-/** Tries to connect to the database as a run would, at every address it may have. */
+/** Tries to connect to the database like a run, at every address it may have. */
 export async function tryDatabase(
   isolation: Isolation,
   trial: Trial,
@@ -71,7 +74,7 @@ export async function tryDatabase(
           host,
           port: database.port,
         }));
-  // What does not answer the worker either says nothing by not answering a run.
+  // If an address does not answer the worker either, silence towards a run proves nothing.
   const answering = await Promise.all(targets.map(takesConnection));
   if (!answering.includes(true)) return undefined;
   const answers = await tryTargets(isolation, trial, targets);

@@ -14,8 +14,8 @@ const mostAtOnce = 4;
 type GivenPlan = (typeof wire.EvaluationGiven)['_output'];
 
 /**
- * Judges the plans that the service gives out over HTTP, until it is closed. `agentId` is what the agent is registered as now. A plan whose agent
- * is gone is given to another.
+ * Judges the plans that the service hands out over HTTP, until it is closed. `agentId` is the agent's current
+ * registration. If an agent is gone, its plan is given to another.
  */
 export function startJudging(
   client: AgentClient,

@@ -25,7 +25,7 @@ interface OpaParts {
 }
 
 const secondsOfCall = 20;
-/** Additional time of a call, to start and to print. */
+/** Additional time of a call, for starting and printing. */
 const graceSeconds = 10;
 const tooLong = `The policies took longer than ${secondsOfCall} seconds`;
 const secondsOfSet = 120;
@@ -82,7 +82,7 @@ async function judgeBySet(
   if ('values' in all)
     return { id, error: '', outcomes: policies.map((one, at) => outcomeOf(set, one, all.values[at])) };
   if (all.isOfSet) return refused(all.problem);
-  // One of them cannot be evaluated: find out which, and the results of the others.
+  // One of the texts cannot be evaluated: find out which, and the results of the others.
   const outcomes: PolicyOutcome[] = [];
   for (const one of policies) {
     const answer = policies.length === 1 ? all : await call.ask([one.query]);
@@ -106,7 +106,7 @@ async function writeSet({ jobFolder }: Slot, set: JudgingSet, name: string, prog
 
 /** The value of a query, or why there is none. */
 type QueryValue = { readonly value: unknown } | { readonly problem: string };
-/** The values of all queries, or why there are none: because the texts cannot be read, or for one query or another. */
+/** The values of all queries, or why there are none: the texts cannot be read, or a query fails. */
 type Answer = { readonly values: readonly QueryValue[] } | { readonly problem: string; readonly isOfSet: boolean };
 
 interface Printed {
@@ -147,7 +147,7 @@ class Calls {
     }
     const { isolation } = this.parts;
     const { jobFolder } = this.slot;
-    // A rule without a value is an empty list then, and not the end of all of them.
+    // A rule without a value then gives an empty list, and does not end all evaluations.
     const query = `[${queries.map((one) => `[x | x := ${one.startsWith('data.') ? one : `data.${one}`}]`).join(', ')}]`;
     const argv = [
       ...[isolation.toolInside(this.program.file), 'eval', '--format=json', `--timeout=${secondsOfCall}s`],

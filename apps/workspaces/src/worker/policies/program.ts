@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { rcompare, valid } from 'semver';
 import { cleanPath } from '../files/clean-path';
 
-/** A program of OPA on this machine, and what policies may call in it. */
+/** An OPA binary on this machine, and the functions that policies may call in it. */
 export interface OpaProgram {
   readonly file: string;
   readonly version: string;
@@ -17,10 +17,10 @@ const execute = promisify(execFile);
 const run = (file: string, ...args: string[]) =>
   execute(file, args, { env: { PATH: cleanPath }, timeout: 30_000, maxBuffer: 16 * 1024 * 1024 });
 
-/** What leads out of the plan: addresses, the environment, and other texts. */
+/** Functions that use more than the plan: addresses, the environment, and other texts. */
 const closed = new Set(['http.send', 'net.lookup_ip_addr', 'opa.runtime', 'rego.parse_module']);
 
-/** The programs given, or `opa` of the search path; the newest first. Throws for a given one that does not run. */
+/** The given binaries, or `opa` from the search path; newest first. Throws for a given one that does not run. */
 export async function findOpa(given: readonly string[], searchPath: string): Promise<OpaProgram[]> {
   const found =
     given.length > 0

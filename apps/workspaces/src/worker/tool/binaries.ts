@@ -9,13 +9,13 @@ import { cleanPath } from '../files/clean-path';
 export interface Binary {
   readonly file: string;
   readonly version: string;
-  /** As the tool calls itself. */
+  /** The tool's own name. */
   readonly product: 'Terraform' | 'OpenTofu';
 }
 
 const execute = promisify(execFile);
 
-/** The binaries given, or the first of the known names on the search path. Throws for a given one that does not run. */
+/** The given binaries, or the first of the known names on the search path. Throws for a given one that does not run. */
 export async function findBinaries(given: readonly string[], searchPath: string): Promise<Binary[]> {
   if (given.length > 0) return Promise.all(given.map(askVersion));
   for (const name of ['terraform', 'tofu']) {
@@ -36,13 +36,13 @@ async function executable(file: string): Promise<boolean> {
   );
 }
 
-/** Asks a binary for what depends on no configuration of users. Throws where it does not run. */
+/** Asks a binary for facts that depend on no configuration of users. Throws if it does not run. */
 export function askTool(file: string, args: readonly string[], options: { cwd?: string; maxBuffer?: number } = {}) {
   const env = { PATH: cleanPath, CHECKPOINT_DISABLE: '1', HOME: '/nonexistent' };
   return execute(file, args, { ...options, env, timeout: 30_000 });
 }
 
-/** What a binary says of itself. Throws where it does not run. */
+/** What a binary reports about itself. Throws if it does not run. */
 export async function askVersion(file: string): Promise<Binary> {
   const { stdout } = await askTool(file, ['version']);
   const [, product, version] = /^(Terraform|OpenTofu) v(\S+)/m.exec(stdout) ?? [];
@@ -51,8 +51,8 @@ export async function askVersion(file: string): Promise<Binary> {
 }
 
 /**
- * The binary of the version asked for, and never another: a newer one would write a state that the version asked for
- * cannot read. Without a version any will do.
+ * The binary of the requested version, and never another: a newer one would write a state that the requested version
+ * cannot read. If no version is requested, any will do.
  */
 export function chooseBinary(binaries: readonly Binary[], asked: string): Binary {
   const found = binaries.find(({ version }) => version === asked || asked === '');
@@ -60,10 +60,13 @@ export function chooseBinary(binaries: readonly Binary[], asked: string): Binary
   return found;
 }
 
-/** The first versions in which variables may be given with a saved plan: those never kept in it must be; before, none may. */
+/**
+ * The first versions that accept variables with a saved plan: from then on, ephemeral ones must be given; before, none
+ * may be.
+ */
 const variablesWithPlan = { Terraform: '1.10.0', OpenTofu: '1.11.0' } as const;
 
-/** Whether this binary takes variables when it applies a saved plan. */
+/** Whether this binary accepts variables when it applies a saved plan. */
 export function takesVariablesWithPlan({ product, version }: Binary): boolean {
   const release = coerce(version);
   return release !== null && gte(release, variablesWithPlan[product]);

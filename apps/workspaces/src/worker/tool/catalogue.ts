@@ -2,13 +2,13 @@ import semver from 'semver';
 import { download } from './release-download';
 import { folderOf, names, type Releases, signedSums, type WantedTool } from './releases';
 
-/** A version that a vendor has released, with what its signed list of sums says of its archives. */
+/** A version that a vendor has released, with the data about its archives from the signed list of checksums. */
 export interface ReleasedVersion {
   readonly version: string;
   readonly archs: readonly { readonly os: string; readonly arch: string; readonly url: string; readonly sha: string }[];
 }
 
-/** What was found, and what was not believed: a sentence each. */
+/** What was found, and what was not trusted: one sentence each. */
 export interface Found {
   readonly versions: readonly ReleasedVersion[];
   readonly problems: readonly string[];
@@ -18,17 +18,17 @@ const indexLimit = 32 * 1024 * 1024;
 /** More than a vendor releases in years. */
 const mostVersions = 200;
 
-/** Whose releases can be looked for. */
+/** The vendors whose releases can be looked for. */
 export type Product = WantedTool['product'];
 
-/** The versions that an index names: Terraform's by their names, OpenTofu's in a list. */
+/** The versions in an index: Terraform's by their names, OpenTofu's in a list. */
 const namedIn: Readonly<Record<Product, (index: { versions?: unknown }) => string[] | undefined>> = {
   Terraform: ({ versions }) => (typeof versions === 'object' && versions !== null ? Object.keys(versions) : undefined),
   OpenTofu: ({ versions }) =>
     Array.isArray(versions) ? versions.map((one: { id?: unknown } | null) => String(one?.id)) : undefined,
 };
 
-/** The stable versions that an index names, oldest first. The index is not signed: it only says where to look. */
+/** The stable versions in an index, oldest first. The index is not signed: it only says where to look. */
 async function listVersions(product: Product, { indexes, reach, milliseconds }: Releases): Promise<string[]> {
   const pieces: Buffer[] = [];
   const address = new URL(indexes[product]);
@@ -40,8 +40,8 @@ async function listVersions(product: Product, { indexes, reach, milliseconds }: 
 }
 
 /**
- * The versions that the vendors, or mirrors, have and that are not known. One counts when a key that the operator named has signed
- * the list of its sums, and that list names archives of this very version. One that both vendors have is the first one's.
+ * Unknown versions at the vendors or mirrors. One counts if a key that the operator named has signed its list of
+ * checksums, and that list names archives of exactly this version. If both vendors have it, the first one's counts.
  */
 export async function findReleased(
   releases: Releases,
@@ -79,7 +79,7 @@ async function findOf(product: Product, releases: Releases, unknown: (version: s
       refused.set(message, [...(refused.get(message) ?? []), version]);
     }
   }
-  // A vendor without a key here says so once.
+  // A vendor without a key is reported once.
   const problems = [...refused].map(([message, those]) => `${product} ${those.join(', ')} left out: ${message}`);
   return { versions, problems };
 }

@@ -36,9 +36,9 @@ import type { Stopwatch } from './stopwatch';
 
 /** What a worker executes all its jobs with. */
 export interface Executor {
-  /** Remembered with each apply, so that its state can be handed in after this worker was killed. */
+  /** Recorded with each apply, so that its state can be handed in if this worker is killed. */
   readonly workerId: string;
-  /** Tells apart the installations whose workers share a machine. */
+  /** Distinguishes the installations whose workers share a machine. */
   readonly installation: string;
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;
@@ -50,19 +50,22 @@ export interface Executor {
     readonly archive: ArchiveLimits;
     readonly stateBytes: number;
     readonly planBytes: number;
-    /** What a run may have on disk at a time, how often that is looked at, and how long it may take to end then. */
+    /**
+     * How much disk a run may use, how often that is measured, and how long the run may take to end when it exceeds
+     * that.
+     */
     readonly disk: { readonly bytes: number; readonly everyMs: number; readonly graceMs: number };
   };
-  /** How often the state of an apply under way is looked at. */
+  /** How often the state of a running apply is checked. */
   readonly stateEveryMs: number;
 }
 
-/** What a slot remembers of a job for the worker that comes after one that was killed. */
+/** What a slot records of a job, in case its worker is killed. */
 export interface Note {
   readonly job?: RunJob;
   readonly workerId?: string;
   readonly installation?: string;
-  /** The tool applies: only the state may show what it changed. */
+  /** The tool is applying: only the state may show what it changed. */
   readonly applies?: boolean;
   /** The state the apply began with. */
   readonly stateMd5?: string;
@@ -75,13 +78,13 @@ export interface RunningJob {
   readonly identity?: IdentityFiles;
   readonly log: RunLog;
   readonly stopping: Stopping;
-  /** Counts the time in which a command of the job runs. */
+  /** Measures the time in which a command of the job runs. */
   readonly toolTime?: Stopwatch;
-  /** Told of a state that an apply left on its way. */
+  /** Receives states that an apply saved before its end. */
   saveState?(state: Buffer): Promise<void>;
 }
 
-/** The tool ran, or could not: what the person who started the run reads. */
+/** Whether the tool ran or not: a message for the person who started the run. */
 class Failed extends Error {}
 
 const plain = ['-input=false', '-no-color'];
@@ -126,7 +129,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
   });
 }
 
-/** Something that others wait for. Undefined: it does not come. */
+/** A value that others wait for. Undefined: it will not come. */
 class Announcement<T> {
   private resolve: (value: T | undefined) => void = () => undefined;
   readonly told = new Promise<T | undefined>((resolve) => {
@@ -154,7 +157,7 @@ function planArguments(job: RunJob, up: string): string[] {
 }
 
 /**
- * Applies the plan of a run and returns the state in every case: also of an apply that failed, was interrupted or
+ * Applies the plan of a run and returns the state in every case: also after an apply that failed, was interrupted or
  * killed.
  */
 export async function executeApply(executor: Executor, running: RunningJob): Promise<ApplyResult> {
@@ -197,7 +200,7 @@ function stoppedBecause({ reason }: Stopping): string | undefined {
 
 type JobFailure = { outcome: 'errored' | 'canceled'; errorMessage: string };
 
-/** Gives a job its folder, and turns what went wrong for the person who started it into an outcome. */
+/** Gives a job its folder, and turns errors that are meant for the person who started it into an outcome. */
 async function inSlot<T>(
   executor: Executor,
   running: RunningJob,
@@ -246,7 +249,7 @@ class Work {
     this.binary = chooseBinary(executor.binaries, running.job.infraVersion);
   }
 
-  /** The way from there to the job's folder. */
+  /** The relative path from there to the job's folder. */
   get up(): string {
     return path.relative(this.folder, '.');
   }
@@ -257,7 +260,7 @@ class Work {
     const options = {
       limits: this.executor.limits.archive,
       owner,
-      // What the tool left after a plan: its links and pipes may be any, and are nothing to apply with.
+      // Files that the tool left after a plan may be any links and pipes, and are not used for the apply.
       ...(into === '.' ? { only: [files.plan, files.configuration], lenient: true } : {}),
     };
     await step('unpack', undefined, () => unpack(archive, path.join(folder, into), options));
@@ -280,7 +283,7 @@ class Work {
     }
   }
 
-  /** What `init` says is shown when it fails. */
+  /** The output of `init` is shown if it fails. */
   async init(): Promise<void> {
     this.running.log.say('Initializing plugins and modules...');
     const said: Buffer[] = [];
@@ -291,19 +294,19 @@ class Work {
     throw new Failed('init failed');
   }
 
-  /** What the run had too much of, if that is why it failed. */
+  /** The limit that made the run fail, if that was why. */
   exceeded(): Promise<string | undefined> {
     const { limits, groups } = this.executor.isolation;
     return whatWasExceeded(limits, { groups, name: this.slot.name, tail: this.running.log.tail });
   }
 
-  /** Runs the tool with everything it says in the log. */
+  /** Runs the tool with its output in the log. */
   run(args: readonly string[]): Promise<Ended> {
     const write = (bytes: Buffer) => this.running.log.write(bytes);
     return step(args[0] ?? 'tool', undefined, () => this.tool(args, write, write));
   }
 
-  /** Runs the tool for its output, ignoring the user's environment. */
+  /** Runs the tool for its output, without the user's environment. */
   async output(args: readonly string[], limit: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let size = 0;
@@ -323,8 +326,8 @@ class Work {
   }
 
   /**
-   * The schemas of what a plan changes. The tool is started at once where it has to be, and what it prints held back until
-   * the plan is known: then it is known what of it is wanted.
+   * The schemas for what a plan changes. If the tool has to be asked, it starts at once, and its output is held back
+   * until the plan shows which parts are needed.
    */
   async schemas(plan: Promise<PlanDocument | undefined>): Promise<ProviderSchemas> {
     const { schemas: cache } = this.executor;
@@ -367,7 +370,9 @@ class Work {
     return schemas;
   }
 
-  /** The folder as the plan left it, plan included; without plugins, which are fetched again by their checksums. */
+  /**
+   * The folder as the plan left it, including the plan; without plugins, which are downloaded again by their checksums.
+   */
   async bundle(): Promise<Buffer> {
     const argv = [
       'tar',
@@ -395,7 +400,7 @@ class Work {
     return Buffer.concat(pieces);
   }
 
-  /** Does what only reads at once, where the end of one command does not end the others. */
+  /** Runs read-only commands at the same time, if the end of one does not end the others. */
   async together<T extends readonly unknown[]>(...steps: { [I in keyof T]: () => Promise<T[I]> }): Promise<T> {
     const isAlone = this.executor.isolation.endAll(this.slot.jobFolder) !== undefined;
     const done: Promise<unknown>[] = [];
@@ -415,13 +420,13 @@ class Work {
     return readInside(folder, name, { limit, uid: owner?.uid });
   }
 
-  /** The state as it is now; undefined while there is none, or only half of one. */
+  /** The current state; undefined while there is none, or only half of one. */
   async state(): Promise<Buffer | undefined> {
     const bytes = await this.read(stateFile(this.running.job));
     return bytes && isWhole(bytes) ? bytes : undefined;
   }
 
-  /** Leaves word of what goes on here; answers the state that the apply begins with. */
+  /** Records what is going on here; returns the state that the apply begins with. */
   async noteApply(): Promise<Buffer | undefined> {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');
@@ -429,14 +434,14 @@ class Work {
     return state;
   }
 
-  /** Leaves word of whose job this is. */
+  /** Records whose job this is. */
   note(more: Pick<Note, 'applies' | 'stateMd5'> = {}): Promise<void> {
     const { workerId, installation } = this.executor;
     const note: Note = { job: { ...this.running.job, variables: [] }, workerId, installation, ...more };
     return this.slot.note(note);
   }
 
-  /** Hands on what the apply has written so far, every so often, so that little is lost with the worker. */
+  /** Passes on the state that the apply has written so far, at intervals, so that little is lost with the worker. */
   watchState(begins: Buffer | undefined): { stop(): Promise<void>; last(): Buffer | undefined } {
     const { saveState } = this.running;
     let last = begins;
@@ -459,7 +464,7 @@ class Work {
     };
   }
 
-  /** The tool as the user set it up, or for the service's own questions. */
+  /** The tool with the user's settings, or for the service's own questions. */
   private tool(args: readonly string[], stdout: Outlet, stderr: Outlet, environment?: string): Promise<Ended> {
     const binary = this.executor.isolation.toolInside(this.binary.file);
     return this.command({ argv: [binary, ...args], cwd: this.folder, environment }, stdout, stderr);
@@ -481,7 +486,7 @@ class Work {
   }
 }
 
-/** Of a plan that is not to be rendered. */
+/** For a plan that is not rendered. */
 const none: ProviderSchemas = { format_version: '', provider_schemas: {} };
 
 type Outlet = (bytes: Buffer) => Promise<void> | void;

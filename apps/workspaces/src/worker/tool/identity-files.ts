@@ -14,11 +14,11 @@ export const identityFolder = 'identity';
 const tokenFile = ({ kind, tag }: DeclaredIdentity) => `${named(kind, tag)}-token`;
 const named = (kind: string, tag: string): string => (tag === '' ? kind : `${kind}-${tag}`);
 
-/** The form in which one kind of provider reads an identity. */
+/** The format in which one kind of provider reads an identity. */
 interface Shape {
   /** Files by name, besides its token. */
   files?(identity: GivenIdentity, folder: string, runId: string): Record<string, string>;
-  /** Environment variables, of the identity without a tag. */
+  /** Environment variables, for the identity without a tag. */
   environment(identity: GivenIdentity, folder: string, runId: string): Record<string, string>;
   /** Its entry in the variable `tfc_…_dynamic_credentials`. */
   entry(identity: GivenIdentity, folder: string): Record<string, string>;
@@ -84,7 +84,7 @@ const shapes: Readonly<Record<Exclude<DeclaredIdentity['kind'], 'token'>, Shape>
 
 const oneLine = (text = ''): string => text.replace(/[\r\n]/g, ' ');
 
-/** The certificates that a login at Vault trusts, where a variable gives some. */
+/** The certificates that a login at Vault trusts, if a variable gives some. */
 export const vaultCa = ({ ENCODED_CACERT }: DeclaredIdentity['settings']): string | undefined =>
   ENCODED_CACERT === undefined ? undefined : Buffer.from(ENCODED_CACERT, 'base64').toString('utf8');
 
@@ -106,7 +106,10 @@ function vaultEnvironment({ settings, token }: GivenIdentity, folder: string): R
   };
 }
 
-/** What Google's libraries read: how to exchange the token in a file for one of Google's, and for which account. */
+/**
+ * The file that Google's libraries read: how to exchange the token in a file for one of Google's, and for which
+ * account.
+ */
 function googleAccount({ settings }: GivenIdentity, file: string) {
   const account = settings.SERVICE_ACCOUNT_EMAIL;
   const impersonation = `https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/${account}:generateAccessToken`;
@@ -121,9 +124,9 @@ function googleAccount({ settings }: GivenIdentity, file: string) {
 }
 
 /**
- * The identities of a job in the forms that providers read: environment variables, files next to the configuration, and variables
- * of the tool that name those. Files are replaced through handles that were opened before the run began: it may have put links
- * in their place.
+ * The identities of a job in the formats that providers read: environment variables, files next to the configuration,
+ * and variables of the tool that name those. Files are replaced through handles that were opened before the run began:
+ * it may have put links in their place.
  */
 export class IdentityFiles {
   private readonly open: { readonly identity: GivenIdentity; readonly handle: FileHandle }[] = [];
@@ -147,7 +150,7 @@ export class IdentityFiles {
     });
   }
 
-  /** Keeps the handle of a token file, through which it is replaced. */
+  /** Keeps the handle of a token file open, through which it is replaced. */
   keep(identity: GivenIdentity, handle: FileHandle): void {
     this.open.push({ identity, handle });
   }

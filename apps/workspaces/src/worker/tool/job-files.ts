@@ -9,7 +9,7 @@ import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../
 import type { Binary } from './binaries';
 import { type IdentityFiles, identityFolder } from './identity-files';
 
-/** Names in a job's folder. */
+/** File names in a job's folder. */
 export const files = {
   configuration: 'config',
   state: 'state',
@@ -31,11 +31,11 @@ export class BadConfiguration extends Error {
 export interface ToolSettings {
   /** Text of the tool's own configuration file. */
   readonly text: string;
-  /** Variables of the worker's environment that the tool is given, such as a proxy. */
+  /** Variables from the worker's environment for the tool, such as a proxy. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The folder in which the tool runs, relative to the job's folder. Throws BadConfiguration for one that is not there. */
+/** The folder in which the tool runs, relative to the job's folder. Throws BadConfiguration if it does not exist. */
 export async function workingFolder(jobFolder: JobFolder, asked: string | null): Promise<string> {
   const root = await realpath(path.join(jobFolder.folder, files.configuration));
   const wanted = path.join(root, (asked ?? '').replace(/^\/+/, ''));
@@ -53,8 +53,8 @@ export function stateFile(job: RunJob): string {
 }
 
 /**
- * Puts everything that a run needs next to the configuration: its backend, variables, environment, key and state. To be
- * called before the tool has run in the folder.
+ * Writes everything that a run needs next to the configuration: its backend, variables, environment, key and state.
+ * Call it before the tool has run in the folder.
  */
 export async function writeJobFiles(options: {
   jobFolder: JobFolder;
@@ -96,8 +96,9 @@ async function writeIdentity(identity: IdentityFiles, jobFolder: JobFolder, home
 const stateNames = ['terraform.tfstate', 'terraform.tfstate.backup', 'terraform.tfstate.d', files.erroredState];
 
 /**
- * Takes states that the configuration brought along out of the folder in which the tool runs: it would want to move them to where the
- * run's state is, or they would be taken for what an apply left. Answers their names. To be called before the tool runs.
+ * Removes states that came with the configuration from the folder in which the tool runs: it would try to move them to
+ * where the run's state is, or they would be taken for what an apply left. Returns their names. Call it before the tool
+ * runs.
  */
 export async function setStatesAside({ folder }: JobFolder, working: string): Promise<string[]> {
   const at = path.join(folder, working);
@@ -107,14 +108,14 @@ export async function setStatesAside({ folder }: JobFolder, working: string): Pr
     await rm(path.join(at, name), { recursive: true, force: true });
     found.push(name);
   }
-  // What the tool remembers of a backend is made by each init. A link is not followed.
+  // The tool's record of a backend, which each init creates. A link is not followed.
   const data = path.join(at, '.terraform');
   const isFolder = (await lstat(data).catch(() => undefined))?.isDirectory();
   if (isFolder) await rm(path.join(data, 'terraform.tfstate'), { recursive: true, force: true });
   return found;
 }
 
-/** The service keeps the state: the backend in the configuration is replaced by a file, for this run. */
+/** The service stores the state: the backend in the configuration is replaced by a file, for this run. */
 function backend(folder: string): string {
   const up = path.relative(folder, files.state);
   return `terraform {
@@ -126,7 +127,7 @@ function backend(folder: string): string {
 `;
 }
 
-/** Variables as the tool reads them: expressions as they are, everything else as a string that holds no template. */
+/** Variables in the tool's format: expressions as they are, everything else as a string without templates. */
 function variablesText(variables: readonly JobVariable[]): string {
   return variables
     .filter(({ key }) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(key))
@@ -157,7 +158,7 @@ interface EnvironmentParts {
   readonly identity?: IdentityFiles;
 }
 
-/** The environment that the job is given by its service, and what users set, which goes before. */
+/** The environment that a job gets from its service, and variables that users set, which take precedence. */
 function givenEnvironment({ jobFolder, isolation, inputs, folder, identity }: EnvironmentParts): [string, string][] {
   const identities = identity?.environment(isolation.inside(jobFolder), path.relative(folder, '.')) ?? {};
   return [...Object.entries(identities), ...inputs.environment.map(({ key, value }): [string, string] => [key, value])];
@@ -203,11 +204,11 @@ function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
   };
 }
 
-/** The registry of the service for the tool; variables that users set for its host win. */
+/** The service's registry for the tool; variables that users set for its host win. */
 const registryText = ({ registry }: JobInputs): string =>
   registry ? `\ncredentials ${quoted(registry.host)} {\n  token = ${quoted(registry.token)}\n}\n` : '';
 
-/** Names whose values shells compute with, even as they are set; anything but a number ends the shell. */
+/** Names whose values shells evaluate as numbers as soon as they are set; anything but a number ends the shell. */
 const computed = /^(OPTIND|HISTCMD|SRANDOM)$/;
 
 /** A script for the job's shell that sets an environment. `command`: a name that the shell keeps for itself must not end it. */

@@ -46,7 +46,7 @@ describe('the summary of a plan', () => {
         address: 'thing.a',
       },
       { ...change(['delete'], { before: {}, after: null }), address: 'thing.gone' },
-      // What a provider says in other words is not a drift.
+      // Another spelling of the same value by a provider is not drift.
       {
         ...change(['update'], { before: { tags: null, in: [{ a: '' }] }, after: { tags: {}, in: [{}], note: '' } }),
         address: 'thing.b',

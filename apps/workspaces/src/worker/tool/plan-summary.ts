@@ -35,12 +35,12 @@ const Plan = z.looseObject({
 /** The parts of the tool's JSON plan that this service reads. */
 export type PlanDocument = z.infer<typeof Plan>;
 
-/** Reads what `show -json` printed. */
+/** Reads the output of `show -json`. */
 export function parsePlan(json: Buffer): PlanDocument {
   return Plan.parse(parseExact(json.toString('utf8')));
 }
 
-/** How many resources a plan adds, changes, destroys and imports; one that is replaced counts twice, as the tool counts. */
+/** How many resources a plan adds, changes, destroys and imports; a replaced one counts twice, as in the tool. */
 export function countChanges(plan: PlanDocument) {
   const counts = { additions: 0, changes: 0, destructions: 0, imports: 0 };
   for (const { mode, change } of plan.resource_changes ?? []) {
@@ -54,8 +54,8 @@ export function countChanges(plan: PlanDocument) {
 }
 
 /**
- * A value without differences that providers ignore: null, empty texts, lists and maps are the same, as are spellings of a
- * number.
+ * A value without differences that providers ignore: null, empty texts, lists and maps are equal, and so are spellings
+ * of a number.
  */
 function settled(value: unknown): unknown {
   if (value === null || value === '') return undefined;
@@ -163,7 +163,7 @@ function onlyTypes(
   };
 }
 
-/** The summary in the last lines of an apply, as text or as JSON; undefined when there is none. */
+/** The summary in the last lines of an apply, as text or as JSON; undefined if there is none. */
 export function countApplied(log: string) {
   const pattern =
     /(?:Apply|Destroy) complete! Resources: (?:(\d+) imported, )?(?:(\d+) added, (\d+) changed, )?(\d+) destroyed/g;

@@ -59,7 +59,7 @@ describe('schemas of the provider that is part of the tool', () => {
   afterAll(() => rmSync(box, { recursive: true, force: true }));
   const builtIn = 'terraform.io/builtin/terraform';
   const said = { format_version: '1.0', provider_schemas: { [builtIn]: { provider: block('built in') } } };
-  /** Replaces the tool, and counts how often it is asked. */
+  /** Replaces the tool, and counts how often it is called. */
   const tool = (name: string, answer: object): Binary & { asked(): number } => {
     const file = path.join(box, name);
     writeFileSync(file, `#!/bin/sh\necho "$@" >> ${file}.asked\necho '${JSON.stringify(answer)}'\n`, { mode: 0o755 });

@@ -5,7 +5,7 @@ import { parseExact } from '@keystead/envelope';
 import { JsonScanner } from '../../resources/states/state-versions/scanner/json-scanner';
 import { askTool, type Binary } from './binaries';
 
-/** What `providers schema -json` says of some resource types, and of the providers they are of. */
+/** The output of `providers schema -json` about some resource types, and about their providers. */
 export interface ProviderSchemas {
   readonly format_version: string;
   readonly provider_schemas: Readonly<Record<string, ProviderSchema>>;
@@ -17,20 +17,20 @@ interface ProviderSchema {
   readonly data_source_schemas: Record<string, unknown>;
 }
 
-/** Resource types whose schemas are wanted, and providers. */
+/** The resource types and providers whose schemas are wanted. */
 export interface WantedSchemas {
   readonly providers: ReadonlySet<string>;
   readonly types: ReadonlySet<string>;
 }
 
-/** A schema of one type, or of a provider, that is longer is left out. */
+/** A longer schema of a type or a provider is left out. */
 const longest = 16 * 1024 * 1024;
 const lists = ['resource_schemas', 'data_source_schemas'] as const;
 const isList = (name: string): name is (typeof lists)[number] => (lists as readonly string[]).includes(name);
 
 /**
- * Extracts schemas from the tool's output as it is printed: large providers have tens of megabytes of them, of which a plan
- * needs a few kilobytes, and this must cost neither memory nor waiting time.
+ * Extracts schemas from the tool's output while it is printed: large providers have tens of megabytes of them, of which
+ * a plan needs a few kilobytes, and this must cost neither memory nor waiting time.
  */
 export class SchemaReader {
   private readonly keys: string[] = [];
@@ -57,12 +57,12 @@ export class SchemaReader {
     });
   }
 
-  /** Reads on. Throws `NotJson`. */
+  /** Reads the next piece. Throws `NotJson`. */
   write(piece: Uint8Array): void {
     this.scanner.write(piece);
   }
 
-  /** No more comes. Throws `NotJson` if something is missing. */
+  /** Ends the output. Throws `NotJson` if something is missing. */
   end(): ProviderSchemas {
     this.scanner.end();
     return { format_version: this.format, provider_schemas: this.found };
@@ -80,10 +80,10 @@ export class SchemaReader {
   }
 }
 
-/** The provider that is part of the tool, and no plugin. */
+/** The provider that is part of the tool, not a plugin. */
 const builtIn = 'terraform.io/builtin/terraform';
 
-/** What the tool says of it, in a folder where nothing else is. */
+/** Its schemas, from the tool in an otherwise empty folder. */
 async function askBuiltIn({ file }: Binary): Promise<ProviderSchemas> {
   const cwd = await mkdtemp(path.join(tmpdir(), 'schemas-'));
   try {
@@ -104,8 +104,9 @@ interface Kept {
 }
 
 /**
- * Schemas that plans needed before, so that the tool need not be started for them: by what they depend on, the newest ones, up to a
- * number of bytes of JSON. They come from jobs, so what they depend on names a workspace: none sees what another one's job said.
+ * Schemas of earlier plans, so that the tool need not be started for them: by what they depend on, the newest ones, up
+ * to a number of bytes of JSON. They come from jobs, so the key contains a workspace: none sees the output of another
+ * one's job.
  */
 export class SchemaCache {
   private readonly kept = new Map<string, Kept>();
@@ -115,8 +116,8 @@ export class SchemaCache {
   constructor(private readonly mostBytes: number) {}
 
   /**
-   * Where nothing is wanted but of the provider that is part of the tool: the worker asks for that itself, once, so it is the
-   * same for all workspaces. Undefined where more is wanted, or the tool does not say.
+   * If only the provider that is part of the tool is needed: the worker asks for that itself, once, so it is the same
+   * for all workspaces. Undefined if more is needed, or the tool does not answer.
    */
   async findBuiltIn(binary: Binary, { providers }: WantedSchemas): Promise<ProviderSchemas | undefined> {
     if ([...providers].some((name) => name !== builtIn)) return undefined;
@@ -125,12 +126,12 @@ export class SchemaCache {
     return asked.catch(() => undefined);
   }
 
-  /** Whether anything is kept of this; it may be of other types. */
+  /** Whether anything is cached for this key, perhaps for other types. */
   has(key: string): boolean {
     return this.kept.has(key);
   }
 
-  /** Undefined if not everything that is wanted is there. */
+  /** Undefined if something that is wanted is missing. */
   find(key: string, { providers, types }: WantedSchemas): ProviderSchemas | undefined {
     const kept = this.kept.get(key);
     if (!kept) return undefined;

@@ -3,24 +3,24 @@ import https from 'node:https';
 import type { Reach } from '@keystead/outside';
 
 const mostRedirects = 5;
-/** A server that is silent for so long is given up. */
+/** A server that is silent for this long is given up. */
 const silenceMs = 30_000;
 
-/** What limits a download. */
+/** The limits of a download. */
 export interface DownloadLimits {
   readonly reach: Reach;
   readonly bytes: number;
   readonly milliseconds: number;
 }
 
-/** Something that could not be downloaded; the message says what and why. */
+/** A failed download; the message says what and why. */
 export class NoDownload extends Error {
   override readonly name = 'NoDownload';
 }
 
 /**
- * Downloads a file, piece by piece. Redirects are followed only to allowed addresses, and never from https to http. Throws
- * `NoDownload` for any status but 200, for a download that is cut off, and past the limits of time or size.
+ * Downloads a file piece by piece. Redirects are followed only to allowed addresses, and never from https to http.
+ * Throws `NoDownload` for any status but 200, for a download that is cut off, and beyond the limits of time or size.
  */
 export async function* download(address: URL, limits: DownloadLimits): AsyncGenerator<Buffer> {
   const end = AbortSignal.timeout(limits.milliseconds);

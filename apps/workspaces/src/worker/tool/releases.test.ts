@@ -72,7 +72,7 @@ describe('releases of the tool', () => {
         format: 'binary',
       })) as Uint8Array,
     );
-  /** Puts a release of Terraform on the mirror. */
+  /** Adds a release of Terraform to the mirror. */
   const release = async (version: string, archive: Buffer, more: { privateKey?: string; sum?: string } = {}) => {
     const at = `/terraform/${version}/terraform_${version}_`;
     const sum = more.sum ?? createHash('sha256').update(archive).digest('hex');
@@ -172,7 +172,7 @@ describe('releases of the tool', () => {
     );
     // No archive is downloaded for that.
     expect(asked.filter((path) => path.endsWith('.zip'))).toEqual([]);
-    // Signed by a stranger, changed, gone, or the list of another version: left out, and named.
+    // Signed with another key, changed, gone, or the list of another version: left out, and reported.
     await release('4.5.0', archive('4.5.0'), { privateKey: others.privateKey });
     const changed = await release('4.6.0', archive('4.6.0'));
     answers.set(`${changed}SHA256SUMS`, Buffer.from(`${'1'.repeat(64)}  terraform_4.6.0_${platform}.zip\n`));

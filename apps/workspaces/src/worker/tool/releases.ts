@@ -9,28 +9,28 @@ import { openPromise } from 'yauzl';
 import { askVersion, type Binary } from './binaries';
 import { type DownloadLimits, download, NoDownload } from './release-download';
 
-/** A version of the tool that a worker is to have. */
+/** A version of the tool that a worker should have. */
 export interface WantedTool {
   readonly product: Binary['product'];
   readonly version: string;
 }
 
-/** Where versions come from, who vouches for them, and where they are kept. */
+/** Where versions come from, who signs them, and where they are stored. */
 export interface Releases {
   /** Address of the folder of all versions, by product, without a slash at its end. */
   readonly places: Readonly<Record<Binary['product'], string>>;
-  /** Address of the list of versions that there are, by product. */
+  /** Address of the list of versions, by product. */
   readonly indexes: Readonly<Record<Binary['product'], string>>;
-  /** OpenPGP keys, armored, whose signature counts. */
+  /** OpenPGP keys, armored, whose signatures are trusted. */
   readonly keys: string;
-  /** Folder in which versions are kept. Workers of one machine may share it. */
+  /** Folder in which versions are stored. Workers of one machine may share it. */
   readonly folder: string;
   readonly reach: DownloadLimits['reach'];
-  /** How long fetching one version may take. */
+  /** How long downloading one version may take. */
   readonly milliseconds: number;
 }
 
-/** A version that cannot be had, or is not what it says; the message is for the operator. */
+/** A version that cannot be downloaded, or is not what it claims to be; the message is for the operator. */
 class BadRelease extends Error {
   override readonly name = 'BadRelease';
 }
@@ -39,7 +39,7 @@ const sumsLimit = 256 * 1024;
 const archiveLimit = 512 * 1024 * 1024;
 const binaryLimit = 1024 * 1024 * 1024;
 
-/** What programs are called, and the files of their releases. */
+/** The names of programs, and the files of their releases. */
 export const names = {
   Terraform: { program: 'terraform', prefix: '', signature: 'SHA256SUMS.sig' },
   OpenTofu: { program: 'tofu', prefix: 'v', signature: 'SHA256SUMS.gpgsig' },
@@ -48,8 +48,9 @@ export const names = {
 const platform = `${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`;
 
 /**
- * The binary of a version: the one that was fetched before, else fetched now. It counts when its archive has the SHA-256 that the
- * list of the release names, when one of the keys has signed that list, and when it says the version itself. Throws `BadRelease`.
+ * The binary of a version: the stored one, otherwise a new download. It is accepted if its archive has the SHA-256 in
+ * the list of the release, if one of the keys has signed that list, and if it reports that version itself. Throws
+ * `BadRelease`.
  */
 export async function fetchTool(wanted: WantedTool, releases: Releases): Promise<string> {
   const { program } = names[wanted.product];
@@ -61,7 +62,7 @@ export async function fetchTool(wanted: WantedTool, releases: Releases): Promise
   try {
     const unpacked = await fetchInto(partial, wanted, releases);
     await mkdir(folder, { recursive: true, mode: 0o755 });
-    // In one step: who else is at it finds the whole file or none.
+    // In one step: other processes find the whole file or none.
     await rename(unpacked, file);
     return file;
   } catch (error) {
@@ -88,7 +89,7 @@ function baseOf(wanted: WantedTool, releases: Releases): string {
 export const folderOf = ({ product, version }: WantedTool, { places }: Releases): string =>
   `${places[product]}/${names[product].prefix}${version}`;
 
-/** The list of sums of a release. Throws `BadRelease` if none of the keys has signed it. */
+/** The list of checksums of a release. Throws `BadRelease` unless one of the keys has signed it. */
 export async function signedSums(wanted: WantedTool, releases: Releases): Promise<string> {
   const { reach, milliseconds, keys } = releases;
   const whole = async (name: string): Promise<Buffer> => {
@@ -150,7 +151,7 @@ async function requireSigned(bytes: Buffer, signature: Buffer, armoredKeys: stri
   }
 }
 
-/** The SHA-256 of a file by a list of sums. Throws `BadRelease`. */
+/** The SHA-256 of a file in a list of checksums. Throws `BadRelease`. */
 function sumOf(sums: string, name: string): Buffer {
   for (const line of sums.split('\n')) {
     const [sum = '', file] = line.trim().split(/\s+/);
@@ -176,7 +177,7 @@ async function unpackProgram(archive: string, program: string, to: string): Prom
   throw new NoDownload(`the archive has no ${program}`);
 }
 
-/** What people write for a version: `1.11.4`, `terraform 1.11.4` or `tofu 1.10.0`; undefined for anything else. */
+/** The spellings of a version: `1.11.4`, `terraform 1.11.4` or `tofu 1.10.0`; undefined for anything else. */
 export function wantedTool(text: string): WantedTool | undefined {
   const [, program, version] = /^(?:(terraform|tofu) +)?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)$/.exec(text) ?? [];
   return version === undefined ? undefined : { product: program === 'tofu' ? 'OpenTofu' : 'Terraform', version };

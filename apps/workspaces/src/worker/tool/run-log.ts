@@ -1,4 +1,4 @@
-/** The log of one job on its way to its readers: gathered for a moment, in order, never more than its limit. */
+/** The log of one job on its way to its readers: buffered for a moment, in order, never beyond its limit. */
 export class RunLog {
   private waiting: Buffer[] = [];
   private held = 0;
@@ -11,9 +11,9 @@ export class RunLog {
   constructor(
     private readonly options: {
       limit: number;
-      /** Keeps bytes; called with one piece after the other. */
+      /** Stores bytes; called with one piece after the other. */
       keep(bytes: Buffer): Promise<void>;
-      /** Told once when there is more than the limit. */
+      /** Called once when the limit is exceeded. */
       full(): void;
     },
   ) {}
@@ -23,7 +23,7 @@ export class RunLog {
     return this.last;
   }
 
-  /** Takes bytes of the tool; the promise holds the tool back while much is waiting. */
+  /** Accepts bytes from the tool; the promise pauses the tool while much is waiting. */
   async write(bytes: Buffer): Promise<void> {
     if (this.taken >= this.options.limit) return;
     const room = this.options.limit - this.taken;
@@ -35,7 +35,7 @@ export class RunLog {
     return this.flush();
   }
 
-  /** Adds a line of the worker's own. */
+  /** Adds a line by the worker itself. */
   say(line: string): void {
     this.add(Buffer.from(`${line}\n`));
   }
@@ -46,7 +46,7 @@ export class RunLog {
     await this.flush();
   }
 
-  /** Everything written so far is kept when this is done. Throws what keeping threw. */
+  /** Resolves when everything written so far is stored. Throws the error of storing. */
   flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -75,7 +75,7 @@ const mostHeld = 256 * 1024;
 const tailLength = 16 * 1024;
 const gatherMs = 250;
 
-/** Start and end of a log are marked by the bytes 2 and 3: a tool that prints them must not end its own log. */
+/** The bytes 2 and 3 mark start and end of a log: a tool that prints them must not end its own log. */
 function markless(bytes: Buffer): Buffer {
   if (!bytes.includes(2) && !bytes.includes(3)) return Buffer.from(bytes);
   return Buffer.from(bytes.map((byte) => (byte === 2 || byte === 3 ? 0x3f : byte)));

@@ -1,10 +1,10 @@
-/** Counts the time in which at least one of several things goes on. */
+/** Measures the time in which at least one of several things is under way. */
 export class Stopwatch {
   private under = 0;
   private sinceMs = 0;
   private countedMs = 0;
 
-  /** Until now, of what has ended. */
+  /** The total so far, of everything that has ended. */
   get ms(): number {
     return this.countedMs;
   }

@@ -13,13 +13,13 @@ import { type Claim, type History, requireSuccessor } from './rules';
 import { type ParsedOutput, type ParsedState, shownSerial } from './scanner/parse-state';
 import { addedVersion, type StateVersion } from './state-version';
 
-/** More outputs, or larger ones, are stored in pieces. */
+/** More or larger outputs are stored in several statements. */
 const fewOutputs = 200;
 const smallOutputsBytes = 256 * 1024;
 
-// What was decided holds only for the revision it was decided at: a lock that was given back meanwhile, or another state,
-// has moved it. Who decides under the row has no need of one. The time is taken when the row is ours, so that versions are
-// in the order in which they came to be.
+// A decision is valid only for the revision at which it was made: a released lock or another state has changed that. A
+// caller who holds the row's lock needs no revision. The time is taken once the row is locked, so that versions are
+// ordered by when they were created.
 const atRevision = 'revision = coalesce($2::bigint, revision)';
 
 const announcing = {
@@ -31,7 +31,7 @@ const announcing = {
            clock_timestamp() FROM held RETURNING *`,
 };
 
-// All of it or nothing: `held` is empty if anything is not as it has to be.
+// All or nothing: `held` is empty if any condition fails.
 const finalizing = (blob: { name: string; ready: string; kept: string }) => ({
   name: blob.name,
   text: `WITH held AS (
@@ -64,13 +64,13 @@ const finalizing = (blob: { name: string; ready: string; kept: string }) => ({
   SELECT id FROM held`,
 });
 
-/** Where the bytes are stored already. */
+/** For bytes that are already stored. */
 const finalizeStored = finalizing({
   name: 'state_finalize',
   ready: 'JOIN blob b ON b.id = $4',
   kept: 'kept AS (UPDATE blob b SET provisional = false FROM held WHERE b.id = $4)',
 });
-/** Where they are one chunk, stored with all else. */
+/** For a single chunk, which is stored by the same statement. */
 const finalizeWhole = finalizing({
   name: 'state_finalize_whole',
   ready: '',
@@ -79,16 +79,19 @@ const finalizeWhole = finalizing({
   filled AS (INSERT INTO blob_chunk (blob_id, position, sealed) SELECT id, 0, $17 FROM kept)`,
 });
 
-/** What a request says of a version that it announces. */
+/** What a request says of the version that it announces. */
 export interface Announced {
   readonly intermediate?: boolean | null;
   readonly run?: string | null;
-  /** Its outputs come along, and are not those of the state. */
+  /** Its outputs came separately, and are not those of the state. */
   readonly outputsGiven?: boolean;
   readonly rollbackOfId?: string;
 }
 
-/** Announces a version; undefined if the workspace is no longer at the revision. Without one its row has to be held. */
+/**
+ * Announces a version; undefined if the workspace is no longer at the revision. Without a revision the caller must hold
+ * the lock of its row.
+ */
 export async function announce(
   db: Database,
   actor: Actor,
@@ -116,15 +119,15 @@ export async function announce(
   return row && addedVersion(row, workspace);
 }
 
-/** What is known of a state once its bytes are here; `parsed` is absent for those too large to read at once. */
+/** What is known of a state once its bytes are here; `parsed` is absent for states too large to read at once. */
 export interface Content {
   readonly blob: GatheredBlob;
   readonly parsed: ParsedState | undefined;
-  /** The tool's JSON, where it came along. */
+  /** The tool's JSON, if it was sent too. */
   readonly jsonBlobId?: string;
 }
 
-/** Outputs that go along with the version, sealed; undefined if they are too many or too large for it. */
+/** Outputs to store together with the version, sealed; undefined if they are too many or too large for that. */
 function fewSealed(keyring: Keyring, found: readonly ParsedOutput[]) {
   if (found.length > fewOutputs) return undefined;
   const sealed = outputs.sealedOutputs(keyring, found);
@@ -132,8 +135,8 @@ function fewSealed(keyring: Keyring, found: readonly ParsedOutput[]) {
 }
 
 /**
- * Makes an announced version the current one, with everything the workspace shows of it; older uploads that never came are
- * discarded. False if the workspace is no longer at the revision, or the version not as it has to be.
+ * Makes an announced version the current one, with everything the workspace shows of it; older uploads that never came
+ * are discarded. False if the workspace is no longer at the revision, or the version does not meet the conditions.
  */
 async function finalizeAt(
   db: Database,
@@ -190,12 +193,12 @@ export async function finalize(
   const found = version.outputsGiven ? [] : (content.parsed?.outputs ?? []);
   const sealed = fewSealed(keyring, found);
   const done = await finalizeAt(tx, actor, version, null, content, sealed ?? []);
-  // The version is as it was found under the row: it is the bytes that were swept.
+  // The version was checked under the lock, so the bytes must have been swept.
   if (!done) throw new Refusal('unavailable', 'the upload took too long; try again');
   if (!sealed) await outputs.store(tx, keyring, version.id, found);
 }
 
-/** Lost to another one, or what it refers to is gone: the transaction that holds the row finds out. */
+/** Errors of a lost race, or a missing reference: the transaction that locks the row finds out which. */
 const lost = new Set(['40001', '40P01', '23503']);
 
 async function attempted<T>(write: Promise<T>): Promise<T | undefined> {
@@ -207,7 +210,7 @@ async function attempted<T>(write: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** What the workspace is at, where it takes the state of this caller as it is now. */
+/** The state of the workspace, if it would accept this caller's state now. */
 async function goodBase(db: Database, actor: Actor, workspaceId: string, claim: Claim): Promise<StateBase | undefined> {
   const base = db.inTransaction ? undefined : await findBase(db, workspaceId);
   if (base?.holder?.type !== actor.type || base.holder.id !== actor.id) return undefined;
@@ -220,7 +223,10 @@ async function goodBase(db: Database, actor: Actor, workspaceId: string, claim: 
   }
 }
 
-/** Announces a version without a transaction; undefined if something is in the way; the one that locks the row then says what. */
+/**
+ * Announces a version without a transaction; undefined if that is not possible; the attempt with the lock then finds
+ * out why.
+ */
 export async function tryAnnounce(
   db: Database,
   actor: Actor,
@@ -232,7 +238,10 @@ export async function tryAnnounce(
   return base && attempted(announce(db, actor, workspace, base.revision, claim, input));
 }
 
-/** Makes a version current without a transaction; false if something is in the way, which one under the row tells. */
+/**
+ * Makes a version current without a transaction; false if that is not possible; the attempt with the lock then finds
+ * out why.
+ */
 export async function tryFinalize(
   db: Database,
   keyring: Keyring,
@@ -250,7 +259,7 @@ export async function tryFinalize(
   return (await attempted(finalizeAt(db, actor, version, base.revision, content, sealed))) === true;
 }
 
-/** What a state says of itself, as columns. */
+/** The content of a state, as columns. */
 export function described(parsed: ParsedState, version: Pick<StateVersion, 'lineage'>) {
   return {
     format: parsed.format,
@@ -264,9 +273,9 @@ export function described(parsed: ParsedState, version: Pick<StateVersion, 'line
   };
 }
 
-/** What decides whether a workspace takes a state: who holds it, and which state it is at. */
+/** What decides whether a workspace accepts a state: who holds its lock, and its current state. */
 export interface StateBase {
-  /** Moves with every change of the workspace, its lock and its current state among them. */
+  /** Changes with the workspace, including its lock and its current state. */
   readonly revision: string;
   readonly holder: LockHolder | undefined;
   readonly current: History | undefined;

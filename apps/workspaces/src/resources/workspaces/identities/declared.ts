@@ -1,18 +1,18 @@
-/** What logs in with an identity token: any program that is given one, or the provider of a cloud or service. */
+/** Who uses an identity token to log in: any program that receives it, or the provider of a cloud or service. */
 export const identityKinds = ['token', 'aws', 'gcp', 'azure', 'vault', 'kubernetes'] as const;
 export type IdentityKind = (typeof identityKinds)[number];
 
 /** An identity that the environment variables of a workspace ask for. */
 export interface DeclaredIdentity {
   readonly kind: IdentityKind;
-  /** Empty for the one without a tag. */
+  /** Empty for the identity without a tag. */
   readonly tag: string;
   readonly audience: string;
-  /** What else its variables say, by the name of the setting. */
+  /** Its other variables, by the name of the setting. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** The identities that a plan or an apply is given, and what is wrong with the variables that ask for them. */
+/** The identities for a plan or an apply, and what is wrong with the variables that ask for them. */
 export interface Declared {
   readonly identities: readonly DeclaredIdentity[];
   readonly problems: readonly string[];
@@ -21,9 +21,9 @@ export interface Declared {
 type Settings = Record<string, string>;
 
 interface Provider {
-  /** Its audience where no variable says one; undefined: one has to. */
+  /** The default audience; undefined: a variable has to set it. */
   readonly audience: (settings: Settings) => string | undefined;
-  /** Settings that plans and applies may have apart from each other. */
+  /** Settings that plans and applies may have separately. */
   readonly byPhase?: string;
   readonly plain?: readonly string[];
   readonly required: readonly string[];
@@ -54,11 +54,11 @@ const providers: Readonly<Record<Exclude<IdentityKind, 'token'>, Provider>> = {
 
 const audienceName = /^TFC_WORKLOAD_IDENTITY_AUDIENCE(?:_(\w+))?$/;
 const providerName = /^TFC_(AWS|GCP|AZURE|VAULT|KUBERNETES)_PROVIDER_AUTH(?:_(\w+))?$/;
-/** Logins of this kind that are not offered. */
+/** Logins of this kind that are not supported. */
 const unserved = /^TFC_(HCP_PROVIDER|VAULT_BACKED_(AWS|GCP|AZURE))_AUTH(_\w+)?$/;
 const most = 50;
 
-/** Reads what the environment variables of a workspace ask for, in the words that HCP Terraform documents. */
+/** Reads the identities in the environment variables of a workspace, under the names that HCP Terraform documents. */
 export function declaredIdentities(environment: ReadonlyMap<string, string>, phase: 'plan' | 'apply'): Declared {
   const identities: DeclaredIdentity[] = [];
   const problems: string[] = [];
@@ -125,7 +125,7 @@ function readProvider(
   return { kind, tag, audience: said, settings };
 }
 
-/** Only what can be part of an address is sent there. */
+/** The value is sent there only if it can be part of an address. */
 function vaultProblem({ ADDR = '', AUTH_PATH = 'jwt', NAMESPACE = '' }: Settings): string | undefined {
   const address = URL.canParse(ADDR) ? new URL(ADDR) : undefined;
   const isPlain = address && /^https?:$/.test(address.protocol) && `${address.username}${address.password}` === '';

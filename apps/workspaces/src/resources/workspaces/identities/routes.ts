@@ -12,14 +12,14 @@ import { declaredIdentities, identityKinds } from './declared';
 
 const phases = ['plan', 'apply'] as const;
 
-/** An identity that the plans or applies of a workspace have, as those see it who are to trust it. */
+/** An identity of a workspace's plans or applies, for those who are to trust it. */
 interface Identity {
   readonly id: string;
   readonly organizationId: string;
   readonly phase: (typeof phases)[number];
   readonly kind: (typeof identityKinds)[number] | 'secrets';
   readonly tag: string;
-  /** Null if a sensitive variable says it. */
+  /** Null if a sensitive variable contains it. */
   readonly audience: string | null;
   readonly issuer: string;
   readonly claims: Readonly<Record<string, string>>;
@@ -61,7 +61,7 @@ interface Previewed {
   readonly target: Workspace;
 }
 
-/** What the plans and the applies of a workspace would be given now, and what is wrong with the variables that say so. */
+/** The identities that plans and applies of the workspace would get now, and what is wrong with their variables. */
 async function preview({ db, env, target: { id, organizationId } }: Previewed) {
   const of = await workspaceIdentity(db, id);
   if (!of) return { items: [] };

@@ -1,14 +1,14 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Database } from '../../../kernel/database/database';
 
-/** A workspace, and the project where the settings are to hold. */
+/** A workspace, and the project for which the settings are checked. */
 export interface Goal {
   readonly id: string;
   readonly organizationId: string;
   readonly projectId: string;
 }
 
-/** What of a workspace's settings leads to something that not every workspace may use. */
+/** The settings of a workspace that refer to things which not every workspace may use. */
 interface Uses {
   readonly agentPoolId: string | null;
   readonly oauthTokenId: string | null;
@@ -18,8 +18,8 @@ interface Uses {
 }
 
 /**
- * Whether a workspace may use a pool: one of the whole organization, or of its project, or its own, and not one that it is
- * excluded from. Undefined where the organization has no such pool.
+ * Whether a workspace may use a pool: one of the whole organization, of its project, or its own, unless it is excluded.
+ * Undefined if the organization has no such pool.
  */
 export async function isPoolOpen(
   db: Database,
@@ -49,7 +49,7 @@ async function requirePool(db: Database, goal: Goal, poolId: string): Promise<vo
 const withProject = /^[^/]+\/[^/]+\/_git\/[^/]+$/;
 const plain = /^[^/]+\/[^/]+$/;
 
-/** How the repositories of a provider are named; GitLab has groups in groups. */
+/** The form of a provider's repository names; GitLab has nested groups. */
 function isIdentifierOf(provider: string, identifier: string): boolean {
   if (provider.startsWith('ado_')) return withProject.test(identifier);
   return provider.startsWith('gitlab_') ? !withProject.test(identifier) : plain.test(identifier);
@@ -84,8 +84,8 @@ async function requireConnection(
 }
 
 /**
- * Checks what only the database knows of new settings: that the pool and the connection are there, and open to the
- * workspace where it is, or where it is `moved` to. Throws `invalid`.
+ * Checks what only the database knows of new settings: that the pool and the connection exist, and that the workspace
+ * may use them where it is, or where it is `moved` to. Throws `invalid`.
  */
 export async function requireAllowed(db: Database, goal: Goal, before: Uses | 'moved', after: Uses): Promise<void> {
   const changed = (key: keyof Uses) => before === 'moved' || before[key] !== after[key];

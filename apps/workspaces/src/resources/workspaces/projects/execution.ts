@@ -1,13 +1,13 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Database } from '../../../kernel/database/database';
 
-/** How workspaces of a project run unless they say otherwise; null mode: as the organization says. */
+/** How workspaces of a project run by default; null mode: as the organization says. */
 export interface Execution {
   readonly executionMode: string | null;
   readonly agentPoolId: string | null;
 }
 
-/** What a request may say about it; the pool comes as attribute or as relationship. */
+/** The settings in a request; the pool comes as attribute or as relationship. */
 export interface ExecutionInput {
   readonly defaultExecutionMode?: string | null;
   readonly defaultAgentPoolId?: string | null;
@@ -26,7 +26,7 @@ export function settledExecution(current: Execution, input: ExecutionInput): Exe
       'If agent-pool and execution-mode are both included in setting-overwrites, their values must be the same.';
     throw invalid('settingOverwrites', message);
   }
-  // A project has its own pool exactly when it has its own mode: either word says both.
+  // A project has its own pool exactly if it has its own mode: each implies the other.
   const own = ownMode ?? ownPool;
   if (own === false) return { executionMode: null, agentPoolId: null };
   const mode = input.defaultExecutionMode ?? current.executionMode;
@@ -44,7 +44,7 @@ export function settledExecution(current: Execution, input: ExecutionInput): Exe
   return { executionMode: mode, agentPoolId };
 }
 
-/** Throws `invalid` unless the pool is one of the organization's, and open to all of it or to the project. */
+/** Throws `invalid` unless the pool belongs to the organization and is open to all of it or to the project. */
 export async function requirePool(
   db: Database,
   { organizationId, projectId }: { organizationId: string; projectId: string },

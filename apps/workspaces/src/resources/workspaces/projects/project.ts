@@ -1,6 +1,6 @@
 import type { JudgedProject } from './policy';
 
-/** A project. Execution mode and agent pool are its own, or null and then those `inherited` hold. */
+/** A project. Execution mode and agent pool are its own; if they are null, `inherited` has them. */
 export interface Project extends JudgedProject {
   readonly organizationName: string;
   readonly name: string;

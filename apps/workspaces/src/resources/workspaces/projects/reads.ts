@@ -8,10 +8,10 @@ import type { Project } from './project';
 import { findMany } from './service';
 import { projectHasBinding } from './tagged';
 
-/** What narrows and orders a list of projects. */
+/** The filters and orders of a list of projects. */
 export interface ProjectSearch {
   readonly q?: string;
-  /** Whole names, in any case; they win over `q`. */
+  /** Whole names, ignoring case; they replace `q`. */
   readonly names?: readonly string[];
   /** Only projects on which the caller has all of these. */
   readonly capabilities?: readonly ProjectCapability[];

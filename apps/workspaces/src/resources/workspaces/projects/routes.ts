@@ -103,7 +103,7 @@ const projectsIncluded = includable<Project>({
   organizationsOf: (project) => [project.organizationId],
 });
 
-/** Projects: where workspaces are grouped. */
+/** Projects, which group workspaces. */
 export const projectResource: Resource = {
   name: 'projects',
   endpoints: [list, create, show, update, destroy, move],

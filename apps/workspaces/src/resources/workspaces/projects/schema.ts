@@ -8,5 +8,5 @@ export const CreateProject = document('projects', { attributes: projectAttribute
 export const UpdateProject = document('projects', { attributes: projectAttributes.update, relationships });
 export const Workspaces = references('workspaces');
 
-/** What a request may say of a project; tag bindings take the place of those there were. */
+/** The settings of a project in a request; given tag bindings replace the old ones. */
 export type ProjectInput = ParsedDocument<typeof UpdateProject>;

@@ -47,7 +47,7 @@ export async function find(db: Database, id: string): Promise<Project | undefine
   return (await findMany(db, [id]))[0];
 }
 
-/** Creates a project. Throws `invalid` when its name is taken. */
+/** Creates a project. Throws `invalid` if its name is taken. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -68,7 +68,7 @@ export async function create(
   });
 }
 
-/** Changes what is named. Throws `invalid` when the new name is taken. */
+/** Changes the settings in a request. Throws `invalid` if the new name is taken. */
 export async function update(
   db: Database,
   actor: Actor,
@@ -100,7 +100,7 @@ export async function update(
 export async function remove(db: Database, actor: Actor, project: Project): Promise<void> {
   if (project.isDefault) throw new Refusal('denied', 'The default project cannot be deleted');
   await db.transaction(async (tx) => {
-    // Keeps workspaces from being created in or moved to the project meanwhile: they share-lock its row.
+    // Keeps workspaces from being created in the project or moved to it meanwhile: they share-lock its row.
     await lockRow(tx, 'project', project.id);
     const left = await tx.prisma.workspace.findMany({
       where: { projectId: project.id },
@@ -121,7 +121,7 @@ async function bind(db: Database, bound: Bound, { tagBindings }: ProjectInput): 
   if (tagBindings !== undefined) await bindTags(db, bound, tagBindings, 'replace');
 }
 
-/** What an audit event says of a change of the project. */
+/** An audit event about a change of the project. */
 export function changeOf(project: Project, verb: string) {
   const target = { type: 'projects', id: project.id, name: project.name };
   return { organizationId: project.organizationId, action: `project.${verb}`, target };

@@ -9,7 +9,7 @@ const MOST = 10;
 const LONGEST_KEY = 128;
 const LONGEST_VALUE = 256;
 
-/** Bindings, which come by key and value. */
+/** Bindings, each a key and a value. */
 export const sentBindings: SentKind = {
   type: 'tag-bindings',
   attributes: {
@@ -18,7 +18,7 @@ export const sentBindings: SentKind = {
   },
 };
 
-/** A key and a value, and the project that hands them down. */
+/** A key and a value, and the project that it is inherited from. */
 export interface Binding {
   readonly id: string;
   readonly key: string;
@@ -35,12 +35,12 @@ export interface Bound {
   readonly workspaceId?: string;
 }
 
-/** Whether a text can be a key of bindings. Blanks at its ends are not part of one: nothing would show them. */
+/** Whether a text can be a key of bindings. It must not begin or end with blanks, which no one would see. */
 export function isBindingKey(key: string): boolean {
   return key.length <= LONGEST_KEY && KEY.test(key) && !/^hcp?:/.test(key);
 }
 
-/** The keys and values that were sent; the last of equal keys counts. Throws `invalid`. */
+/** The keys and values in a request; of equal keys the last one counts. Throws `invalid`. */
 function readBindings(sent: readonly SentReference[]): Map<string, string> {
   const read = new Map<string, string>();
   for (const { attributes } of sent) {
@@ -67,8 +67,8 @@ async function refuseOverrides(db: Database, bound: Bound, keys: readonly string
 }
 
 /**
- * Adds bindings, or changes the values of those that are there; replacing takes away what is not sent. Throws `invalid`,
- * for a workspace also where it would override a reserved key of its project.
+ * Adds bindings, or changes the values of existing ones; with `replace`, all others are removed. Throws `invalid`, for
+ * a workspace also if it would override a reserved key of its project.
  */
 export async function bindTags(
   db: Database,
@@ -97,7 +97,7 @@ export async function bindTags(
   }
 }
 
-/** What a project binds itself. */
+/** A project's own bindings. */
 export async function bindingsOfProject(
   db: Database,
   { organizationId, id }: { id: string; organizationId: string },

@@ -2,7 +2,7 @@ import type { Query } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import { isFixedKey } from './tag-bindings';
 
-/** Query parameters of lists that are narrowed by key-value tags. */
+/** Query parameters of lists that can be filtered by key-value tags. */
 export const taggedParameters = {
   'filter[tagged][i][key]': 'Key of a tag binding; i counts from 0.',
   'filter[tagged][i][value]': 'Its value.',
@@ -10,7 +10,7 @@ export const taggedParameters = {
 
 const TAGGED = /^filter\[tagged\]\[(\d+)\]\[(key|value)\]$/;
 
-/** The keys, and the values where any are named, that a query asks for. */
+/** The keys that a query asks for, with their values if it names any. */
 export function taggedFilters(query: Query): { key: string; value?: string }[] {
   const filters = new Map<string, { key?: string; value?: string }>();
   for (const [name, value] of query.entries) {

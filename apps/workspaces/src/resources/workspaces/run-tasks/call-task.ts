@@ -5,7 +5,7 @@ import { ClosedAddress, outsideCall, type Reach } from '@keystead/outside';
 const timeoutMs = 10_000;
 const mostBytes = 64 * 1024;
 
-/** What became of a request to a task: undefined if the service has taken it, else why not. */
+/** The result of a request to a task: undefined if the service has accepted it, otherwise why not. */
 export async function callTask(
   reach: Reach,
   { url, key }: { readonly url: string; readonly key: string | undefined },
@@ -30,7 +30,10 @@ export async function callTask(
   }
 }
 
-/** Sends what no run is behind, as a task is made or moved. Throws `invalid` for a service that does not take it. */
+/**
+ * Sends a test request, without a run, when a task is created or moved. Throws `invalid` if the service does not accept
+ * it.
+ */
 export async function requireTaken(reach: Reach, to: { url: string; key: string | undefined }): Promise<void> {
   const body = { payload_version: 1, stage: 'test', access_token: 'test-token', is_speculative: true };
   const problem = await callTask(reach, to, body);

@@ -49,7 +49,7 @@ const taskSerializer = serializerOf<RunTask>()({
   }),
   relationships: ({ organization, organizationId, workspaceTaskIds }, { access }) => ({
     organization: toOne('organizations', organization),
-    // They say which workspaces there are.
+    // They reveal which workspaces exist.
     'workspace-tasks': toMany(
       'workspace-tasks',
       access.can(organizationId, 'manage-run-tasks') || access.can(organizationId, 'read-workspaces')
@@ -237,7 +237,7 @@ const detach = ofAttached.remove(attachedPath, {
   run: ({ db, target, ...call }) => tasks.detach(db, actorOf(call), target),
 });
 
-/** Checks by other services, and which workspaces have them in their runs. */
+/** Checks by other services, and the workspaces that use them. */
 export const runTaskResource: Resource = {
   name: 'tasks',
   endpoints: [

@@ -10,15 +10,15 @@ import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Entitlements } from '../../../kernel/installation/entitlements';
 
-/** The points in the life of a run at which tasks take place, in their order. */
+/** The stages of a run at which tasks take place, in order. */
 export const taskStages = ['pre_plan', 'post_plan', 'pre_apply', 'post_apply'] as const;
 export type TaskStageName = (typeof taskStages)[number];
 
-/** Whether a run goes on without the approval of a task. */
+/** Whether a run continues if a task fails. */
 export const enforcementLevels = ['advisory', 'mandatory'] as const;
 export type EnforcementLevel = (typeof enforcementLevels)[number];
 
-/** A check by another service, which workspaces can have in their runs. */
+/** A check by another service, which workspaces can add to their runs. */
 export interface RunTask extends Omit<TaskRow, 'hmacKey'> {
   readonly organization: string;
   readonly workspaceTaskIds: readonly string[];
@@ -31,7 +31,7 @@ export interface WorkspaceTask extends AttachedRow {
   readonly workspace: WorkspaceTarget & { readonly name: string };
 }
 
-/** What a request says of a task. */
+/** The settings of a task in a request. */
 export interface TaskInput {
   readonly name?: string;
   readonly url?: string;
@@ -50,10 +50,10 @@ const whole = {
   workspaceTasks: { select: { id: true }, orderBy: { id: 'asc' } },
 } as const;
 
-/** Where the key of a task is sealed. */
+/** The cell in which the key of a task is sealed. */
 const keyCell = (id: string) => ({ table: 'run_task', row: id, column: 'hmac_key' });
 
-/** The key that requests of a task are signed with; undefined if it has none, or is gone. */
+/** The key that requests of a task are signed with; undefined if it has none, or the task is gone. */
 export async function findKey(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.runTask.findUnique({ where: { id }, select: { hmacKey: true } });
   return row?.hmacKey ? keyring.open(row.hmacKey, keyCell(id)).toString('utf8') : undefined;
@@ -91,7 +91,7 @@ interface Home {
   readonly entitlements: Pick<Entitlements, 'globalRunTasks' | 'runTaskLimit'>;
 }
 
-/** What a task says of all workspaces: nothing if the plan has no global tasks, as clients expect. */
+/** A task's settings for all workspaces: none if the plan has no global tasks, as clients expect. */
 function globalOf({ globalConfiguration: given }: TaskInput, { entitlements }: Pick<Home, 'entitlements'>) {
   if (!given || !entitlements.globalRunTasks) return {};
   return {
@@ -113,7 +113,7 @@ const plainOf = ({ name, url, description, enabled }: TaskInput) => ({
   ...(enabled === undefined ? {} : { enabled }),
 });
 
-/** Where a task goes is as good as a credential at times: the trail keeps the host. */
+/** The address of a task is sometimes a credential: the trail contains only the host. */
 const facts = ({ name, url, enabled, globalEnabled, globalStages, globalEnforcement }: RunTask) => ({
   name,
   host: new URL(url).host,
@@ -128,7 +128,7 @@ async function requireFreeName(db: Database, organizationId: string, name: strin
   if (taken && taken.id !== except) throw invalid('name', 'has already been taken');
 }
 
-/** Creates a task. Throws `invalid` for a name that is taken, and for more than the plan allows. */
+/** Creates a task. Throws `invalid` for a name that is taken, and beyond the limit of the plan. */
 export async function createTask(
   db: Database,
   keyring: Keyring,
@@ -156,7 +156,7 @@ export async function createTask(
   });
 }
 
-/** Changes what a request names of a task. */
+/** Changes the settings of a task in a request. */
 export async function updateTask(
   db: Database,
   keyring: Keyring,
@@ -232,16 +232,16 @@ export async function findAttachedTo(
   return (await attachedWhere(db, { id, workspaceId }))[0];
 }
 
-/** A page of the tasks of a workspace, the oldest first. */
+/** A page of the tasks of a workspace, oldest first. */
 export async function listAttached(db: Database, workspaceId: string, page: Page) {
   const items = await attachedWhere(db, { workspaceId }, page);
   return { items, total: await db.prisma.workspaceRunTask.count({ where: { workspaceId } }) };
 }
 
-/** How a task takes place in a workspace. */
+/** The settings of a task in a workspace. */
 export interface AttachInput {
   readonly enforcementLevel?: EnforcementLevel;
-  /** The earlier word for one stage. */
+  /** The earlier setting, for a single stage. */
   readonly stage?: TaskStageName;
   readonly stages?: readonly TaskStageName[];
 }
@@ -249,7 +249,10 @@ export interface AttachInput {
 const stagesOf = ({ stage, stages }: AttachInput): TaskStageName[] | undefined =>
   stages === undefined ? stage && [stage] : [...new Set(stages)];
 
-/** Puts a task into the runs of a workspace. Throws `invalid` for one of another organization, and one that is there. */
+/**
+ * Adds a task to the runs of a workspace. Throws `invalid` for one of another organization, and for one that is there
+ * already.
+ */
 export async function attach(
   db: Database,
   actor: Actor,
@@ -274,7 +277,7 @@ export async function attach(
   });
 }
 
-/** Changes how a task takes place in a workspace. */
+/** Changes the settings of a task in a workspace. */
 export async function updateAttached(
   db: Database,
   actor: Actor,
@@ -310,7 +313,7 @@ async function changedAttached(db: Database, actor: Actor, id: string, verb: str
   return after;
 }
 
-/** Takes a task out of the runs of a workspace. */
+/** Removes a task from the runs of a workspace. */
 export async function detach(db: Database, actor: Actor, task: WorkspaceTask): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.workspaceRunTask.deleteMany({ where: { id: task.id } });

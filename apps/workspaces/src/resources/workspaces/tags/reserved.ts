@@ -84,7 +84,7 @@ async function requireFree(db: Database, organizationId: string, wanted: string 
   if ((await db.prisma.reservedTagKey.count({ where })) > 0) throw invalid('key', 'has already been taken');
 }
 
-/** Reserved keys of bindings: read by members, set by who manages all projects. */
+/** Reserved keys of bindings: members read them, callers who manage all projects set them. */
 export const reservedTagKeyEndpoints = [
   onOrganization.list(path, {
     summary: 'List the keys of key-value tags that an organization reserves.',

@@ -84,7 +84,10 @@ const ofWorkspace = '/workspaces/:workspace_id/relationships/tags';
 const bindingsInWorkspace = '/workspaces/:workspace_id/relationships/tag-bindings';
 const bindingsInProject = '/projects/:project_id/relationships/tag-bindings';
 
-/** The same bindings as relationships, as newer clients want them: what is sent is added or replaces all, and not answered. */
+/**
+ * The same bindings as relationships, for newer clients: what is sent is added or replaces all, and the answer has no
+ * body.
+ */
 const relationshipsOfBindings = [
   onBindings.list(bindingsInWorkspace, {
     summary: 'List the key-value tags of a workspace, as its relationship.',
@@ -234,7 +237,7 @@ export const tagResource: Resource = {
       visible: (access, { organizationId }) => access.isMember(organizationId),
       organizationsOf: ({ organizationId }) => [organizationId],
     }),
-    // Only ever named by workspaces and projects that are shown themselves.
+    // Only ever referred to by workspaces and projects that are shown themselves.
     'effective-tag-bindings': includable<Binding>({
       serializer: effectiveBindingSerializer,
       load: async () => [],

@@ -82,7 +82,7 @@ export async function add(db: Database, actor: Actor, workspace: Workspace, sent
   });
 }
 
-/** Takes tags off a workspace. Names it does not have are ignored; an unknown id is `missing`. */
+/** Removes tags from a workspace. Names it does not have are ignored; an unknown id is `missing`. */
 export async function removeFrom(db: Database, actor: Actor, workspace: Workspace, sent: readonly SentReference[]) {
   const { names, ids } = readTags(sent);
   const { organizationId } = workspace;
@@ -95,7 +95,7 @@ export async function removeFrom(db: Database, actor: Actor, workspace: Workspac
   });
 }
 
-/** Deletes tags of an organization, off every workspace. An unknown id is `missing`, and nothing is deleted. */
+/** Deletes tags of an organization from every workspace. An unknown id is `missing`, and nothing is deleted. */
 export async function removeAll(db: Database, actor: Actor, organizationId: string, sent: readonly SentReference[]) {
   const ids = [...new Set(sent.map(({ id }) => id ?? ''))];
   await db.transaction(async (tx) => {
@@ -110,7 +110,7 @@ export async function removeAll(db: Database, actor: Actor, organizationId: stri
   });
 }
 
-/** Attaches a tag to more workspaces, each of which the caller must be able to tag. */
+/** Attaches a tag to more workspaces; the caller must be allowed to tag each of them. */
 export async function addToWorkspaces(
   db: Database,
   caller: { access: Access; actor: Actor },
@@ -147,8 +147,8 @@ export async function bindings(db: Database, { id: workspaceId, organizationId }
 }
 
 /**
- * The bindings in force for each of some workspaces and projects, by its id. A workspace has those of its project too; its
- * own hide those of equal key, unless that is reserved and may not be overridden.
+ * The effective bindings of some workspaces and projects, by id. A workspace inherits those of its project; its own
+ * ones override those with the same key, unless that is reserved and may not be overridden.
  */
 export async function effectiveBindings(
   db: Database,
@@ -168,14 +168,14 @@ export async function effectiveBindings(
   return found;
 }
 
-/** Those that were sent first, in the order they were sent in. */
+/** Those in the request first, in its order. */
 function sentFirst(all: Binding[], sent: readonly SentReference[]): Binding[] {
   const keys = sent.map(({ attributes }) => attributes?.key);
   const place = ({ key }: Binding): number => (keys.includes(key) ? keys.indexOf(key) : keys.length);
   return all.sort((a, b) => place(a) - place(b));
 }
 
-/** Adds bindings to a workspace, or changes their values; or replaces them. Answers all of them. Throws `invalid`. */
+/** Adds bindings to a workspace, or changes their values; or replaces them. Returns all of them. Throws `invalid`. */
 export async function bind(
   db: Database,
   actor: Actor,

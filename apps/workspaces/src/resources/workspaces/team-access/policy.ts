@@ -1,7 +1,7 @@
 import type { ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 
-/** Who has access to a workspace is for its administrators to see and to change. */
+/** Administrators of a workspace see and change who has access to it. */
 export const workspaceGrantPolicy = policy<WorkspaceTarget>()({
   'can-manage-teams': (access, workspace) => access.has(workspace, 'settings:write'),
 });

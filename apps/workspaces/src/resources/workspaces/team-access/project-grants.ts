@@ -15,7 +15,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { SeenTeam } from '../../people/teams/team';
 import { type SentDials, settingsOf, settled } from './settings';
 
-/** A team's access to a project and its workspaces; `capabilities` is what level and settings amount to. */
+/** A team's access to a project and its workspaces; `capabilities` is the result of level and settings. */
 export interface ProjectGrant {
   readonly id: string;
   readonly teamId: string;
@@ -28,7 +28,7 @@ export interface ProjectGrant {
   readonly capabilities: Mask;
 }
 
-/** What a request may say of a grant. */
+/** The settings of a grant in a request. */
 export interface ProjectGrantInput {
   readonly access?: ProjectLevel;
   readonly projectAccess?: SentDials<typeof projectDials> | null;
@@ -67,7 +67,7 @@ export async function list(
   return { items: rows.map(toGrant), total: await db.prisma.teamProject.count({ where: { projectId } }) };
 }
 
-/** Gives a team access. Throws `invalid` when it has some already, or for settings its level does not allow. */
+/** Gives a team access. Throws `invalid` if it has some already, or for settings its level does not allow. */
 export async function create(
   db: Database,
   actor: Actor,
@@ -91,7 +91,7 @@ export async function create(
   });
 }
 
-/** Changes level or settings; `custom` starts from what the level before amounted to. */
+/** Changes level or settings; `custom` starts from the capabilities of the previous level. */
 export async function update(
   db: Database,
   actor: Actor,
@@ -113,13 +113,16 @@ export async function update(
   });
 }
 
-/** Who manages the teams of a project gives them no more than they have there, or may delegate. Throws `missing`. */
+/**
+ * A caller who manages the teams of a project can give them only rights that the caller has there or may delegate.
+ * Throws `missing`.
+ */
 function requireHeld(holder: Access, project: ProjectTarget, capabilities: Mask): void {
   const delegated = holder.can(project.organizationId, 'delegate-policy-overrides') ? maskOf('policies:override') : 0;
   if (!holder.holdsInProject(project, capabilities & ~delegated)) throw new MissingPermission('can-manage-teams');
 }
 
-/** Takes a team's access away. */
+/** Removes a team's access. */
 export async function remove(db: Database, actor: Actor, grant: ProjectGrant): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.teamProject.deleteMany({ where: { id: grant.id } });

@@ -17,7 +17,7 @@ import { ChangeProjectGrant, ChangeWorkspaceGrant, GrantProject, GrantWorkspace 
 import { projectGrantSerializer, workspaceGrantSerializer } from './serializers';
 import * as workspaceGrants from './workspace-grants';
 
-/** The rules of a grant's project or workspace, checked through the grant. */
+/** The rules of a grant's project or workspace, applied to the grant. */
 function through<Grant, Target>(rules: Policy<Target>, targetOf: (grant: Grant) => Target) {
   return (name: string) => (access: Access, grant: Grant) => rules[name]!(access, targetOf(grant));
 }
@@ -40,8 +40,8 @@ async function requireTeam(db: Database, access: Access, organizationId: string,
 }
 
 /**
- * Throws `denied` where a request lets a team override policies and the caller may neither override there nor delegate that: an
- * administrator of a workspace is not above its policies.
+ * Throws `denied` if a request lets a team override policies and the caller may neither override them there nor
+ * delegate that right: policies also bind the administrators of a workspace.
  */
 function requireMayDelegate(
   access: Access,

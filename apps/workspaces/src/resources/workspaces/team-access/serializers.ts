@@ -9,11 +9,11 @@ import type { ProjectGrant } from './project-grants';
 import { settingsOf, shownDial } from './settings';
 import type { WorkspaceGrant } from './workspace-grants';
 
-/** A secret team is not named to those who do not see it, though they see that there is one. */
+/** The name of a secret team is hidden from those who may not see the team, though they see that there is one. */
 const seenTeam = (access: Access, team: SeenTeam) =>
   seesTeam(access, team) ? toOne('teams', team.id, `/api/v2/teams/${team.id}`) : toOne('teams', null);
 
-/** A team's access to a workspace, with what it amounts to. */
+/** A team's access to a workspace, with its effective permissions. */
 export const workspaceGrantSerializer = serializerOf<WorkspaceGrant>()({
   type: 'team-workspaces',
   shape: {

@@ -2,19 +2,19 @@ import { invalidAll } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { type Dial, dialValue, type Mask } from '../../../kernel/access/capabilities';
 
-/** The values of some dials, by their names in the service. */
+/** The values of some settings, by their names in the service. */
 export type DialValues<D extends Record<string, Dial>> = Record<keyof D, string | boolean>;
 
-/** The same as a request may send them: absent and null leave a dial where it is. */
+/** The same in a request: absent and null leave a setting unchanged. */
 export type SentDials<D extends Record<string, Dial>> = { readonly [K in keyof D]?: string | boolean | null };
 
-/** What answers show of a dial. */
+/** The shown form of a setting. */
 export const shownDial = ({ values }: Dial) =>
   z
     .custom<string | boolean>()
     .meta(values.includes(true) ? { type: 'boolean' } : { type: 'string', enum: [...values] });
 
-/** The dial values of a mask. */
+/** The values of settings in a mask. */
 export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask): DialValues<D> {
   return Object.fromEntries(
     Object.entries(dials).map(([name, dial]) => [name, dialValue(dial, mask)]),
@@ -22,7 +22,7 @@ export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask)
 }
 
 /**
- * The settings after a request. Only the `custom` level lets them be set; another level takes no value but its own.
+ * The settings after a request. Only the `custom` level lets them be set; another level accepts no values but its own.
  * Throws `invalid` with one issue per attribute that differs, each below `at`.
  */
 export function settled<D extends Record<string, Dial>>(

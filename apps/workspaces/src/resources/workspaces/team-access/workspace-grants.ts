@@ -100,7 +100,7 @@ export async function update(
   });
 }
 
-/** Takes a team's access away. */
+/** Removes a team's access. */
 export async function remove(db: Database, actor: Actor, grant: WorkspaceGrant): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.teamWorkspace.deleteMany({ where: { id: grant.id } });

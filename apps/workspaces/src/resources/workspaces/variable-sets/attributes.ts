@@ -7,7 +7,10 @@ import type { VariableSet } from './variable-set';
 
 const { setting, lenient, shown, table } = attributesOf<VariableSet, View>();
 
-/** Callers who may change the assignments see them whole; others see only the workspaces and projects they may see anyway. */
+/**
+ * Callers who may change the assignments see all of them; others see only the workspaces and projects they may see
+ * anyway.
+ */
 export function assigned(set: VariableSet, { access }: View) {
   if (variableSetPolicy['can-update'](access, set)) return set;
   const { organizationId } = set;

@@ -18,13 +18,13 @@ const shownSource = ({ origin, priority, set }: Source) => ({
   'varset-name': set?.name ?? null,
 });
 
-/** A variable as a run is given it: without when it was made, and in which version it is. */
+/** A variable in the form a run gets it: without its creation time and its version. */
 const given = <A extends { readonly 'created-at': unknown; readonly 'version-id': unknown }>(all: A) => {
   const { 'created-at': _at, 'version-id': _version, ...rest } = all;
   return rest;
 };
 
-/** What a run is given under one key; sensitive values are never shown. */
+/** The value that a run gets under one key; sensitive values are never shown. */
 export const effectiveVariableSerializer = serializerOf<EffectiveVariable>()({
   type: 'effective-variables',
   shape: {

@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import { findMany, list } from '../variables/service';
 import type { Variable } from '../variables/variable';
 
-/** A stored variable, with what decides which of several with one key counts: higher ranks win. */
+/** A stored variable, with its rank among those with the same key: the highest rank wins. */
 export interface Candidate {
   readonly id: string;
   readonly key: string;
@@ -15,16 +15,16 @@ export interface Candidate {
   readonly rank: number;
 }
 
-/** The value of a variable, opened where it is sealed. */
+/** The value of a variable, decrypted if it is sealed. */
 export function openValue(keyring: Keyring, { id, value, sealed }: Candidate): string {
   const at = { table: 'variable', row: id, column: 'sealed' };
   return sealed === null ? (value ?? '') : keyring.open(sealed, at).toString('utf8');
 }
 
 /**
- * All variables that reach a workspace. Ranks: global, project and workspace sets, the workspace itself, [the run], and
- * above them sets with priority: the wider, the stronger. Among sets of one rank the first by name wins. A set that a
- * project owns reaches nothing outside of it, even if it was assigned there.
+ * All variables that apply to a workspace. Ranks: global, project and workspace sets, the workspace itself, [the run],
+ * and above them sets with priority: the wider, the stronger. Among sets of one rank the first by name wins. A set that
+ * a project owns never applies outside of it, even if it was assigned there.
  */
 export async function candidates(db: Database, workspaceId: string): Promise<Candidate[]> {
   return db.prisma.$queryRaw<Candidate[]>`
@@ -45,17 +45,17 @@ export async function candidates(db: Database, workspaceId: string): Promise<Can
      ORDER BY rank, r.name COLLATE "C" DESC NULLS LAST, v.id`;
 }
 
-/** Where a value comes from: the workspace itself, or a set assigned to it, to its project, or to all. */
+/** The source of a value: the workspace itself, or a set assigned to it, to its project, or to all. */
 export type Origin = 'workspace' | 'workspace-varset' | 'project-varset' | 'global-varset';
 
-/** One of the values that a key has, with where it comes from. `set` is undefined for the workspace's own. */
+/** One of the values of a key, with its source. `set` is undefined for the workspace's own. */
 export interface Source {
   readonly origin: Origin;
   readonly priority: boolean;
   readonly set: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** The variable of a key that counts, and those it hides, the strongest first. */
+/** The effective variable of a key, and those it overrides, the strongest first. */
 export interface EffectiveVariable extends Source {
   readonly organizationId: string;
   readonly variable: Variable;
@@ -65,7 +65,7 @@ export interface EffectiveVariable extends Source {
 const origins: readonly Origin[] = ['global-varset', 'project-varset', 'workspace-varset', 'workspace'];
 const ownRank = 4;
 
-/** What the runs of a workspace are given, where each value comes from, and what it hides; by category and key. */
+/** The values that runs of a workspace get, the source of each, and what it overrides; by category and key. */
 export async function effectiveVariables(
   db: Database,
   { id, organizationId }: { readonly id: string; readonly organizationId: string },
@@ -100,7 +100,7 @@ export async function effectiveVariables(
   });
 }
 
-/** The variables of a set that reaches a workspace, each with what hides it there, and what it hides. */
+/** The variables of a set that applies to a workspace, each with what overrides it there, and what it overrides. */
 export async function variablesStanding(
   db: Database,
   workspace: { readonly id: string; readonly organizationId: string },
@@ -116,7 +116,7 @@ export async function variablesStanding(
   });
 }
 
-/** The variables in force in a workspace, its own and those of sets: of each key and category the one that counts, by key. */
+/** The effective variables of a workspace, its own and those of sets: one for each key and category, by key. */
 export async function variablesInForce(db: Database, workspaceId: string): Promise<Variable[]> {
   const counting = new Map<string, string>();
   for (const { id, key, category } of await candidates(db, workspaceId)) counting.set(`${category} ${key}`, id);

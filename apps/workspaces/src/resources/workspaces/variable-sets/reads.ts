@@ -7,15 +7,15 @@ import { inOrder } from '../../../kernel/database/in-order';
 import { findMany } from './service';
 import type { VariableSet } from './variable-set';
 
-/** What narrows a list of variable sets. */
+/** The filters of a list of variable sets. */
 export interface VariableSetSearch {
   /** Part of a name. */
   readonly q?: string;
-  /** Only sets that reach this workspace, by itself, by its project, or as global ones. */
+  /** Only sets that apply to this workspace, directly, through its project, or as global ones. */
   readonly workspace?: { readonly id: string; readonly projectId: string };
-  /** Only sets that do not reach this workspace, and can be assigned to it. */
+  /** Only sets that do not apply to this workspace and can be assigned to it. */
   readonly applicableTo?: { readonly id: string; readonly projectId: string };
-  /** Only sets that reach this project. */
+  /** Only sets that apply to this project. */
   readonly projectId?: string;
   readonly page?: { readonly offset: number; readonly size: number };
 }
@@ -46,7 +46,7 @@ export async function listVariableSets(
   return { items: await inOrder(ids, (some) => findMany(db, some)), total: Number(count?.total ?? 0) };
 }
 
-/** Does a variable set reach a workspace? */
+/** Does a variable set apply to a workspace? */
 export async function reaches(
   db: Database,
   setId: string,
@@ -65,7 +65,7 @@ function reaching(projectId: string, workspaceId?: string): Prisma.Sql {
                 WHERE x.variable_set_id = s.id AND x.workspace_id = ${workspaceId ?? ''})))`;
 }
 
-/** SQL for "the caller sees this set" over rows named `s`: mirrors the rule `can-read`. */
+/** SQL for "the caller sees this set" over rows named `s`: repeats the rule `can-read`. */
 export function visibleSets(access: Access, organizationId: string): Prisma.Sql {
   if (access.can(organizationId, 'read-workspaces')) return Prisma.sql`TRUE`;
   if (!access.isMember(organizationId)) return Prisma.sql`FALSE`;

@@ -41,7 +41,7 @@ const list = inOrganization.list(inPath, {
 
 const create = inOrganization.post(inPath, {
   summary: 'Create a variable set, with its variables and assignments.',
-  // Who writes the sets of a project may create more of them: of which one, the document says.
+  // Callers who write the sets of a project may create more of them: the document names the project.
   requires: (access, organization) =>
     organizationPolicy['can-manage-varsets'](access, organization) || access.writesSetsOfSomeProject(organization.id),
   include,
@@ -54,8 +54,8 @@ const create = inOrganization.post(inPath, {
 });
 
 /**
- * The project that will own the set, or null for the organization. Throws `missing` unless the caller may, and `invalid` for a
- * project that is not there to be named.
+ * The project that will own the set, or null for the organization. Throws `missing` unless the caller may do that, and
+ * `invalid` for a project that cannot be found.
  */
 async function requireParent(
   db: Database,
@@ -88,7 +88,7 @@ function inputOf<B extends SentRelations>(
 ) {
   const ids = (sent: readonly SentReference[] | undefined) => sent?.map(({ id }) => id ?? '');
   const fresh = vars?.filter(({ id }) => id === undefined) ?? [];
-  // Variables are made here, or are there already: one of another place cannot be moved.
+  // Variables are created here, or exist already: a variable of another owner cannot be moved.
   if (vars?.some(({ id }) => id !== undefined && !known.includes(id))) throw invalid('vars', 'were not all found');
   return {
     ...settings,
@@ -103,7 +103,7 @@ const load = ({ db, params }: Lookup<typeof byId>) => sets.find(db, params.varse
 
 const show = ofSet.get(byId, { summary: 'Show a variable set.', include, load, run: async ({ target }) => target });
 
-/** What an update says; whose the set is stays as it is. */
+/** The content of an update; the owner of a set never changes. */
 function changesOf<B extends SentRelations & { readonly parent?: string | null }>(
   set: VariableSet,
   { parent, ...body }: B,

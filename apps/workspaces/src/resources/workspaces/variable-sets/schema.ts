@@ -23,5 +23,5 @@ export const UpdateVariableSet = document('varsets', {
 export const Workspaces = references('workspaces');
 export const Projects = references('projects');
 
-/** What the body of a request may say of a set. */
+/** The settings of a set in a request. */
 export type SetInput = ParsedDocument<typeof UpdateVariableSet>;

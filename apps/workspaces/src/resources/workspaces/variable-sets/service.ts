@@ -13,7 +13,7 @@ import type { VariableSet } from './variable-set';
 
 const { initial, plain, stored } = variableSetAttributes;
 
-/** What a request may say of a set; lists replace what was assigned. */
+/** The settings of a set in a request; given lists replace the assignments. */
 export type VariableSetInput = Omit<SetInput, 'workspaces' | 'projects' | 'vars' | 'parent'> & {
   readonly parentProjectId?: string | null;
   readonly workspaceIds?: readonly string[];
@@ -80,7 +80,7 @@ export async function create(
   });
 }
 
-/** Changes what is named. A set that becomes global lets go of its workspaces and projects. */
+/** Changes the settings in a request. A set that becomes global loses its assignments to workspaces and projects. */
 export async function update(
   db: Database,
   keyring: Keyring,
@@ -109,7 +109,7 @@ export async function update(
   });
 }
 
-// Lists in the request replace; a global set has none.
+// Lists in the request replace the old ones; a global set has none.
 async function assign(tx: Database, organizationId: string, id: string, input: VariableSetInput): Promise<void> {
   const { global, parentProjectId } = await tx.prisma.variableSet.findUniqueOrThrow({ where: { id } });
   if (global && parentProjectId !== null) throw invalid('global', 'must be false: the set is of one project');
@@ -128,13 +128,13 @@ async function assign(tx: Database, organizationId: string, id: string, input: V
   }
 }
 
-/** The project that a set is of: it reaches nothing outside of that. Null for a set of the organization. */
+/** The project that owns a set: the set applies only there. Null for a set of the organization. */
 async function projectOf(db: Database, variableSetId: string): Promise<string | null> {
   const set = await db.prisma.variableSet.findUnique({ where: { id: variableSetId } });
   return still(set ?? undefined).parentProjectId;
 }
 
-/** Assigns workspaces of the organization, or of the project that the set is of. Throws `missing` for any other id. */
+/** Assigns workspaces of the organization, or of the project that owns the set. Throws `missing` for any other id. */
 export async function addWorkspaces(
   db: Database,
   organizationId: string,
@@ -151,7 +151,7 @@ export async function addWorkspaces(
   });
 }
 
-/** Assigns projects of the organization, or the one that the set is of. Throws `missing` for any other id. */
+/** Assigns projects of the organization, or the project that owns the set. Throws `missing` for any other id. */
 export async function addProjects(
   db: Database,
   organizationId: string,

@@ -16,7 +16,7 @@ import { reaches } from './reads';
 import * as sets from './service';
 import type { VariableSet } from './variable-set';
 
-// The set's rules hold for its variables.
+// The rules of a set apply to its variables.
 const varsPath = '/varsets/:varset_id/relationships/vars';
 const varPath = '/varsets/:varset_id/relationships/vars/:variable_id';
 const organizationsOf = (item: object) => ('organizationId' in item ? [String(item.organizationId)] : []);
@@ -158,7 +158,7 @@ export const variableEndpoints = [
   removeVariable,
 ];
 
-/** Variables of either kind, where another answer includes them. */
+/** Variables of both kinds, for answers that include them. */
 export const variablesIncluded = includable<OwnedVariable>({
   serializer: variableSerializer,
   load: findOwned,

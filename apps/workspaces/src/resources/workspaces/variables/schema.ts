@@ -6,7 +6,7 @@ const { create, update } = variableAttributes;
 
 const NewVariable = z.object(create);
 
-/** A new variable inside another document, among its `vars`. Throws `invalid`. */
+/** A new variable inside another document, in its `vars`. Throws `invalid`. */
 export function readNewVariable(sent: unknown, index: number): VariableInput {
   const parsed = NewVariable.safeParse(sent);
   if (parsed.success) return parsed.data;
@@ -26,5 +26,5 @@ export const CreateVariableSomewhere = document('vars', {
   relationships: { workspace: requiredOne('workspaces') },
 });
 
-/** What a request may say of a variable. */
+/** The content of a variable in a request. */
 export type VariableInput = ParsedDocument<typeof UpdateVariable>;

@@ -12,7 +12,7 @@ import { variableAttributes } from './attributes';
 import type { VariableInput } from './schema';
 import type { Variable } from './variable';
 
-/** Whose variables they are: a workspace's, a variable set's, or as parameters a policy set's. */
+/** The owner of variables: a workspace, a variable set, or, as parameters, a policy set. */
 export interface Owner {
   readonly organizationId: string;
   readonly workspaceId?: string;
@@ -55,7 +55,7 @@ export async function list(
   return page ? { items, total: await db.prisma.variable.count({ where }) } : { items };
 }
 
-/** Creates a variable. Throws `invalid` when the owner has one of that key and category. */
+/** Creates a variable. Throws `invalid` if the owner has one with that key and category. */
 export async function create(
   db: Database,
   keyring: Keyring,
@@ -87,7 +87,7 @@ export async function create(
 
 /**
  * Changes the given fields. Throws `invalid` for making a sensitive variable readable again, and for a new key of a
- * sensitive one without a new value: the value is unknown to the caller.
+ * sensitive one without a new value: the caller does not know the value.
  */
 export async function update(
   db: Database,
@@ -125,7 +125,9 @@ export async function update(
   });
 }
 
-/** Changes several variables, all or none. Throws `invalid` for the first that cannot be changed, by its place. */
+/**
+ * Changes several variables, all or none. Throws `invalid` for the first one that cannot be changed, with its position.
+ */
 export async function updateSeveral(
   db: Database,
   keyring: Keyring,
@@ -134,7 +136,7 @@ export async function updateSeveral(
   changes: readonly { readonly id: string; readonly value: VariableInput }[],
 ): Promise<void> {
   const placed = changes.map((change, index) => ({ ...change, index }));
-  // Always in one order: two such requests could otherwise deadlock.
+  // Always in the same order: two such requests could otherwise deadlock.
   placed.sort((one, other) => (one.id < other.id ? -1 : 1));
   await db.transaction(async (tx) => {
     for (const { id, value, index } of placed) {
@@ -173,12 +175,15 @@ function kept(keyring: Keyring, id: string, sensitive: boolean, value: string) {
 
 const notShown = '(not shown)';
 
-// Without the value: what is plain today may be made sensitive tomorrow, and events are kept.
+// Without the value: a value that is plain today may become sensitive tomorrow, and events are kept.
 function shown(variable: Variable, value = notShown) {
   return { ...variableAttributes.stored(variable), value, versionId: variable.versionId };
 }
 
-/** Events of a variable as builds wrote them that recorded its value, a node of which may have been at work until now. */
+/**
+ * Audit events in which earlier versions recorded a variable's value; a node of such a version may have been running
+ * until now.
+ */
 async function forgetValues(tx: Database, { organizationId }: Owner, id: string): Promise<void> {
   const without = (column: Prisma.Sql) =>
     Prisma.sql`CASE WHEN ${column} ? 'value' THEN jsonb_set(${column}, '{value}', '"(not shown)"') ELSE ${column} END`;

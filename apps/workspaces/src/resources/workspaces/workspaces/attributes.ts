@@ -17,7 +17,7 @@ const name = z.string().min(1).max(90).regex(NAME, 'Name can only include letter
 const textUpTo = (longest: number) => z.string().max(longest).nullable();
 const paths = z.array(z.string().max(4096)).max(MOST_PATHS).nullable();
 
-/** With or without a slash before it, as prefixes of triggers. */
+/** With or without a leading slash, like trigger prefixes. */
 const folder = z
   .string()
   .max(4096)
@@ -86,7 +86,7 @@ function repository(workspace: Workspace, { publicUrl }: View) {
   };
 }
 
-/** Whether execution mode and agent pool are the workspace's own; the two move together. */
+/** Whether execution mode and agent pool are the workspace's own; the two change together. */
 const overwritten = z.object({ 'execution-mode': flag, 'agent-pool': flag });
 
 function overwrites({ executionMode }: Workspace) {
@@ -134,7 +134,7 @@ export const workspaceAttributes = table({
     columns: { inheritsProjectAutoDestroy: true },
   }),
   'file-triggers-enabled': toggle('fileTriggersEnabled', true),
-  // A new workspace has what the installation says.
+  // The default for new workspaces is a setting of the installation.
   'global-remote-state': ruled({
     type: flag,
     takes: flag,
@@ -168,7 +168,7 @@ export const workspaceAttributes = table({
   locked: shown(flag, (ws) => ws.lockedAt !== null),
   'locked-reason': shown(text.nullable(), (ws) => ws.lockedReason),
   'locked-at': shown(instant.nullable(), (ws) => ws.lockedAt),
-  // A new workspace has the newest.
+  // New workspaces get the newest version.
   'infra-version': ruled({
     type: text,
     takes: textUpTo(255),

@@ -29,7 +29,9 @@ export async function listConsumers(
   return { items: rows.map(workspaceOf), total: count.total };
 }
 
-/** The ids sent, each a workspace of the same organization that the caller sees. Throws `missing` or `invalid`. */
+/**
+ * The ids in a request, each a workspace of the same organization that the caller sees. Throws `missing` or `invalid`.
+ */
 async function requireConsumers(
   db: Database,
   access: Access,

@@ -28,14 +28,14 @@ interface VersionsRow {
   key: string;
   versions: [version: string, enabled: boolean, beta: boolean][];
   offered: string[];
-  /** What agents of pools have, each after the id of its organization. */
+  /** The versions on agents of pools, each prefixed with the id of its organization. */
   pooled: string[];
 }
 
 /** Versions to choose from, and the newest stable one that can run: the default for workspaces. */
 export interface Catalogue {
   readonly versions: readonly string[];
-  /** Those of workers with a recent heartbeat. */
+  /** The versions on workers with a recent heartbeat. */
   readonly offered: readonly string[];
   readonly newest: string;
   /** May a workspace of the organization be pinned to this exact version? */
@@ -43,8 +43,8 @@ export interface Catalogue {
 }
 
 /**
- * The versions workspaces may choose from: those shipped, as administrators changed them, those they added, and those
- * that workers have.
+ * The versions workspaces may choose from: the built-in ones as administrators changed them, those they added, and
+ * those that workers have.
  */
 export async function catalogue(db: Database): Promise<Catalogue> {
   const stored = await db.readOne<VersionsRow>(readVersions, 'all');
@@ -67,8 +67,8 @@ export async function catalogue(db: Database): Promise<Catalogue> {
 }
 
 /**
- * Accepts an exact version that the catalogue lists and enables or that a worker of the organization has, `latest`, or a
- * constraint that some version of the catalogue satisfies; it is kept as sent. Throws `invalid` otherwise.
+ * Accepts an exact version that the catalogue lists and enables or that a worker of the organization has, `latest`, or
+ * a constraint that some version of the catalogue satisfies; it is stored as sent. Throws `invalid` otherwise.
  */
 export async function requireVersion(
   db: Database,
@@ -87,7 +87,9 @@ export async function requireVersion(
   return text;
 }
 
-/** The exact version a run gets for what its workspace asks for: the newest that matches, if possible one that workers have. */
+/**
+ * The exact version for a run of a workspace: the newest that matches its setting, if possible one that workers have.
+ */
 export async function resolveVersion(db: Database, text: string): Promise<string> {
   if (isExact(text)) return text;
   const known = await catalogue(db);
@@ -97,8 +99,8 @@ export async function resolveVersion(db: Database, text: string): Promise<string
 }
 
 /**
- * Gives queued runs the version their workspace now asks for. A speculative plan may have asked for its own
- * version: it keeps one that was not the workspace's. The caller must hold the workspace lock.
+ * Gives queued runs the version their workspace asks for now. A speculative plan may have asked for another version
+ * than the workspace: it keeps that. The caller must hold the workspace lock.
  */
 export async function repinWaiting(
   tx: Database,

@@ -15,7 +15,7 @@ import {
 } from './stamp';
 import { over } from './workspace';
 
-/** What a list of workspaces can be sorted by. */
+/** The sort keys of a list of workspaces. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
 
 /** Query parameters of the list besides paging, for the documentation. */
@@ -40,7 +40,7 @@ function wildcard(pattern: string): Prisma.Sql {
 const hasTag = (name: string): Prisma.Sql => Prisma.sql`EXISTS (
   SELECT 1 FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id WHERE wt.workspace_id = w.id AND t.name = ${name})`;
 
-/** The conditions a query puts on rows named `w`, besides what the caller may see. */
+/** The conditions of a query on rows named `w`, besides what the caller may see. */
 function conditions(query: Query): Prisma.Sql[] {
   const found: Prisma.Sql[] = [];
   const name = query.get('search[name]');
@@ -71,17 +71,17 @@ function conditions(query: Query): Prisma.Sql[] {
   return found;
 }
 
-/** A column with an index. Workspaces without a value come last in either direction. */
+/** An indexed column. Workspaces without a value come last in either direction. */
 interface SortColumn {
   readonly column: Prisma.Sql;
   readonly nullable?: true;
   /** Its value as the key of a cursor; empty for none. */
   readonly key: Prisma.Sql;
-  /** The value that a key says; undefined if it is none. */
+  /** The value in a key; undefined if it is not valid. */
   parse(key: string): Prisma.Sql | undefined;
 }
 
-/** A time, in microseconds since 1970 as the key of a cursor. */
+/** A time; its key in a cursor is in microseconds since 1970. */
 const timeColumn = (column: Prisma.Sql): SortColumn => ({
   column,
   key: Prisma.sql`coalesce((extract(epoch FROM ${column}) * 1000000)::bigint::text, '')`,
@@ -97,7 +97,7 @@ const columns: Record<(typeof sortKeys)[number], SortColumn> = {
 
 type Sort = readonly { key: string; descending: boolean }[];
 
-/** The order of workspaces named `w`, with their ids as the last resort; or that order backwards. */
+/** The order of workspaces named `w`, with their ids as the last sort key; or the reverse order. */
 function ordering(sort: Sort, backwards: boolean): Prisma.Sql {
   const keys = sort.length === 0 ? [{ key: 'name', descending: false }] : sort;
   if (keys.length > 3) throw badParameter('sort', 'Invalid sort parameter: too many keys');
@@ -110,8 +110,8 @@ function ordering(sort: Sort, backwards: boolean): Prisma.Sql {
 }
 
 /**
- * The ids on a page of workspaces named `w`, as rows `chosen`: an index has them in their order, and only for them is the rest
- * looked up. A page in the second half of `total`, where that is known, is read from the end of the index.
+ * The ids on a page of workspaces named `w`, as rows `chosen`: an index returns them in order, and only for them is the
+ * rest looked up. A page in the second half of `total`, if that is known, is read from the end of the index.
  */
 export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number): Prisma.Sql {
   const { backwards, take, skip } = fromNearerEnd(page, total);
@@ -121,7 +121,7 @@ export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number
      WITH ORDINALITY AS found(id, place)) AS chosen`;
 }
 
-/** Those whose current run is in one of the statuses. Runs that are not over are few, and have an index. */
+/** Those whose current run has one of the statuses. Runs that have not ended are few, and have an index. */
 export function currentRunIn(statuses: readonly string[]): Prisma.Sql {
   const found = Prisma.sql`u.id = w.current_run_id AND u.status = ANY(${[...statuses]})`;
   if (over.some((status) => statuses.includes(status))) return Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE ${found})`;
@@ -167,7 +167,7 @@ export async function list(
   return { items: rows, total: all ?? (await countWhere(db, where, rows.length, page)) };
 }
 
-/** The workspaces behind a place in their order, read from the index there. */
+/** The workspaces after a position in their order, read from the index at that position. */
 async function listBehind(
   db: Database,
   organizationId: string,
@@ -184,7 +184,7 @@ async function listBehind(
     return found?.key;
   });
   const order = ordering(sort, false);
-  // Each part is a range of the index by itself.
+  // Each part is a separate range of the index.
   const parts = behind(sorted, sort[0]?.descending ?? false, place).map(
     (part) => Prisma.sql`(SELECT w.* FROM workspace w WHERE ${where} AND ${part} ORDER BY ${order} LIMIT ${size + 1})`,
   );
@@ -197,7 +197,7 @@ async function listBehind(
   return { items: rows.slice(0, size), more: rows.length > size };
 }
 
-/** The conditions of which one holds for each workspace behind a place. */
+/** The conditions of which one is true for each workspace after a position. */
 function behind({ column, nullable, parse }: SortColumn, descending: boolean, place: Cursor | undefined): Prisma.Sql[] {
   const withoutValue = nullable ? [Prisma.sql`${column} IS NULL`] : [];
   if (place === undefined) return [nullable ? Prisma.sql`${column} IS NOT NULL` : Prisma.sql`TRUE`, ...withoutValue];
@@ -211,7 +211,7 @@ function behind({ column, nullable, parse }: SortColumn, descending: boolean, pl
   ];
 }
 
-/** The total; known without counting when the first page is not full. */
+/** The total; known without counting if the first page is not full. */
 async function countWhere(db: Database, where: Prisma.Sql, found: number, page: Page): Promise<number> {
   if (found < page.size && (found > 0 || page.offset === 0)) return page.offset + found;
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`

@@ -145,14 +145,17 @@ function requested<Name extends string>(
   };
 }
 
-/** Takes locks. Answers `done`, `held`, or `expired` (held by someone who has stopped sending heartbeats). */
+/** Takes locks. Returns `done`, `held`, or `expired` (held by someone who has stopped sending heartbeats). */
 export const locking: Batched<LockRequest, Outcome<'done' | 'held' | 'expired'>> = {
   ...lockAll,
   holds,
   batch: (requests) => requested(requests, (row) => (row?.expired ? 'expired' : 'held')),
 };
 
-/** Releases locks. Answers `done`, or why not: `free` (not locked), `other` (held by someone else), `pending` (an announced upload is missing). */
+/**
+ * Releases locks. Returns `done`, or why not: `free` (not locked), `other` (held by someone else), `pending` (an
+ * announced upload is missing).
+ */
 export const unlocking: Batched<UnlockRequest, Outcome<'done' | 'free' | 'other' | 'pending'>> = {
   ...unlockAll,
   holds,

@@ -4,7 +4,7 @@ import { actorTypes } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 
-/** One time that a workspace was locked: by whom, why, from when to when, and who ended it. */
+/** One period in which a workspace was locked: by whom, why, from when to when, and who ended it. */
 export const lockSerializer = serializerOf<WorkspaceLock>()({
   type: 'workspace-locks',
   shape: {

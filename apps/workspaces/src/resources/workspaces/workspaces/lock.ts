@@ -7,7 +7,7 @@ import type { LockTerms } from './schema';
 import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import { find, requireWorkspace, type Workspace } from './workspace';
 
-/** Who holds a lock: a person, a team, an organization, or a run. */
+/** The holder of a lock: a person, a team, an organization, or a run. */
 export interface LockHolder {
   readonly type: string;
   readonly id: string;
@@ -23,7 +23,7 @@ async function nameOf(db: Database, { type, id }: LockHolder): Promise<string> {
   return user?.username ?? id;
 }
 
-/** `is locked by User ann`: the words by which clients tell why a workspace is not theirs. */
+/** `is locked by User ann`: clients recognise a lock conflict by these words. */
 export async function lockedByWhom(db: Database, workspace: Workspace): Promise<string> {
   const holder = { type: workspace.lockedByType ?? 'users', id: workspace.lockedById ?? '' };
   return `is locked by ${SINGULAR.get(holder.type) ?? holder.type} ${await nameOf(db, holder)}`;
@@ -38,7 +38,9 @@ async function record(db: Database, actor: Actor, workspace: Workspace, action: 
   });
 }
 
-/** Locks a workspace for the caller. Of many at once one wins; the others get `conflict`, the holder included. */
+/**
+ * Locks a workspace for the caller. Of simultaneous requests one wins; the others get `conflict`, even from the holder.
+ */
 export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, terms: LockTerms): Promise<Workspace> {
   const workspace = await workspaceAt(db, stamp);
   const request = { actor, workspace, terms };
@@ -52,7 +54,7 @@ export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, te
   return afterwards(db, workspace.id, locked.workspace);
 }
 
-/** The workspace as a change has left it: what the change itself knows of it, else read again. */
+/** The workspace after a change: from the change itself if it knows, else read again. */
 async function afterwards(db: Database, id: string, known: Workspace | undefined): Promise<Workspace> {
   if (known === undefined) return requireWorkspace(db, id);
   rememberWorkspace(db, known);
@@ -64,7 +66,7 @@ const stillPending = () =>
 const alreadyUnlocked = () => new Refusal('conflict', 'Unable to unlock workspace. The workspace is already unlocked.');
 
 async function release(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
-  // What was announced under a lock that is taken away is not waited for.
+  // Uploads announced under a lock that is taken away are no longer expected.
   await db.prisma.stateVersion.updateMany({
     where: { workspaceId: workspace.id, status: 'pending' },
     data: { status: 'discarded' },
@@ -88,7 +90,7 @@ async function locked(db: Database, id: string): Promise<Workspace> {
   return current;
 }
 
-/** Releases the caller's own lock. Throws `conflict` when there is none, or when another holds it. */
+/** Releases the caller's own lock. Throws `conflict` if there is none, or if someone else holds it. */
 export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp): Promise<Workspace> {
   const workspace = await workspaceAt(db, stamp);
   const outcome = await db.write(unlocking, { actor, workspace });
@@ -103,7 +105,7 @@ export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp):
   return current;
 }
 
-/** Extends the caller's lock by its heartbeat. Throws `conflict` if the caller holds none that has one. */
+/** Extends the caller's lock by a heartbeat. Throws `conflict` if the caller holds none that expects heartbeats. */
 export async function heartbeat(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
   const beaten = await db.rows({
     name: 'workspace_lock_heartbeat',
@@ -127,7 +129,7 @@ export async function releaseExpired(db: Database, workspaceId?: string): Promis
   for (const { workspace_id: id } of expired) {
     released += await db.transaction(async (tx) => {
       await lockRow(tx, 'workspace', id);
-      // Looked at again under the row: it may have been extended, or ended, in between.
+      // Checked again under the row's lock: it may have been extended, or ended, in between.
       const still = await tx.prisma.$queryRaw<unknown[]>`
         SELECT 1 FROM workspace_lock WHERE workspace_id = ${id} AND unlocked_at IS NULL AND expires_at < now() FOR UPDATE`;
       if (still.length === 0) return 0;
@@ -146,7 +148,7 @@ async function databaseNow(db: Database): Promise<Date> {
   return row!.now;
 }
 
-/** Releases any lock. Throws `conflict` when there is none. */
+/** Releases any lock. Throws `conflict` if there is none. */
 export async function forceUnlock(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
   return db.transaction(async (tx) => release(tx, actor, await locked(tx, workspace.id)));
 }

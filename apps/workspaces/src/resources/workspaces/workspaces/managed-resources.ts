@@ -12,10 +12,10 @@ export interface ManagedResource {
   readonly address: string;
   readonly name: string;
   readonly type: string;
-  /** `network.subnets` of `module.network.module.subnets`; `root` for none. */
+  /** `network.subnets` from `module.network.module.subnets`; `root` without a module. */
   readonly module: string;
   readonly provider: string;
-  /** The key that tells it from other instances of the same resource. */
+  /** The key that distinguishes it from other instances of the same resource. */
   readonly index: string | null;
   readonly stateVersionId: string;
   readonly updatedAt: Date;
@@ -36,7 +36,7 @@ interface ManagedResourceRow {
 const QUALIFIED = /^(?:module\..+\.)?provider\["(?:[^"/]+\/)?([^"]+)"\]/;
 const BARE = /^(?:module\..+\.)?provider\.([^.]+)/;
 
-/** `hashicorp/null` of `provider["registry.example.org/hashicorp/null"]`, `null` of `provider.null`. */
+/** `hashicorp/null` from `provider["registry.example.org/hashicorp/null"]`, `null` from `provider.null`. */
 function providerName(text: string): string {
   return QUALIFIED.exec(text)?.[1] ?? BARE.exec(text)?.[1] ?? text;
 }
@@ -47,19 +47,19 @@ function bracketed({ index, is_text: isText }: ManagedResourceRow): string {
   return `[${isText ? JSON.stringify(index).replace(/([$%])\{/g, '$1$1{') : index}]`;
 }
 
-/** The same for the same instance of the same workspace, in every state. */
+/** The same id for the same instance of the same workspace, in every state. */
 function idOf(workspaceId: string, address: string): string {
   const digest = createHash('sha256').update(`${workspaceId} ${address}`).digest('hex');
   return `wsr-${digest.slice(0, 16)}`;
 }
 
-/** The word before each name of a module, and texts, in which it is none. */
+/** The word before each name of a module, and quoted texts, which may contain it. */
 const moduleWords = '("(?:[^"\\\\]|\\\\.)*")|(^|\\.)module\\.';
 
 /**
- * A page of the resources in the current state, one row an instance, by address; what it only reads (`data`) is left out.
- * A state that was read before indexes were kept shows one row a resource; of a very large one not all are listed. `meta` then says
- * how many are missing.
+ * A page of the resources in the current state, one row per instance, by address; data sources are left out. A state
+ * that was read before indexes were stored shows one row per resource; of a very large one not all are listed. `meta`
+ * then says how many are missing.
  */
 export async function listResources(
   db: Database,
@@ -121,7 +121,7 @@ export const managedResourceSerializer = serializerOf<ManagedResource>()({
     module,
     provider,
     'provider-type': type,
-    // Of the state it is seen in: earlier ones are not compared.
+    // Of the current state: earlier ones are not compared.
     'created-at': updatedAt,
     'updated-at': updatedAt,
     'modified-by-state-version-id': stateVersionId,

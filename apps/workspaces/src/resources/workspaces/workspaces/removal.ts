@@ -16,8 +16,8 @@ async function erase(db: Database, actor: Actor, workspace: Workspace, action: s
 }
 
 /**
- * Deletes a workspace even if it manages resources. Throws `denied` when it does and the organization leaves that
- * to its owners.
+ * Deletes a workspace even if it manages resources. Throws `denied` if it does and the organization leaves that to its
+ * owners.
  */
 export async function remove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {
@@ -33,7 +33,7 @@ export async function remove(db: Database, caller: WorkspaceCaller, workspace: W
   });
 }
 
-/** Deletes a workspace only when nothing would be lost. Throws `conflict` while it is locked or manages resources. */
+/** Deletes a workspace only if nothing would be lost. Throws `conflict` while it is locked or manages resources. */
 export async function safeRemove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);

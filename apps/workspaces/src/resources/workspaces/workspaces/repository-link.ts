@@ -18,8 +18,8 @@ const isSame = (a: Linked, b: Linked): boolean =>
   a.oauthTokenId === b.oauthTokenId && a.vcsIdentifier === b.vcsIdentifier && a.vcsBranch === b.vcsBranch;
 
 /**
- * Asks the host for the repository of new settings; undefined if none is new, or no host is called. Throws `invalid`. To be
- * called outside any transaction.
+ * Asks the host for the repository in new settings; undefined if it does not change, or no host is called. Throws
+ * `invalid`. Call it outside any transaction.
  */
 export async function checkLink(
   db: Database,
@@ -34,7 +34,9 @@ export async function checkLink(
   return { tokenId, identifier, found: await checkRepository(deps, { organizationId, tokenId, identifier, branch }) };
 }
 
-/** Remembers a repository that was asked for, where it is still the one. To be called with the settings written together. */
+/**
+ * Records a repository that the host described, if the settings still name it. Call it when the settings are written.
+ */
 export async function keepLink(
   tx: Database,
   { vcs }: WorkspaceCaller,

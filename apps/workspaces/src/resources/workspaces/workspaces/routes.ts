@@ -80,7 +80,7 @@ const include = [
   'current_configuration_version',
   'current_configuration_version.ingress_attributes',
   'current_state_version',
-  // As one client spells it.
+  // In the spelling of one client.
   'current-state-version',
   'current_state_version.outputs',
   'locked_by',
@@ -98,7 +98,7 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
   spec,
   query: listParameters,
   sort: sortKeys,
-  // Only pages that begin behind an item read it.
+  // Only pages that begin after an item need it.
   cursorKey: ({ cursorKey }) => cursorKey ?? '',
   include,
   cached: cachedWorkspaces,

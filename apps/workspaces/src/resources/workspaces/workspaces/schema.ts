@@ -27,7 +27,7 @@ export const CreateWorkspace = document('workspaces', {
   unserved,
 });
 
-/** Body of an update: fields left out keep their values. Spec: Workspaces */
+/** Body of an update: omitted fields keep their values. Spec: Workspaces */
 export const UpdateWorkspace = document('workspaces', {
   attributes: update,
   relationships,
@@ -36,9 +36,9 @@ export const UpdateWorkspace = document('workspaces', {
   unserved,
 });
 
-/** What a create says. */
+/** The content of a create. */
 export type NewWorkspace = ParsedDocument<typeof CreateWorkspace>;
-/** What an update says. */
+/** The content of an update. */
 export type WorkspaceChanges = ParsedDocument<typeof UpdateWorkspace>;
 
 /** Why a lock is taken, and how long it outlives the last heartbeat of its holder; without that, it does not expire. */
@@ -56,7 +56,7 @@ const Assignment = z.object({
   ]),
 });
 
-/** Body of an SSH key assignment: the key's id, or null to take it away. */
+/** Body of an SSH key assignment: the key's id, or null to remove it. */
 export const AssignSshKey = freeForm(
   (raw): string | null => {
     const result = Assignment.safeParse(raw);

@@ -25,7 +25,7 @@ function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): b
 async function requireRoom(db: Database, settings: SiteSettings, organization: Organization): Promise<void> {
   if (!hasCeiling(settings, organization)) return;
   const most = organization.workspaceLimit ?? settings.defaultWorkspacesPerOrganizationCeiling;
-  // The row that counts is the lock: of two that would both be the last, one waits.
+  // The row that counts is the lock: of two requests for the last place, one waits.
   await db.prisma.$queryRaw`
     SELECT 1 FROM organization_tally WHERE organization_id = ${organization.id} FOR UPDATE`;
   const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId: organization.id } });
@@ -35,8 +35,8 @@ async function requireRoom(db: Database, settings: SiteSettings, organization: O
 }
 
 /**
- * Creates a workspace. Throws `missing` if the caller may not fill the project, `invalid` for taken names, broken rules and
- * unknown references. Spec: Workspaces
+ * Creates a workspace. Throws `missing` if the caller may not create workspaces in the project, `invalid` for taken
+ * names, broken rules and unknown references. Spec: Workspaces
  */
 export async function create(
   db: Database,
@@ -75,8 +75,8 @@ export async function create(
 }
 
 /**
- * Asks for the repository that a new workspace is to follow; undefined if it follows none, or no host is called. Throws as
- * `create`. To be called outside any transaction.
+ * Asks the host for the repository that a new workspace is to follow; undefined if it follows none, or no host is
+ * called. Throws like `create`. Call it outside any transaction.
  */
 export async function checkNew(
   db: Database,
@@ -89,7 +89,7 @@ export async function checkNew(
   return checkLink(db, caller, base.organization.id, initial, after);
 }
 
-/** Where a new workspace is to be, and what it is then set to. */
+/** The project and the settings of a new workspace. */
 async function settleNew(db: Database, caller: WorkspaceCaller, base: WorkspaceBase, body: NewWorkspace) {
   const { access, settings, edition } = caller;
   const { organization, versions } = base;
@@ -104,7 +104,7 @@ async function settleNew(db: Database, caller: WorkspaceCaller, base: WorkspaceB
   return { id, target, initial, after };
 }
 
-/** Tags are added to those there are; bindings take the place of those there were. */
+/** Tags are added to the existing ones; bindings replace the existing ones. */
 async function tag(
   db: Database,
   bound: Bound & { readonly workspaceId: string },
@@ -131,7 +131,7 @@ function editedSettings(
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
 
-/** Needs an update nothing but the workspace as it is: no other row is looked at, and no name can be taken. */
+/** Does an update need only the workspace itself: no other row, and no check of names? */
 function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): boolean {
   const { name, project, tags, tagBindings, vcsRepo, agentPoolId, agentPool } = changes;
   const stays = name === undefined || name === workspace.name;
@@ -140,8 +140,8 @@ function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): bool
 }
 
 /**
- * Changes what is named and keeps the rest. Throws `invalid` for taken names, broken rules and unknown references,
- * `denied` for a move the caller may not make, `precondition` when it is no longer at the revision required.
+ * Changes the settings in a request and keeps the rest. Throws `invalid` for taken names, broken rules and unknown
+ * references, `denied` for a move the caller may not make, `precondition` if it is no longer at the required revision.
  * Spec: Workspaces
  */
 export async function update(

@@ -6,14 +6,14 @@ import type { NewWorkspace, WorkspaceChanges } from './schema';
 import { requireRegex } from './tags-regex';
 import type { ExecutionMode } from './workspace';
 
-/** What a new workspace has where its creator says nothing. */
+/** The initial settings of a new workspace. */
 export function initialSettings(name: string, infraVersion: string, globalRemoteState: boolean): WorkspaceSettings {
   return { ...workspaceAttributes.initial, name, infraVersion, globalRemoteState };
 }
 
 type Changes = WorkspaceChanges | NewWorkspace;
 
-/** The pool that was asked for: undefined when not mentioned; an empty id is none. */
+/** The requested pool: undefined if not mentioned; an empty id means none. */
 function poolOf(changes: Changes): string | null | undefined {
   const given = changes.agentPoolId !== undefined ? changes.agentPoolId : changes.agentPool;
   return given === '' ? null : given;
@@ -50,7 +50,7 @@ function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: 
   if (mode === 'agent' && poolId === null) {
     issues.push({ path: [named], message: "Agent pool must be specified when using 'agent' execution mode" });
   }
-  // Setting a pool also sets a mode: the two overwrites move together.
+  // Setting a pool also sets a mode: the two change together.
   if (mode === null && pool !== undefined && pool !== null && effective === 'agent') {
     return { executionMode: 'agent' as const, agentPoolId: pool };
   }
@@ -81,7 +81,7 @@ function repositoryAfter(before: WorkspaceSettings, changes: Changes, issues: Is
   }
   const vcsInstallationId =
     typeof token === 'string' ? null : installation === undefined ? before.vcsInstallationId : installation;
-  // What an installation is reached by has its id.
+  // The token of an app installation has the installation's id.
   const kept = token === undefined && before.vcsInstallationId === null ? before.oauthTokenId : (token ?? null);
   const oauthTokenId = vcsInstallationId ?? kept;
   if (oauthTokenId === null) {
@@ -157,8 +157,8 @@ function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
 
 /**
  * The settings of a workspace after a change, with every rule between them. Throws `invalid`, one issue for each
- * failing attribute. What only the database knows (pools, tokens, versions, projects) is checked elsewhere.
- * Spec: Workspaces
+ * failing attribute. Rules that need the database (pools, tokens, versions, projects) are checked elsewhere. Spec:
+ * Workspaces
  */
 export function settingsAfter(
   before: WorkspaceSettings,
@@ -179,7 +179,7 @@ export function settingsAfter(
     after.workingDirectory = changes.workingDirectory === '' ? null : changes.workingDirectory;
   }
   if (after.vcsTagsRegex !== null && changes.vcsRepo?.tagsRegex && changes.fileTriggersEnabled === undefined) {
-    // A tag expression takes the place of file triggers unless those were asked for.
+    // A tag expression replaces file triggers unless the request sets them.
     after.fileTriggersEnabled = false;
   }
   issues.push(...regexIssues(after, changes));

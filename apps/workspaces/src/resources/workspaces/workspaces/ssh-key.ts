@@ -3,7 +3,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { requireWorkspace, type Workspace } from './workspace';
 
-/** Gives a workspace an SSH key of its organization, or takes it away. Throws `missing` for any other key. */
+/** Gives a workspace an SSH key of its organization, or removes it. Throws `missing` for any other key. */
 export async function assignSshKey(
   db: Database,
   actor: Actor,

@@ -3,16 +3,16 @@ import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/da
 import type { Cached, View } from '../../../kernel/endpoints/endpoint';
 import { findMany, requireWorkspace, type Workspace, workspacesById } from './workspace';
 
-/** What rules look at, and the revisions of everything that a workspace's text shows. */
+/** What permission rules need, and the revisions of everything that a workspace's text shows. */
 export interface WorkspaceStamp extends WorkspaceTarget {
   /** Absent from pages of lists. */
   readonly name?: string;
   readonly revision: string | bigint;
   readonly organizationRevision: string | bigint;
   readonly projectRevision: string | bigint;
-  /** Access epoch of the organization, when the stamp was read by itself. */
+  /** Access epoch of the organization, if the stamp was read on its own. */
   readonly epoch?: string;
-  /** What its list is sorted by, on pages that begin behind an item. */
+  /** The sort key of the list, on pages that begin after an item. */
   readonly cursorKey?: string;
 }
 
@@ -57,7 +57,7 @@ const readByName: KeyedRead = {
   packed: true,
 };
 
-// How many workspaces an organization has, and a number that moves when one comes, goes or is renamed.
+// How many workspaces an organization has, and a number that changes when one is added, removed or renamed.
 const readTally = {
   name: 'workspace_tally',
   text: 'SELECT organization_id AS key, workspaces, revision FROM organization_tally WHERE organization_id = ANY($1)',
@@ -72,8 +72,8 @@ interface TallyRow {
 }
 
 /**
- * Where a page lies in an order read from its nearer end: an index scan must pass every earlier row, 0.2 µs each. Without a total it is
- * read from the start.
+ * The position of a page in an order that is read from its nearer end: an index scan must pass every earlier row, 0.2
+ * µs each. Without a total it is read from the start.
  */
 export function fromNearerEnd({ size, offset }: { size: number; offset: number }, total = Infinity) {
   const end = Math.min(offset + size, total);
@@ -137,7 +137,7 @@ export async function findStampByName(db: Database, organization: string, name: 
   return isName ? stampOf(await db.readOne<StampRow>(readByName, `${organization}/${name}`)) : undefined;
 }
 
-/** The stamps of some workspaces of one organization, in the order of their ids; those gone are left out. */
+/** The stamps of some workspaces of one organization, in the order of the ids; missing ones are left out. */
 async function findStamps(db: Database, organizationId: string, ids: readonly string[]): Promise<WorkspaceStamp[]> {
   const row = ids.length === 0 ? undefined : await db.readOne<StampsRow>(readStamps, ids.join(','));
   if (row === undefined) return [];
@@ -154,8 +154,8 @@ export async function countAll(db: Database, organizationId: string): Promise<nu
 }
 
 /**
- * A page of all workspaces of an organization, by name. Which workspaces are on a page is remembered until one comes,
- * goes or is renamed; what they are is always asked.
+ * A page of all workspaces of an organization, by name. The list of workspaces on a page is cached until one is added,
+ * removed or renamed; their data is always read.
  */
 export async function findStampPage(
   db: Database,
@@ -176,7 +176,7 @@ export async function findStampPage(
   return { items: await findStamps(db, organizationId, ids), total };
 }
 
-// All that some teams see, in the usual order: by grants on the workspaces and on their projects.
+// All workspaces that some teams see, in the usual order: by grants on the workspaces and on their projects.
 const readGranted = {
   name: 'workspace_ids_granted',
   text: `SELECT w.id FROM workspace w
@@ -187,8 +187,8 @@ const readGranted = {
 };
 
 /**
- * A page of the workspaces that some teams see, by name. Which they are is remembered until a grant changes, or a
- * workspace comes, goes, moves or is renamed.
+ * A page of the workspaces that some teams see, by name. The list is cached until a grant changes, or a workspace is
+ * added, removed, moved or renamed.
  */
 export async function findGrantedPage(
   db: Database,
@@ -227,8 +227,8 @@ interface SearchRow {
 }
 
 /**
- * A page of an organization's workspaces whose name matches a pattern of `ILIKE`, by name. What was found is remembered
- * until a workspace comes, goes or is renamed.
+ * A page of an organization's workspaces whose name matches a pattern of `ILIKE`, by name. The result is cached until a
+ * workspace is added, removed or renamed.
  */
 export async function findStampsMatching(
   db: Database,
@@ -249,17 +249,17 @@ type Revisions = Pick<WorkspaceStamp, 'revision' | 'organizationRevision' | 'pro
 const revisionsOf = ({ revision, organizationRevision, projectRevision }: Revisions): string =>
   `${revision} ${organizationRevision} ${projectRevision}`;
 
-/** The workspace of a stamp, at least as new: from memory while no revision has moved. Throws `missing`. */
+/** The workspace of a stamp, or a newer one: from memory while no revision has changed. Throws `missing`. */
 export function workspaceAt(db: Database, stamp: WorkspaceStamp): Promise<Workspace> {
   return db.remembered(`workspace ${stamp.id}`, revisionsOf(stamp), () => requireWorkspace(db, stamp.id));
 }
 
-/** Keeps a workspace as it was just written. */
+/** Caches a workspace that was just written. */
 export function rememberWorkspace(db: Database, workspace: Workspace): void {
   void db.remembered(`workspace ${workspace.id}`, revisionsOf(workspace), async () => workspace);
 }
 
-/** The workspace as this node has last seen it. */
+/** The workspace that this node has last seen. */
 export function lastSeen(db: Database, id: string): Workspace | undefined {
   return db.newest<Workspace>(`workspace ${id}`);
 }

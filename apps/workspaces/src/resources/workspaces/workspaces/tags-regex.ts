@@ -1,9 +1,9 @@
 import { RE2JS } from 're2js';
 
-/** Steps of the machine that an expression becomes; repeated parts are written out in it. */
+/** The most states of the automaton for an expression; repeated parts are written out in it. */
 const mostSteps = 5_000;
 
-/** Why an expression for version tags cannot be used; undefined when it can. The syntax knows no backtracking. */
+/** Why an expression for version tags cannot be used; undefined if it can. The syntax allows no backtracking. */
 export function requireRegex(expression: string): string | undefined {
   if (stepsOf(expression) > mostSteps) return `repeats too much (maximum is ${mostSteps} steps)`;
   try {
@@ -14,10 +14,13 @@ export function requireRegex(expression: string): string | undefined {
   }
 }
 
-// What is opened and never closed goes to the end, so that nothing is read twice.
+// A group that is never closed goes to the end, so that nothing is read twice.
 const atom = /\\[pP]\{[^}]*(?:\}|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(\d+)(?:,(\d*))?\}|[\s\S]/gu;
 
-/** About how many steps an expression becomes, before any is made: every repetition counts what it repeats. */
+/**
+ * The approximate number of states of an expression, before it is compiled: every repetition multiplies what it
+ * repeats.
+ */
 function stepsOf(expression: string): number {
   const open: number[] = [];
   let sum = 0;

@@ -7,7 +7,7 @@ const LONGEST_NAME = 255;
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9:_-]*[A-Za-z0-9])?$/;
 const MOST_TAGS = 1000;
 
-/** Tags by their names instead of their ids; names that are new make tags. */
+/** Tags by their names instead of their ids; new names create tags. */
 export const tagsByName: SentKind = {
   type: 'tags',
   attributes: { name: { type: 'string', maxLength: LONGEST_NAME, pattern: NAME.source } },
@@ -21,7 +21,7 @@ function requireName(name: string): void {
   }
 }
 
-/** The names and ids of tags as they were sent. Throws `invalid` for an item with neither. */
+/** The names and ids of tags in a request. Throws `invalid` for an item with neither. */
 export function readTags(sent: readonly SentReference[]): { names: string[]; ids: string[] } {
   if (sent.length > MOST_TAGS) throw invalid('tags', `has too many members (maximum is ${MOST_TAGS})`);
   const names = new Set<string>();
@@ -42,8 +42,8 @@ export function readTags(sent: readonly SentReference[]): { names: string[]; ids
 }
 
 /**
- * Attaches tags to a workspace, in the order given; names that are new to the organization are made. Throws `invalid` for a name
- * that no tag can have.
+ * Attaches tags to a workspace, in the given order; names that are new to the organization are created. Throws
+ * `invalid` for a name that no tag can have.
  */
 export async function attachTags(
   db: Database,
@@ -55,7 +55,7 @@ export async function attachTags(
   const { prisma } = db;
   for (const name of names) requireName(name);
   if (names.length > 0) {
-    // In name order, so that two requests never wait for each other in a circle.
+    // In name order, so that two requests cannot deadlock.
     const data = [...names].sort().map((name) => ({ id: newId('tag'), organizationId, name }));
     await prisma.tag.createMany({ data, skipDuplicates: true });
   }

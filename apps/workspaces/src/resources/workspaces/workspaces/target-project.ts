@@ -7,7 +7,7 @@ import { findByName as findOrganization } from '../../organizations/organization
 import { type Catalogue, catalogue } from './infra-version';
 import type { ExecutionMode, Workspace } from './workspace';
 
-/** The project a new workspace goes to, and the mode it hands down. */
+/** The project of a new workspace, and the mode that it passes on. */
 export interface TargetProject {
   readonly projectId: string;
   readonly mode: ExecutionMode | null;
@@ -63,7 +63,7 @@ export async function findBase(db: Database, env: PlanEnvironment, name: string)
   return { organizationId, epoch, revision, organization, home, versions };
 }
 
-/** The project a workspace goes to: the one named, which the caller may fill, or the default one. */
+/** The project of a new workspace: the given one, if the caller may create workspaces in it, or the default one. */
 export async function targetProjectOf(
   db: Database,
   access: Access,
@@ -85,7 +85,7 @@ async function findProject(db: Database, id: string): Promise<WorkspaceBase['hom
   return row && { projectId: row.key, organizationId: row.organization_id, mode: row.execution_mode };
 }
 
-/** Where an update moves the workspace; undefined when it stays. Both projects have to allow it. */
+/** The project to which an update moves the workspace; undefined if it stays. Both projects have to allow it. */
 export async function moveOf(
   db: Database,
   access: Access,

@@ -14,7 +14,7 @@ import { allowsAtLeast } from '../../../kernel/installation/infra-versions';
 /** Where a workspace's runs take place. */
 export type ExecutionMode = 'remote' | 'local' | 'agent';
 
-/** A workspace with what its rendering and its rules take from its surroundings. */
+/** A workspace with what its rendering and its rules need from its surroundings. */
 export interface Workspace extends Row {
   /** Name of the organization. */
   readonly organization: string;
@@ -43,14 +43,14 @@ export interface Workspace extends Row {
   /** Of the connection behind the repository. */
   readonly vcsHttpUrl: string | null;
   readonly vcsProvider: string | null;
-  /** The repository as it is known here, once its host was asked. */
+  /** The repository as its host has described it. */
   readonly vcsRepositoryId: string | null;
   readonly vcsDisplayIdentifier: string | null;
   readonly vcsRepositoryUrl: string | null;
   /** The plan of the organization; null in the self-hosted edition. */
   readonly featureSet: string | null;
   readonly retentionId: string | null;
-  /** Null also when the policy is to keep everything. */
+  /** Null also if the policy is to keep everything. */
   readonly retentionDays: number | null;
 }
 
@@ -78,7 +78,7 @@ export const selectWorkspaces = `${columns},
                    AND NOT u.is_assessment
                  ORDER BY u.created_at DESC LIMIT 30) l) AS kpis`;
 
-/** The same of rows that were just inserted: nothing belongs to them yet. */
+/** The same for rows that were just inserted: nothing belongs to them yet. */
 export const selectNewWorkspaces = `${columns},
        '{}'::text[] AS tag_names, '{}'::text[] AS variable_ids, '{}'::text[] AS output_ids, NULL::json AS kpis`;
 
@@ -93,15 +93,15 @@ export const fromWorkspaces = (rows = 'workspace'): string => `
   LEFT JOIN vcs_repository g ON g.oauth_token_id = w.oauth_token_id AND g.identifier = w.vcs_identifier`;
 
 /**
- * The rows with the ids of `$1`, one look-up each. Joined freely, a table that was never analyzed may be read through
- * the index of its organization instead: all of it.
+ * The rows with the ids of `$1`, one look-up each. With a plain join, a table that was never analyzed may be read
+ * completely through the index of its organization instead.
  */
 export const workspacesById = `(SELECT f.* FROM unnest($1::text[]) AS k(key)
     CROSS JOIN LATERAL (SELECT * FROM workspace x WHERE x.id = k.key LIMIT 1) f)`;
 
 /**
- * Workspaces by id. Planning takes eight times as long as answering, and PostgreSQL would do it for each id: it thinks that
- * an unknown list has ten. Quick reads are planned once.
+ * Workspaces by id. Planning takes eight times as long as executing, and PostgreSQL would plan for each id: it assumes
+ * ten ids in an unknown list. Quick reads are planned once.
  */
 const readById = {
   name: 'workspace_by_id',
@@ -132,7 +132,7 @@ export function inheritedMode(workspace: Workspace): Mode {
     : { mode: workspace.projectMode, poolId: workspace.projectPoolId };
 }
 
-/** Own value, else what is inherited: the one place where inheritance is decided. */
+/** The workspace's own value, else the inherited one: the only place that decides about inheritance. */
 export function effectiveMode(workspace: Workspace): Mode {
   return workspace.executionMode === null
     ? inheritedMode(workspace)
@@ -142,9 +142,8 @@ export function effectiveMode(workspace: Workspace): Mode {
 const assessedSince = '0.15.4';
 
 /**
- * Whether assessments are on: asked for, by the workspace or by its organization, in the plan of the organization, and possible with
- * mode and version. What was asked for is kept while they are not.
- * Spec: Workspaces
+ * Whether assessments are on: requested by the workspace or by its organization, included in the organization's plan,
+ * and possible with mode and version. The request is kept while they are not. Spec: Workspaces
  */
 export function isAssessed(workspace: Workspace): boolean {
   const { assessmentsEnabled, assessmentsEnforced, featureSet, infraVersion } = workspace;
@@ -172,22 +171,22 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Wo
   return found.filter((workspace) => workspace !== undefined);
 }
 
-/** A workspace that has to be there. Throws `missing`. */
+/** A workspace that must exist. Throws `missing`. */
 export async function requireWorkspace(db: Database, id: string): Promise<Workspace> {
   const found = await find(db, id);
   if (found === undefined) throw notFound();
   return found;
 }
 
-/** Who changes something, and what their rules look at. */
+/** Who changes a workspace, and what the rules about that need. */
 export interface WorkspaceCaller {
   readonly actor: Actor;
   readonly access: Access;
   readonly edition: Edition;
   readonly settings: SiteSettings;
-  /** What asking a Git host takes; without a reach none is asked. */
+  /** What calls to Git hosts need; without a reach none is called. */
   readonly vcs: { readonly keyring: Keyring; readonly reach: Reach | undefined };
 }
 
-/** Statuses of runs that are over: lists of workspaces tell them apart from those that are not, which are few. */
+/** Statuses of finished runs: lists of workspaces separate them from unfinished ones, which are few. */
 export const over = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;

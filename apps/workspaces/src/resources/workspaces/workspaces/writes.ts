@@ -63,7 +63,7 @@ const updateMany = {
 
 type ColumnValues = Record<string, unknown>;
 
-/** Dates and lists count by what they hold. */
+/** Dates and lists are compared by their content. */
 function differs(key: keyof WorkspaceSettings, one: WorkspaceSettings, other: WorkspaceSettings): boolean {
   return one[key] !== other[key] && JSON.stringify(one[key]) !== JSON.stringify(other[key]);
 }
@@ -76,7 +76,7 @@ function changedColumns(before: WorkspaceSettings, after: WorkspaceSettings): Co
   return row;
 }
 
-// Rows to insert say only where they differ from this one.
+// Rows to insert contain only their differences from this one.
 const initialRow = JSON.stringify(Object.fromEntries([...columnOf].map(([key, column]) => [column, initial[key]])));
 
 /** A change as a row of the audit table, for statements that write it together with the change itself. */
@@ -141,7 +141,7 @@ export interface Edit {
   readonly ifMatch: bigint | undefined;
   /** The settings after the change; throws refusals. */
   readonly apply: (current: Workspace, before: WorkspaceSettings) => WorkspaceSettings;
-  /** The project it moves to; left out, it stays. */
+  /** The project it moves to; if omitted, it stays. */
   readonly projectId?: string;
 }
 
@@ -151,7 +151,7 @@ export interface Proposed extends Edit {
   readonly current: Workspace;
 }
 
-/** Another request changed the workspace in between: the edit has to be made again. */
+/** Another request changed the workspace in between: the edit has to be repeated. */
 class Overtaken extends Error {}
 
 function isSame(one: WorkspaceSettings, other: WorkspaceSettings): boolean {
@@ -170,7 +170,7 @@ interface Edited {
   readonly events: ColumnValues[];
 }
 
-/** Applies an edit on top of those before it in the batch; a refused one changes nothing. */
+/** Applies an edit on top of the earlier ones in the batch; a refused one changes nothing. */
 function applyEdit(edit: Edit, latest: Edited): Edited | Error {
   const isFirst = latest.events.length === 0;
   const current = isFirst ? latest.before : settled(latest.before, latest.after);
@@ -197,8 +197,8 @@ function applyEdit(edit: Edit, latest: Edited): Edited | Error {
 }
 
 /**
- * What this node has last seen of each workspace: the batch before this one has left its own there. Numbers of revisions
- * do not tell which came first.
+ * The newest version of each workspace on this node, including the results of the previous batch. Revision numbers do
+ * not show which came first.
  */
 function newest(edits: readonly Proposed[]): Map<string, Edited> {
   const latest = new Map<string, Edited>();
@@ -212,7 +212,7 @@ function newest(edits: readonly Proposed[]): Map<string, Edited> {
   return latest;
 }
 
-/** What the database says of a row by itself when it is written. */
+/** The columns that the database itself sets when a row is written. */
 function kept(row: ColumnValues): Pick<Workspace, 'revision' | 'autoDestroyDueAt'> {
   const dueAt = row.auto_destroy_due_at as Date | string | null;
   return { revision: BigInt(row.revision as string), autoDestroyDueAt: dueAt === null ? null : new Date(dueAt) };
@@ -256,7 +256,7 @@ export const editing: Batched<Proposed, Workspace> = {
           if (events.length > 0 && row === undefined) return new Overtaken();
           const edited =
             row === undefined ? before : Object.assign(settled(before, after), kept(row), { projectId, updatedAt });
-          // The next batch begins with what this one has written.
+          // The next batch starts from what this one has written.
           if (projectId === before.projectId) rememberWorkspace(db, edited);
           return refused[index] ?? edited;
         });
@@ -279,9 +279,8 @@ const editingUnderLock: Decision<Edit, Workspace> = {
 };
 
 /**
- * Makes an edit together with others that come at the same moment, each on top of the one before. Edits overtaken by another
- * write are made again under the lock of the workspace. Throws what the edit refuses, `missing`,
- * and `precondition`.
+ * Makes an edit together with simultaneous ones, each on top of the previous one. Edits overtaken by another write are
+ * repeated under the lock of the workspace. Throws what the edit refuses, `missing`, and `precondition`.
  */
 export async function writeEdit(db: Database, stamp: WorkspaceStamp, edit: Edit): Promise<Workspace> {
   const { id } = stamp;
