@@ -4,7 +4,9 @@ import pg from 'pg';
 import { until } from './fresh-storage';
 import { type Flow, flowsOf, Kills } from './kills';
 import type { NodeProcess } from './nodes';
+import { root, serverAuth } from './stand-ins/authority';
 import { MongodbStandIn } from './stand-ins/mongodb';
+import { MssqlStandIn } from './stand-ins/mssql';
 import { connectMariadb, hasMariadb, startMariadb, TemporaryServer } from './temporary-database';
 
 // A node is killed at every step of every flow that changes a database: before and after each of its calls and commits.
@@ -138,10 +140,47 @@ class Mongodb implements Target {
   }
 }
 
+class Mssql implements Target {
+  readonly creation = "CREATE LOGIN [{{name}}] WITH PASSWORD = '{{password}}'";
+  readonly kept = 'kept';
+  private readonly authority = root('the company');
+  private readonly server: MssqlStandIn;
+
+  constructor() {
+    const wanted = { dns: ['localhost'], purposes: [serverAuth], kind: 'RSA' } as const;
+    const { pem: cert, keyPem: key } = this.authority.issue('localhost', wanted);
+    this.server = new MssqlStandIn({ cert, key });
+  }
+
+  async start() {
+    await this.server.start();
+    for (const [name, password] of [
+      ['own', 'first'],
+      ['kept', 'before'],
+    ] as const)
+      this.server.logins.set(name, { password, isDisabled: false, users: new Set() });
+  }
+  stop = () => this.server.stop();
+  readonly config = () => ({
+    plugin_name: 'mssql-database-plugin',
+    connection_url: `sqlserver://{{username}}:{{password}}@localhost:${this.server.port}`,
+    username: 'own',
+    password: 'first',
+    tls_ca: this.authority.pem,
+  });
+  async users() {
+    return [...this.server.logins.keys()].filter((name) => name !== 'own' && name !== 'kept');
+  }
+  async logsIn(user: string, password: string) {
+    return this.server.logins.get(user)?.password === password;
+  }
+}
+
 const targets: readonly [string, () => Target, boolean][] = [
   ['PostgreSQL', () => new Postgresql(), true],
   ['MariaDB', () => new Mariadb(), hasMariadb],
   ['MongoDB', () => new Mongodb(), true],
+  ['SQL Server', () => new Mssql(), true],
 ];
 
 describe.each(targets.filter(([, , here]) => here))('a node killed between two steps with %s', (_, target) => {

@@ -100,7 +100,7 @@ const partial = one<unknown>(207, 200, 299, 400, 0, 99, 600, 'x', '207', null);
 const key = (run: string) =>
   often(
     one(...['a', 'b', 'c', 'd'].map((end) => `${run}-${end}`)),
-    one('absent', '-x', 'x-', 'a.b'),
+    one(`${run}-z`, `-${run}`, `${run}-`, `${run}.b`),
   ) as fc.Arbitrary<string>;
 const unit = (value: unknown) => encodeURIComponent(String(value));
 

@@ -152,7 +152,7 @@ describeComparison({
   plain,
   differences,
   often: {
-    oneIn: 100,
+    oneIn: 200,
     of: ['POST roles 2xx', 'POST sign 2xx', 'POST creds 2xx', 'POST verify 2xx', 'POST sign 4xx'],
   },
 });

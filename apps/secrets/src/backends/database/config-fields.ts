@@ -44,6 +44,7 @@ export const connectionFields = recordFields({
     ),
     'password',
   ],
+  contained_db: [bool().describe('Users of SQL Server are in the database of the address, without logins.'), false],
   write_concern: [document(string()).describe('Write concern (JSON, or that in base64), of MongoDB.'), ''],
   tls: [bool().describe('Uses TLS, of Redis and Valkey.'), false],
   insecure_tls: [bool().describe('Does not verify the certificate, of Redis and Valkey.'), false],
@@ -55,8 +56,11 @@ export const connectionFields = recordFields({
     sentTo(secretString(), ...places).describe('Client certificate and key (PEM) for MySQL and MongoDB.'),
     '',
   ],
-  tls_server_name: [string().describe('The name in the certificate of MySQL or MongoDB, if it is not the host.'), ''],
-  tls_skip_verify: [bool().describe('Does not verify the certificate of MySQL or MongoDB.'), false],
+  tls_server_name: [
+    string().describe('The name in the certificate of MySQL, MongoDB or SQL Server, if it is not the host.'),
+    '',
+  ],
+  tls_skip_verify: [bool().describe('Does not verify the certificate of MySQL, MongoDB or SQL Server.'), false],
 });
 
 /** A connection as written and stored. */

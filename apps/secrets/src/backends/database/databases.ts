@@ -7,12 +7,13 @@ import type { Storage } from '../../sdk/storage';
 import { type ConnectionRecord, connectionOf } from './config-record';
 import { type DatabaseClient, type Driver, type Statements, unanswered } from './driver';
 import { mongodb } from './drivers/mongodb';
+import { mssql } from './drivers/mssql';
 import { mysql, mysqlLegacy } from './drivers/mysql';
 import { postgresql } from './drivers/postgresql';
 import { redis } from './drivers/redis';
 import type { Words } from './statements';
 
-const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, mongodb, redis];
+const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, mongodb, mssql, redis];
 /** How many configurations keep their connections; the least recently used are closed. */
 const mostKept = 500;
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { statementsOf } from './statements';
 
 const postgresql = { backslashes: false, dollars: true, backticks: false };
+const mssql = { backslashes: false, dollars: false, backticks: false, brackets: true };
 const mysql = { backslashes: true, dollars: false, backticks: true };
 const words = { name: `o'x"y\`z\\`, password: `p';"\\--` };
 const plain = { name: 'v-a-b', password: 'Abc-1', expiration: '2026-01-01 00:00:00+0000' };
@@ -32,12 +33,25 @@ describe('the statements of an element', () => {
     expect(statementsOf(text, {}, mysql)).toEqual(statements);
   });
 
+  it.each([
+    ['a [x;]]y]; b', ['a [x;]]y]', 'b']],
+    ["a N'\\;'';'; b", ["a N'\\;'';'", 'b']],
+    ['a /* /* ; */ ; */; b', ['a /* /* ; */ ; */', 'b']],
+    ['IF 1 = 1 BEGIN a; b END', ['IF 1 = 1 BEGIN a; b END']],
+  ])('are told apart as SQL Server tells them: %s', (text, statements) => {
+    expect(statementsOf(text, {}, mssql)).toEqual(statements);
+  });
+
   it('have their words filled in, escaped as the quotes around them need it', () => {
     const text = `"{{name}}" '{{ password }}' E'{{password}}' {{other}}`;
     expect(statementsOf(text, words, postgresql)).toEqual([`"o'x""y\`z\\" 'p'';"\\--' E'p'';"\\\\--' {{other}}`]);
     expect(statementsOf("'{{name}}'@'%' `{{name}}` \"{{password}}\"", words, mysql)).toEqual([
       `'o''x"y\`z\\\\'@'%' \`o'x"y\`\`z\\\` "p';""\\\\--"`,
     ]);
+  });
+
+  it('have their words escaped between square brackets', () => {
+    expect(statementsOf("[{{name}}] N'{{name}}'", { name: "a]b'c" }, mssql)).toEqual(["[a]]b'c] N'a]b''c'"]);
   });
 
   it('take only plain words outside of quotes, and none in comments', () => {

@@ -8,6 +8,8 @@ export interface Dialect {
   readonly dollars: boolean;
   /** Names between backticks, and comments after `#`. */
   readonly backticks: boolean;
+  /** Names between square brackets, and nested comments. */
+  readonly brackets?: boolean;
 }
 
 /** The values of `{{name}}` and the like. */
@@ -50,6 +52,7 @@ class Scanner {
       const char = this.text[this.at]!;
       if (this.fill((value) => inPlain(value))) this.plain += ' x ';
       else if (char === "'" || char === '"' || (char === '`' && this.dialect.backticks)) this.quoted(char);
+      else if (char === '[' && this.dialect.brackets) this.quoted(']');
       else if (this.comment() || this.dollarQuoted()) this.plain += ' ';
       else if (char === ';') this.end();
       else {
@@ -119,7 +122,7 @@ class Scanner {
     let end = at + 2;
     for (let depth = 1; depth > 0; ) {
       const close = text.indexOf('*/', end);
-      const open = this.dialect.dollars ? text.indexOf('/*', end) : -1;
+      const open = this.dialect.dollars || this.dialect.brackets ? text.indexOf('/*', end) : -1;
       if (close < 0) {
         end = text.length;
         break;

@@ -1,0 +1,276 @@
+import type { Socket } from 'node:net';
+import { Pool } from 'tarn';
+import { Connection, type ConnectionConfiguration, Request } from 'tedious';
+import { refuse } from '../../../sdk/refuse';
+import { type ConnectionAddress, filledAddress, openSocket } from '../address';
+import type { DatabaseConfig } from '../config-fields';
+import { type DatabaseClient, type Driver, limits, orElse, type Statements } from '../driver';
+import { statementsOf, type Words } from '../statements';
+
+/** SQL Server and Azure SQL: logins of the server, or users of a contained database. */
+export const mssql: Driver = {
+  plugins: ['mssql-database-plugin'],
+  needsCreation: true,
+  names: {
+    template:
+      '{{ printf "v-%s-%s-%s-%s" (.DisplayName | truncate 20) (.RoleName | truncate 20) (random 20) (unix_time) | truncate 128 }}',
+    longest: 128,
+  },
+  check: (config) => void settingsOf(config),
+  open: (config) => new MssqlDatabase(config),
+};
+
+const dialect = { backslashes: false, dollars: false, backticks: false, brackets: true };
+/** How often a session that was killed is looked for, and how long one waits in between. */
+const looks = 10;
+const lookMs = 200;
+
+type Row = readonly string[];
+type Run = (sql: string) => Promise<Row[]>;
+
+class MssqlDatabase implements DatabaseClient {
+  private readonly pool: Pool<Session>;
+  private readonly config: DatabaseConfig;
+
+  constructor(config: DatabaseConfig) {
+    this.config = config;
+    const settings = settingsOf(config);
+    const lifetimeMs = config.max_connection_lifetime * 1000 || Number.POSITIVE_INFINITY;
+    this.pool = new Pool<Session>({
+      create: () => Session.open(settings),
+      destroy: (session) => session.close(),
+      validate: (session) => session.isOpen && performance.now() - session.openedMs < lifetimeMs,
+      min: 0,
+      max: config.max_open_connections,
+      acquireTimeoutMillis: limits.callMs,
+      createTimeoutMillis: 2 * limits.connectMs,
+      idleTimeoutMillis: limits.idleMs,
+      propagateCreateError: true,
+    });
+  }
+
+  async verify(): Promise<void> {
+    await this.with((run) => run('SELECT 1'));
+  }
+
+  create(statements: Statements, words: Words): Promise<void> {
+    return this.transact(statements, words, 'COMMIT');
+  }
+
+  rehearse(statements: Statements, words: Words): Promise<void> {
+    return this.transact(statements, words, 'ROLLBACK');
+  }
+
+  async renew(statements: Statements, words: Words): Promise<void> {
+    if (statements.length > 0) await this.transact(statements, words, 'COMMIT');
+  }
+
+  setPassword(statements: Statements, words: Words): Promise<void> {
+    const what = this.config.contained_db ? 'USER' : 'LOGIN';
+    return this.transact(
+      orElse(statements, `ALTER ${what} [{{name}}] WITH PASSWORD = '{{password}}'`),
+      words,
+      'COMMIT',
+    );
+  }
+
+  async remove(statements: Statements, words: Words): Promise<void> {
+    const { name } = words as { name: string };
+    const login = text(name);
+    if (statements.length > 0) {
+      await this.transact(statements, words, 'COMMIT');
+      await this.with((run) => endSessions(run, login));
+    } else if (this.config.contained_db) {
+      await this.with(async (run) => {
+        await endSessions(run, login);
+        await run(`DROP USER IF EXISTS ${quoted(name)}`);
+      });
+    } else {
+      await this.with(async (run) => {
+        await run(`IF SUSER_ID(${login}) IS NOT NULL ALTER LOGIN ${quoted(name)} DISABLE`);
+        await endSessions(run, login);
+        for (const [database] of await run(writableDatabases)) await run(dropUserIn(database!, login));
+        await run(`IF SUSER_ID(${login}) IS NOT NULL DROP LOGIN ${quoted(name)}`);
+      });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.pool.destroy().then(
+      () => {},
+      () => {},
+    );
+  }
+
+  private transact(statements: Statements, words: Words, end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+    const filled = statements.flatMap((statement) => statementsOf(statement, words, dialect));
+    return this.with(async (run) => {
+      await run('SET XACT_ABORT ON; BEGIN TRANSACTION');
+      for (const sql of filled) await run(sql);
+      await run(`${end} TRANSACTION`);
+    });
+  }
+
+  /** One that fails may have an open transaction, and is closed; another loses its settings, such as `USE`. */
+  private async with<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    const session = await this.pool.acquire().promise.catch((error) => {
+      throw plainError(error);
+    });
+    try {
+      const answer = await work((sql) => session.run(sql));
+      await session.reset();
+      return answer;
+    } catch (error) {
+      session.close();
+      throw plainError(error);
+    } finally {
+      this.pool.release(session);
+    }
+  }
+}
+
+/** Ends the sessions of a login. Those that end meanwhile are no error. */
+async function endSessions(run: Run, login: string): Promise<void> {
+  for (let look = 0; look < looks; look++) {
+    const sessions = await run(
+      `SELECT CAST(session_id AS nvarchar) FROM sys.dm_exec_sessions WHERE login_name = ${login}`,
+    );
+    if (sessions.length === 0) return;
+    for (const [id] of sessions) await run(`KILL ${Number(id)}`).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
+
+const writableDatabases =
+  "SELECT name FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1 AND DATABASEPROPERTYEX(name, 'Updateability') = 'READ_WRITE'";
+
+/** Drops the user of a login, whatever its name in this database. */
+const dropUserIn = (database: string, login: string): string => `
+DECLARE @user sysname = (SELECT name FROM ${quoted(database)}.sys.database_principals WHERE sid = SUSER_SID(${login}) AND principal_id > 4);
+DECLARE @sql nvarchar(max) = N'DROP USER ' + QUOTENAME(@user);
+IF @user IS NOT NULL EXEC ${quoted(database)}.sys.sp_executesql @sql`;
+
+const quoted = (name: string): string => `[${name.replaceAll(']', ']]')}]`;
+const text = (value: string): string => `N'${value.replaceAll("'", "''")}'`;
+
+interface Settings extends ConnectionConfiguration {
+  /** Connects to the configured address. */
+  readonly dial: () => Promise<Socket>;
+}
+
+/** What a configuration says. Throws `invalid`. */
+function settingsOf(config: DatabaseConfig): Settings {
+  const { connection_url, tls_ca, tls_server_name, tls_skip_verify } = config;
+  const address = filledAddress(config, ['sqlserver:', 'mssql:'], 1433);
+  const { host, port, user, password, options } = address;
+  const isUrl = /^\w+:\/\//.test(connection_url);
+  if (isUrl && address.database !== '') {
+    refuse('connection_url must name a port, not an instance; a database is given as ?database=');
+  }
+  const named = new Map(Object.entries(options).map(([name, value]) => [name.toLowerCase(), value]));
+  const encrypt = encryptions[(named.get('encrypt') ?? 'true').toLowerCase()];
+  if (encrypt === undefined) refuse('connection_url: encrypt must be true, strict or disable');
+  const skips = tls_skip_verify || named.get('trustservercertificate')?.toLowerCase() === 'true';
+  if (skips && encrypt === 'strict') refuse('connection_url: encrypt=strict always verifies the certificate');
+  const database = named.get('database') ?? address.database;
+  return {
+    server: host,
+    authentication: { type: 'default', options: { userName: user, password } },
+    options: {
+      port,
+      ...(database && { database }),
+      encrypt,
+      trustServerCertificate: skips,
+      serverName: tls_server_name || named.get('hostnameincertificate') || host,
+      ...(tls_ca && { cryptoCredentialsDetails: { ca: tls_ca } }),
+      connectTimeout: limits.connectMs,
+      requestTimeout: limits.callMs,
+      maxRetriesOnTransientErrors: 0,
+    },
+    dial: () => socketTo(address, encrypt === true),
+  };
+}
+
+const encryptions: Readonly<Record<string, boolean | 'strict'>> = {
+  true: true,
+  mandatory: true,
+  strict: 'strict',
+  disable: false,
+};
+
+const LOGIN = 0x10;
+
+/** The client would send the login in clear to a server that says it has no TLS. */
+async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): Promise<Socket> {
+  const socket = openSocket();
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject).connect(port, host);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      resolve();
+    });
+  });
+  if (needsTls) {
+    const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
+    // Connecting would put its own one back.
+    socket.write = (chunk: Uint8Array | string, ...rest: unknown[]) => {
+      if (chunk[0] !== LOGIN) return write(chunk, ...rest);
+      socket.destroy(new Error('the database offers no TLS; encrypt=disable in connection_url goes without it'));
+      return false;
+    };
+  }
+  return socket;
+}
+
+/** A connection, and what it answers. */
+class Session {
+  readonly openedMs = performance.now();
+  isOpen = true;
+
+  private constructor(private readonly connection: Connection) {
+    connection.on('end', () => {
+      this.isOpen = false;
+    });
+    // A lost connection fails its request.
+    connection.on('error', () => {});
+  }
+
+  static open({ dial, options, ...settings }: Settings): Promise<Session> {
+    let isDialed = false;
+    const connector = async () => {
+      if (isDialed) throw new Error('the database sends its clients to another server, which is not followed');
+      isDialed = true;
+      return dial();
+    };
+    const connection = new Connection({ ...settings, options: { ...options, connector } });
+    const session = new Session(connection);
+    return new Promise((resolve, reject) => {
+      connection.connect((error) => (error ? reject(error) : resolve(session)));
+    });
+  }
+
+  run(sql: string): Promise<Row[]> {
+    return new Promise((resolve, reject) => {
+      const rows: Row[] = [];
+      const request = new Request(sql, (error) => (error ? reject(error) : resolve(rows)));
+      request.on('row', (columns: { value: unknown }[]) => rows.push(columns.map(({ value }) => String(value))));
+      this.connection.execSqlBatch(request);
+    });
+  }
+
+  reset(): Promise<void> {
+    return new Promise((resolve, reject) => this.connection.reset((error) => (error ? reject(error) : resolve())));
+  }
+
+  close(): void {
+    this.isOpen = false;
+    this.connection.close();
+  }
+}
+
+/** An error of the client with the code that others have for it: its own names say less. */
+function plainError(error: unknown): unknown {
+  const { code, cause, message } = error as { code?: string; cause?: { code?: string }; message: string };
+  const plain = { ETIMEOUT: 'ETIMEDOUT', ECONNCLOSED: 'ECONNRESET', ESOCKET: cause?.code ?? 'ECONNRESET' }[code ?? ''];
+  return plain === undefined ? error : Object.assign(new Error(message), { code: plain });
+}
