@@ -128,11 +128,11 @@ export const differences: readonly Difference[] = [
     fits: (ours, theirs, request) =>
       text(ours) === 'unsupported path' &&
       theirs.status >= 400 &&
-      (at(request, /^(datakey\/other|random\/x\/y)/) || /\/(-x|x-)(\/|$)/.test(request.path)),
+      (at(request, /^(datakey\/other|random\/x\/y)/) || /\/(-r\d+|r\d+-)(\/|$)/.test(request.path)),
   },
   {
     why: 'a key is restored under a name that it can be used by',
-    fits: (ours, _theirs, request) => ours.status === 404 && at(request, /^restore\/(-x|x-)$/),
+    fits: (ours, _theirs, request) => ours.status === 404 && at(request, /^restore\/(-r\d+|r\d+-)$/),
   },
   {
     why: 'a key that is absent cannot be taken out of use',

@@ -87,7 +87,7 @@ describe('the engine database with SQL Server', () => {
     expect(server.batches.at(-1)).toBe(`DROP USER IF EXISTS [${data.username}]`);
   });
 
-  it('escapes what stands in names', async () => {
+  it('escapes brackets and quotes in names', async () => {
     const username = "it's]kept";
     server.logins.set(username, { ...first });
     const role = { db_name: 'ms', username, rotation_period: 60 };

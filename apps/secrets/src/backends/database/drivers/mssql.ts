@@ -26,7 +26,7 @@ const looks = 10;
 const lookMs = 200;
 
 type Row = readonly string[];
-type Run = (sql: string) => Promise<Row[]>;
+type Query = (sql: string) => Promise<Row[]>;
 
 class MssqlDatabase implements DatabaseClient {
   private readonly pool: Pool<Session>;
@@ -50,7 +50,7 @@ class MssqlDatabase implements DatabaseClient {
   }
 
   async verify(): Promise<void> {
-    await this.with((run) => run('SELECT 1'));
+    await this.with((query) => query('SELECT 1'));
   }
 
   create(statements: Statements, words: Words): Promise<void> {
@@ -79,18 +79,18 @@ class MssqlDatabase implements DatabaseClient {
     const login = text(name);
     if (statements.length > 0) {
       await this.transact(statements, words, 'COMMIT');
-      await this.with((run) => endSessions(run, login));
+      await this.with((query) => endSessions(query, login));
     } else if (this.config.contained_db) {
-      await this.with(async (run) => {
-        await endSessions(run, login);
-        await run(`DROP USER IF EXISTS ${quoted(name)}`);
+      await this.with(async (query) => {
+        await endSessions(query, login);
+        await query(`DROP USER IF EXISTS ${quoted(name)}`);
       });
     } else {
-      await this.with(async (run) => {
-        await run(`IF SUSER_ID(${login}) IS NOT NULL ALTER LOGIN ${quoted(name)} DISABLE`);
-        await endSessions(run, login);
-        for (const [database] of await run(writableDatabases)) await run(dropUserIn(database!, login));
-        await run(`IF SUSER_ID(${login}) IS NOT NULL DROP LOGIN ${quoted(name)}`);
+      await this.with(async (query) => {
+        await query(`IF SUSER_ID(${login}) IS NOT NULL ALTER LOGIN ${quoted(name)} DISABLE`);
+        await endSessions(query, login);
+        for (const [database] of await query(writableDatabases)) await query(dropUserIn(database!, login));
+        await query(`IF SUSER_ID(${login}) IS NOT NULL DROP LOGIN ${quoted(name)}`);
       });
     }
   }
@@ -104,15 +104,15 @@ class MssqlDatabase implements DatabaseClient {
 
   private transact(statements: Statements, words: Words, end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
     const filled = statements.flatMap((statement) => statementsOf(statement, words, dialect));
-    return this.with(async (run) => {
-      await run('SET XACT_ABORT ON; BEGIN TRANSACTION');
-      for (const sql of filled) await run(sql);
-      await run(`${end} TRANSACTION`);
+    return this.with(async (query) => {
+      await query('SET XACT_ABORT ON; BEGIN TRANSACTION');
+      for (const sql of filled) await query(sql);
+      await query(`${end} TRANSACTION`);
     });
   }
 
   /** One that fails may have an open transaction, and is closed; another loses its settings, such as `USE`. */
-  private async with<T>(work: (run: Run) => Promise<T>): Promise<T> {
+  private async with<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const session = await this.pool.acquire().promise.catch((error) => {
       throw plainError(error);
     });
@@ -130,13 +130,13 @@ class MssqlDatabase implements DatabaseClient {
 }
 
 /** Ends the sessions of a login. Those that end meanwhile are no error. */
-async function endSessions(run: Run, login: string): Promise<void> {
+async function endSessions(query: Query, login: string): Promise<void> {
   for (let look = 0; look < looks; look++) {
-    const sessions = await run(
+    const sessions = await query(
       `SELECT CAST(session_id AS nvarchar) FROM sys.dm_exec_sessions WHERE login_name = ${login}`,
     );
     if (sessions.length === 0) return;
-    for (const [id] of sessions) await run(`KILL ${Number(id)}`).catch(() => {});
+    for (const [id] of sessions) await query(`KILL ${Number(id)}`).catch(() => {});
     await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
 }
@@ -144,7 +144,7 @@ async function endSessions(run: Run, login: string): Promise<void> {
 const writableDatabases =
   "SELECT name FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1 AND DATABASEPROPERTYEX(name, 'Updateability') = 'READ_WRITE'";
 
-/** Drops the user of a login, whatever its name in this database. */
+/** Drops the user of a login, which may have another name in this database. */
 const dropUserIn = (database: string, login: string): string => `
 DECLARE @user sysname = (SELECT name FROM ${quoted(database)}.sys.database_principals WHERE sid = SUSER_SID(${login}) AND principal_id > 4);
 DECLARE @sql nvarchar(max) = N'DROP USER ' + QUOTENAME(@user);
@@ -153,13 +153,13 @@ IF @user IS NOT NULL EXEC ${quoted(database)}.sys.sp_executesql @sql`;
 const quoted = (name: string): string => `[${name.replaceAll(']', ']]')}]`;
 const text = (value: string): string => `N'${value.replaceAll("'", "''")}'`;
 
-interface Settings extends ConnectionConfiguration {
+interface SessionSettings extends ConnectionConfiguration {
   /** Connects to the configured address. */
   readonly dial: () => Promise<Socket>;
 }
 
 /** What a configuration says. Throws `invalid`. */
-function settingsOf(config: DatabaseConfig): Settings {
+function settingsOf(config: DatabaseConfig): SessionSettings {
   const { connection_url, tls_ca, tls_server_name, tls_skip_verify } = config;
   const address = filledAddress(config, ['sqlserver:', 'mssql:'], 1433);
   const { host, port, user, password, options } = address;
@@ -168,7 +168,7 @@ function settingsOf(config: DatabaseConfig): Settings {
     refuse('connection_url must name a port, not an instance; a database is given as ?database=');
   }
   const named = new Map(Object.entries(options).map(([name, value]) => [name.toLowerCase(), value]));
-  const encrypt = encryptions[(named.get('encrypt') ?? 'true').toLowerCase()];
+  const encrypt = encryptions.get((named.get('encrypt') ?? 'true').toLowerCase());
   if (encrypt === undefined) refuse('connection_url: encrypt must be true, strict or disable');
   const skips = tls_skip_verify || named.get('trustservercertificate')?.toLowerCase() === 'true';
   if (skips && encrypt === 'strict') refuse('connection_url: encrypt=strict always verifies the certificate');
@@ -191,12 +191,12 @@ function settingsOf(config: DatabaseConfig): Settings {
   };
 }
 
-const encryptions: Readonly<Record<string, boolean | 'strict'>> = {
-  true: true,
-  mandatory: true,
-  strict: 'strict',
-  disable: false,
-};
+const encryptions = new Map<string, boolean | 'strict'>([
+  ['true', true],
+  ['mandatory', true],
+  ['strict', 'strict'],
+  ['disable', false],
+]);
 
 const LOGIN = 0x10;
 
@@ -235,7 +235,7 @@ class Session {
     connection.on('error', () => {});
   }
 
-  static open({ dial, options, ...settings }: Settings): Promise<Session> {
+  static open({ dial, options, ...settings }: SessionSettings): Promise<Session> {
     let isDialed = false;
     const connector = async () => {
       if (isDialed) throw new Error('the database sends its clients to another server, which is not followed');
