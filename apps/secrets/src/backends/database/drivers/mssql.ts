@@ -26,7 +26,7 @@ const looks = 10;
 const lookMs = 200;
 
 type Row = readonly string[];
-type Query = (sql: string) => Promise<Row[]>;
+type RunSql = (sql: string) => Promise<Row[]>;
 
 class MssqlDatabase implements DatabaseClient {
   private readonly pool: Pool<Session>;
@@ -112,7 +112,7 @@ class MssqlDatabase implements DatabaseClient {
   }
 
   /** One that fails may have an open transaction, and is closed; another loses its settings, such as `USE`. */
-  private async with<T>(work: (query: Query) => Promise<T>): Promise<T> {
+  private async with<T>(work: (query: RunSql) => Promise<T>): Promise<T> {
     const session = await this.pool.acquire().promise.catch((error) => {
       throw plainError(error);
     });
@@ -130,7 +130,7 @@ class MssqlDatabase implements DatabaseClient {
 }
 
 /** Ends the sessions of a login. Those that end meanwhile are no error. */
-async function endSessions(query: Query, login: string): Promise<void> {
+async function endSessions(query: RunSql, login: string): Promise<void> {
   for (let look = 0; look < looks; look++) {
     const sessions = await query(
       `SELECT CAST(session_id AS nvarchar) FROM sys.dm_exec_sessions WHERE login_name = ${login}`,
