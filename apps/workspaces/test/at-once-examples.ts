@@ -38,6 +38,8 @@ export interface World {
   codeOf(secret: string): string;
   /** Stores a configuration in a workspace; answers its id. */
   configuration(workspaceId: string): Promise<string>;
+  /** Uploads an archive to a signed link. */
+  upload(url: string): Promise<unknown>;
   /** An archive as one uploads it. */
   readonly archive: Buffer;
   /** A run that waits for confirmation, or is carried out by a worker that says nothing, and may not stop. */
@@ -127,6 +129,43 @@ const providerIn = async (world: World) => {
     arch: 'amd64',
   };
 };
+const testsPath =
+  '/organizations/:organization_name/tests/registry-modules/:registry_name/:namespace/:module_name/:module_provider';
+/** A module that is tested, with a configuration to be tested. */
+const testedModule = async (world: World) => {
+  const { at } = await moduleIn(world);
+  const path = `organizations/${at.organization_name}/registry-modules/private/${at.namespace}/${at.module_name}/crane`;
+  const on = resource('registry-modules', { 'test-config': { 'tests-enabled': true } });
+  await world.root('PATCH', path, on);
+  const tests = path.replace('/registry-modules/', '/tests/registry-modules/');
+  const configuration = await world.root('POST', `${tests}/test-runs/configuration-versions`);
+  const { id } = configuration;
+  await world.upload(configuration.attributes['upload-url']);
+  return { at, tests, body: resource('test-runs', {}, { 'configuration-version': ref('configuration-versions', id) }) };
+};
+const testRunIn = async (world: World) => {
+  const { at, tests, body } = await testedModule(world);
+  return { ...at, test_run_id: (await world.root('POST', `${tests}/test-runs`, body)).id as string };
+};
+const testVariableIn = async (world: World) => {
+  const { at, tests } = await testedModule(world);
+  const body = resource('vars', { key: 'a', value: 'b', category: 'env' });
+  return { ...at, test_variable_id: (await world.root('POST', `${tests}/vars`, body)).id as string };
+};
+const queryIn = async (world: World): Promise<Body> => {
+  const { id } = await workspace(world);
+  await world.configuration(id);
+  return world.root('POST', 'queries', resource('queries', {}, { workspace: ref('workspaces', id) }));
+};
+/** Policies that are to judge one run. */
+const dryRunOf = async (world: World) => {
+  await world.run('planned');
+  const rule = { name: world.fresh(), kind: 'opa', query: 'data.x.deny', 'enforcement-level': 'advisory' };
+  const { id } = await world.root('POST', under(world, 'policies'), resource('policies', rule));
+  const body = resource('policy-dry-runs', {}, { policies: { data: [ref('policies', id).data] } });
+  return () => body;
+};
+const afterCancel = 'ends what was canceled a minute ago: module-tests.test.ts';
 const moduleReference = async (world: World) => {
   const { organization_name, namespace, module_name, module_provider } = (await moduleIn(world)).at;
   const path = `organizations/${organization_name}/registry-modules/private/${namespace}/${module_name}/${module_provider}`;
@@ -908,6 +947,17 @@ export const examples: Readonly<Record<string, Making>> = {
   }),
   'POST /policy-sets/:policy_set_id/versions': onThing('policy_set_id', policySetIn, () => ({})),
   'PUT /policy-set-versions/:policy_set_version_id/object/policies.tar.gz': 'takes one archive once: policies.test.ts',
+  'POST /organizations/:organization_name/policy-dry-runs': async (world) => ({
+    at: { organization_name: world.organization },
+    body: await dryRunOf(world),
+    also: [409],
+  }),
+  'POST /policy-dry-runs/:policy_dry_run_id/actions/cancel': onThing(
+    'policy_dry_run_id',
+    async (world) => world.root('POST', under(world, 'policy-dry-runs'), (await dryRunOf(world))()),
+    undefined,
+    second,
+  ),
   'POST /organizations/:organization_name/registry-modules': (world) => ({
     at: { organization_name: world.organization },
     body: () => resource('registry-modules', { name: world.fresh(), provider: 'crane' }),
@@ -934,6 +984,29 @@ export const examples: Readonly<Record<string, Making>> = {
   'PATCH /organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name/:module_provider':
     ofHosts,
   'POST /registry-modules/:registry_module_id/actions/resync': ofHosts,
+  [`POST ${testsPath}/test-runs`]: async (world) => {
+    const { at, body } = await testedModule(world);
+    return { at, body: () => body, also: [409] };
+  },
+  [`POST ${testsPath}/test-runs/configuration-versions`]: async (world) => ({ at: (await moduleIn(world)).at }),
+  [`POST ${testsPath}/test-runs/:test_run_id/cancel`]: async (world) => ({ at: await testRunIn(world), ...second }),
+  [`POST ${testsPath}/test-runs/:test_run_id/force-cancel`]: afterCancel,
+  [`POST ${testsPath}/vars`]: async (world) => ({
+    at: (await moduleIn(world)).at,
+    body: () => resource('vars', { key: world.fresh(), value: 'b', category: 'env' }),
+  }),
+  [`PATCH ${testsPath}/vars/:test_variable_id`]: async (world) => ({
+    at: await testVariableIn(world),
+    body: (n) => resource('vars', { value: `v${n}` }),
+  }),
+  [`DELETE ${testsPath}/vars/:test_variable_id`]: async (world) => ({ at: await testVariableIn(world), ...once }),
+  'POST /queries': async (world) => {
+    const { id } = await workspace(world);
+    await world.configuration(id);
+    return { body: () => resource('queries', {}, { workspace: ref('workspaces', id) }), also: [409] };
+  },
+  'POST /queries/:query_id/actions/cancel': onThing('query_id', queryIn, undefined, second),
+  'POST /queries/:query_id/actions/force-cancel': afterCancel,
   'POST /organizations/:organization_name/no-code-modules': async (world) => {
     const relationships = await moduleReference(world);
     return {

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { beforeAll } from '@jest/globals';
 import { codeFor, counterAt, fromBase32 } from '@keystead/auth';
 import type { World } from './at-once-examples';
-import { archiveOf, configured, startRun } from './configurations';
+import { archiveOf, configured, putUrl, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { PASSWORD, type Workspaces } from './start-workspaces';
 
@@ -34,6 +34,7 @@ export function worldOf(workspaces: Workspaces, as: World['as']): World {
         counterAt(workspaces.service.env.now(), 30),
       ),
     configuration: (workspaceId) => configured(workspaces, workspaceId),
+    upload: (url) => putUrl(workspaces, url, archive).expect(200),
     get archive() {
       return archive;
     },

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import * as claims from '../src/resources/runs/runs/jobs/claims';
 import { jobInputs } from '../src/resources/runs/runs/jobs/inputs';
-import type { ApplyResult, PlanResult, RunJob } from '../src/resources/runs/runs/jobs/job';
+import type { ApplyResult, PlanResult, RunJob, ToolRunResult } from '../src/resources/runs/runs/jobs/job';
 import { append } from '../src/resources/runs/runs/jobs/logs';
 import * as results from '../src/resources/runs/runs/jobs/results';
 import type { Workspaces } from './start-workspaces';
@@ -32,6 +32,7 @@ export function fakeWorker(
     inputs: (job: RunJob, publicUrl = 'https://workspaces.test') => jobInputs(db(), keyring(), job, publicUrl),
     endPlan: (job: RunJob, result: PlanResult) => results.finishPlan(db(), keyring(), job, workerId, result),
     endApply: (job: RunJob, result: ApplyResult) => results.finishApply(db(), keyring(), job, workerId, result),
+    endToolRun: (job: RunJob, result: ToolRunResult) => results.finishToolRun(db(), keyring(), job, workerId, result),
     saveState: (job: RunJob, state: Uint8Array) => results.saveState(db(), keyring(), job, state),
     release: (job: RunJob) => claims.releaseJob(db(), job, workerId),
     retire: () => claims.retireWorker(db(), workerId),

@@ -92,7 +92,8 @@ const nested = (mine: Pick<Tenant, 'ids' | 'params'>, path: string, slot: string
       : { team: ref('teams', mine.ids.teams!) };
   if (path === '/team-projects')
     return slot === 'team' ? { project: ref('projects', mine.ids.projects!) } : { team: ref('teams', mine.ids.teams!) };
-  if (path === '/runs' && slot !== 'workspace') return { workspace: ref('workspaces', mine.params[':workspace_id']!) };
+  if ((path === '/runs' || path === '/queries') && slot !== 'workspace')
+    return { workspace: ref('workspaces', mine.params[':workspace_id']!) };
   return {};
 };
 
@@ -143,7 +144,7 @@ export function idSlots(endpoint: Endpoint, mine: Pick<Tenant, 'ids' | 'params'>
     });
   const named = Object.entries(propertiesOf(data, 'attributes')).flatMap(([name, shape]) => {
     const inner =
-      name === 'vcs-repo'
+      name === 'vcs-repo' || name === 'test-config'
         ? Object.keys(propertiesOf({ properties: { it: shape } }, 'it')).map((n) => [name, n])
         : [[name]];
     return inner.filter((path_) => path_.at(-1)!.endsWith('-id') && !others.includes(path_.at(-1)!));

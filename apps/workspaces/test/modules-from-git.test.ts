@@ -146,7 +146,8 @@ describe('modules that follow a repository', () => {
   it('publish commits of a branch, the first by itself and others when asked', async () => {
     const repo = { branch: 'main' };
     await create('branch', { branch: 'nowhere' }).expect(422);
-    const { body } = await create('branch', repo, { 'initial-version': '0.1.0' }).expect(201);
+    const tested = { 'initial-version': '0.1.0', 'test-config': { 'tests-enabled': true } };
+    const { body } = await create('branch', repo, tested).expect(201);
     expect(body.data.attributes).toMatchObject({
       'publishing-mechanism': 'branch',
       'vcs-repo': { branch: 'main', tags: false },
@@ -154,6 +155,16 @@ describe('modules that follow a repository', () => {
     await work();
     await work();
     await expect(statuses('branch')).resolves.toEqual(['0.1.0 ok']);
+    const tests = 'organizations/acme/tests/registry-modules/private/acme/branch/crane/test-runs';
+    const run = (await admin.get(tests).expect(200)).body.data;
+    expect(run).toHaveLength(1);
+    expect(run[0]).toMatchObject({
+      attributes: { status: 'queued', source: 'tfe-vcs' },
+      relationships: {
+        'configuration-version': { data: null },
+        'registry-module-version': { data: { id: expect.any(String) } },
+      },
+    });
     const versions = 'registry-modules/acme/branch/crane/versions';
     const announce = (attributes: object) => admin.post(versions, resource('registry-module-versions', attributes));
     const refused = await announce({ version: '0.2.0' }).expect(422);
@@ -275,7 +286,7 @@ describe('modules that follow a repository', () => {
     ['/data/attributes/vcs-repo/source-directory', { 'source-directory': '../up' }, {}],
     ['/data/attributes/initial-version', {}, { 'initial-version': '1.0.0' }],
     ['/data/attributes/name', {}, { name: null }],
-    ['/data/attributes/test-config', {}, { 'test-config': { 'tests-enabled': true } }],
+    ['/data/attributes/test-config/agent-pool-id', {}, { 'test-config': { 'agent-execution-mode': 'agent' } }],
   ])('refuse a wrong %s by name', async (pointer, repo, attributes) => {
     const { body } = await create('wrong', repo, attributes).expect(422);
     expect(body.errors[0].source.pointer).toBe(pointer);

@@ -176,7 +176,11 @@ export async function tenant(
   const module = `${name}-module`;
   // Providers have no dashes in their names.
   const crane = `${name.replaceAll('-', '')}crane`;
-  await makeIn('registry-modules', 'registry-modules', { name: module, provider: crane });
+  await makeIn('registry-modules', 'registry-modules', {
+    name: module,
+    provider: crane,
+    'test-config': { 'tests-enabled': true },
+  });
   const moduleVersion = await make(
     `registry-modules/${name}/${module}/${crane}/versions`,
     resource('registry-module-versions', { version: `1.0.0-${name}` }),
@@ -184,6 +188,14 @@ export async function tenant(
   await putUrl(workspaces, moduleVersion.links.upload, await archiveOf()).expect(200);
   const ofModule = { 'registry-module': moduleVersion.relationships['registry-module'] };
   const noCode = await makeIn('no-code-modules', 'no-code-modules', {}, ofModule);
+
+  const tests = `organizations/${name}/tests/registry-modules/private/${name}/${module}/${crane}`;
+  const testVariable = await make(`${tests}/vars`, resource('vars', { ...given, category: 'env' }));
+  const testConfiguration = await make(`${tests}/test-runs/configuration-versions`, {});
+  await putUrl(workspaces, testConfiguration.attributes['upload-url'], await archiveOf()).expect(200);
+  const tested = { 'configuration-version': ref('configuration-versions', testConfiguration.id) };
+  const testRun = await make(`${tests}/test-runs`, resource('test-runs', {}, tested));
+  const query = await make('queries', resource('queries', {}, { workspace: ref('workspaces', workspace.id) }));
 
   const registryProvider = `${name}-provider`;
   await makeIn('registry-providers', 'registry-providers', {
@@ -231,6 +243,10 @@ export async function tenant(
   const parameter = await make(
     `policy-sets/${policySet.id}/parameters`,
     resource('vars', { ...given, category: 'policy-set' }),
+  );
+  const dryRun = await make(
+    `organizations/${name}/policy-dry-runs`,
+    resource('policy-dry-runs', {}, { policies: { data: [ref('policies', policy.id).data] } }),
   );
   const versioned = await makeIn('policy-sets', 'policy-sets', { name: `${name}-versioned`, kind: 'opa' });
   const setVersion = await make(`policy-sets/${versioned.id}/versions`, {});
@@ -285,6 +301,9 @@ export async function tenant(
       ':module_version': `1.0.0-${name}`,
       ':module_version_id': moduleVersion.id,
       ':no_code_module_id': noCode.id,
+      ':test_run_id': testRun.id,
+      ':test_variable_id': testVariable.id,
+      ':query_id': query.id,
       ':registry_provider_id': published.providerId,
       ':provider_name': registryProvider,
       ':provider_version': `1.0.0-${name}`,
@@ -298,8 +317,11 @@ export async function tenant(
       ':policy_id': policy.id,
       ':policy_set_id': policySet.id,
       ':parameter_id': parameter.id,
+      ':policy_dry_run_id': dryRun.id,
       ':policy_set_version_id': setVersion.id,
       'plans/:id': planId,
+      'test-runs/:id': testRun.id,
+      'queries/:id': query.id,
       'applies/:id': applyId,
       'entitlement-sets/:id': organization.id,
       'subscriptions/:id': organization.id,
@@ -326,6 +348,7 @@ export async function tenant(
       'configuration-versions': configuration.id,
       tasks: task.id,
       policies: policy.id,
+      'policy-sets': policySet.id,
       'registry-modules': ofModule['registry-module'].data.id,
       'team-tokens': teamToken.id,
     },

@@ -3,10 +3,12 @@ import { adminResource } from './administration/admin/routes';
 import { auditResource } from './administration/audit';
 import { auditConfigurationResource } from './administration/audit-configuration';
 import { explorerResource } from './administration/explorer/routes';
+import { moduleTestResource } from './artifacts/module-tests/routes';
 import { moduleResource } from './artifacts/modules/routes';
 import { noCodeResource } from './artifacts/no-code/routes';
 import { policyResource } from './artifacts/policies/routes';
 import { policySetResource } from './artifacts/policies/set-routes';
+import { policyDryRunResource } from './artifacts/policy-dry-runs/routes';
 import { gpgKeyResource } from './artifacts/providers/gpg-keys';
 import { providerResource } from './artifacts/providers/routes';
 import { agentPoolResource } from './connections/agent-pools/routes';
@@ -41,6 +43,7 @@ import { planExportResource } from './runs/plan-exports/routes';
 import { planResource } from './runs/plans';
 import { judgingResource } from './runs/policy-evaluations/judging-routes';
 import { policyEvaluationResource } from './runs/policy-evaluations/routes';
+import { queryResource } from './runs/queries/routes';
 import { runEventResource } from './runs/run-events';
 import { runTriggerResource } from './runs/run-triggers/routes';
 import { runResource } from './runs/runs/routes';
@@ -105,13 +108,16 @@ const described: readonly Resource[] = [
   commentResource,
   changeRequestResource,
   configurationVersionResource,
+  queryResource,
   vcsResource,
   moduleResource,
+  moduleTestResource,
   noCodeResource,
   providerResource,
   gpgKeyResource,
   policyResource,
   policySetResource,
+  policyDryRunResource,
   retentionResource,
   adminResource,
   auditResource,

@@ -11,6 +11,7 @@ import { ownAddresses } from '../../src/worker/network/database-address';
 import { blockCloudEndpoints, blockDatabase } from '../../src/worker/network/network';
 import { cloudEndpointHosts } from '../../src/worker/network/reach';
 import { executeApply, executePlan } from '../../src/worker/tool/execute';
+import { executeToolRun } from '../../src/worker/tool/execute-tool-run';
 import {
   type Asked,
   doing,
@@ -56,6 +57,46 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     const under = await doing({ ...asked, files: {}, planFile: planned.result.planFile as Uint8Array });
     return { under, result: await executeApply(executor, under) };
   };
+
+  it('tests a module: what fails has finished, and what cannot run is an error', async () => {
+    const files = {
+      'main.tf': `${cloud}
+        variable "size" { type = number }
+        resource "terraform_data" "stone" { input = var.size }
+        output "size" { value = terraform_data.stone.output }`,
+      'tests/a.tftest.hcl': `
+        run "large" {
+          assert {
+            condition     = output.size > 2
+            error_message = "too small"
+          }
+        }`,
+    };
+    const test = async (value: string, more: object = {}, given: Record<string, string> = files) => {
+      const testing = { filters: [], directory: null, verbose: false, parallelism: null, ...more };
+      const job = { kind: 'test', runId: 'trun-1', testing } as const;
+      const under = await doing({ files: given, job, variables: [{ key: 'size', value, hcl: true }] });
+      return { result: await executeToolRun(executor, under), text: under.text() };
+    };
+    const passed = await test('3', { filters: ['tests/a.tftest.hcl'], directory: 'tests', verbose: true });
+    expect(passed.result).toEqual({ outcome: 'finished' });
+    expect(passed.text).toContain('"status":"pass","passed":1');
+    const failed = await test('1');
+    expect(failed.result).toEqual({ outcome: 'finished' });
+    expect(failed.text).toContain('too small');
+    const broken = await test('1', {}, { 'main.tf': 'not hcl {' });
+    expect(broken.result.outcome).toBe('errored');
+  });
+
+  it('refuses queries of a tool that has none, and says so in the log', async () => {
+    const under = await doing({ files: { 'main.tf': '' }, job: { kind: 'query', runId: 'qry-1' } });
+    const tool = executor.binaries[0]!;
+    const old = { ...tool, version: '1.11.4' };
+    const result = await executeToolRun({ ...executor, binaries: [old] }, under);
+    const why = `${tool.product} v1.11.4 has no command query: Terraform has it since 1.14`;
+    expect(result).toEqual({ outcome: 'errored', errorMessage: why });
+    expect(under.text()).toContain(why);
+  });
 
   it('plans, applies the plan elsewhere, and plans again from the state', async () => {
     const files = {

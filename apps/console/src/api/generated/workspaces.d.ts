@@ -4782,6 +4782,89 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/policy-dry-runs": {
+    /** List the dry runs of policies of an organization, newest first; the newest 20 are kept. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-dry-runs]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicyDryRunsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Judge the plans of earlier runs by policies as they are now, without effect: which would have been stopped? */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                runs?: number | null;
+              };
+              id?: string;
+              relationships?: {
+                policies?: {
+                  data?: ({
+                    id?: string;
+                    type?: "policies";
+                  } | null)[];
+                };
+                "policy-sets"?: {
+                  data?: ({
+                    id?: string;
+                    type?: "policy-sets";
+                  } | null)[];
+                };
+                workspaces?: {
+                  data?: ({
+                    id?: string;
+                    type?: "workspaces";
+                  } | null)[];
+                };
+              };
+              type: "policy-dry-runs";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicyDryRunsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/policy-sets": {
     /** List the policy sets of an organization by name. */
     get: {
@@ -5058,6 +5141,11 @@ export interface paths {
                 "no-code"?: boolean | null;
                 provider: string;
                 "registry-name"?: "private" | "public" | null;
+                "test-config"?: {
+                  "agent-execution-mode"?: "remote" | "agent" | null;
+                  "agent-pool-id"?: string | null;
+                  "tests-enabled"?: boolean | null;
+                } | null;
               };
               id?: string;
               type: "registry-modules";
@@ -5140,7 +5228,7 @@ export interface paths {
         };
       };
     };
-    /** Change the tags or branch that a module follows, and whether it is offered without code. */
+    /** Change the tags or branch that a module follows, its tests, and whether it is offered without code. */
     patch: {
       parameters: {
         path: {
@@ -5157,6 +5245,11 @@ export interface paths {
             data: {
               attributes?: {
                 "no-code"?: boolean | null;
+                "test-config"?: {
+                  "agent-execution-mode"?: "remote" | "agent" | null;
+                  "agent-pool-id"?: string | null;
+                  "tests-enabled"?: boolean | null;
+                } | null;
                 "vcs-repo"?: {
                   branch?: string | null;
                   "source-directory"?: string | null;
@@ -5292,6 +5385,11 @@ export interface paths {
                 name?: string | null;
                 "no-code"?: boolean | null;
                 provider?: string | null;
+                "test-config"?: {
+                  "agent-execution-mode"?: "remote" | "agent" | null;
+                  "agent-pool-id"?: string | null;
+                  "tests-enabled"?: boolean | null;
+                } | null;
                 "vcs-repo": {
                   branch?: string | null;
                   "display-identifier"?: string | null;
@@ -6357,6 +6455,383 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs": {
+    /** List the tests of a module, newest first; the newest 100 are kept. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[test-runs]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TestRunsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Test a module with a configuration that was uploaded. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                filters?: string[] | null;
+                parallelism?: number | null;
+                "test-directory"?: string | null;
+                variables?: {
+                  key: string;
+                  value: string;
+                }[] | null;
+                verbose?: boolean | null;
+              };
+              id?: string;
+              relationships?: {
+                "configuration-version"?: {
+                  data?: {
+                    id?: string;
+                    type?: "configuration-versions";
+                  } | null;
+                };
+                "registry-module"?: {
+                  data?: {
+                    id?: string;
+                    type?: "registry-modules";
+                  } | null;
+                };
+              };
+              type: "test-runs";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TestRunsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}": {
+    /** Show tests of a module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[test-runs]"?: string;
+        };
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+          test_run_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TestRunsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/cancel": {
+    /** Stop tests: the tool removes what it has made. Asked for again, it changes nothing. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+          test_run_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/force-cancel": {
+    /** End tests that have not stopped a minute after they were canceled. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+          test_run_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/junit": {
+    /** Read what tests that are over have said as JUnit XML, for CI systems. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[test-runs]"?: string;
+        };
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+          test_run_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/xml": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/configuration-versions": {
+    /** Announce a configuration of a module to be tested; the answer says where to upload it. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/vars": {
+    /** List the variables of the tests of a module, oldest first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vars]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TestRunsVarsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a variable of the tests of a module. */
+    post: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                category: "terraform" | "env";
+                description?: string | null;
+                hcl?: boolean | null;
+                key: string;
+                sensitive?: boolean | null;
+                value?: string | null;
+              };
+              id?: string;
+              type: "vars";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TestRunsVarsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/vars/{test_variable_id}": {
+    /** Show a variable of the tests of a module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vars]"?: string;
+        };
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+          test_variable_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TestRunsVarsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a variable of the tests of a module. */
+    delete: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+          test_variable_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a variable of the tests of a module; fields left out keep their values. */
+    patch: {
+      parameters: {
+        path: {
+          module_name: string;
+          module_provider: string;
+          namespace: string;
+          organization_name: string;
+          registry_name: string;
+          test_variable_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                category?: "terraform" | "env";
+                description?: string | null;
+                hcl?: boolean | null;
+                key?: string;
+                sensitive?: boolean | null;
+                value?: string | null;
+              };
+              id?: string;
+              type: "vars";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TestRunsVarsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/token-ttl-policies": {
     /** List how long tokens may live, by their kind. They hold while `max-ttl-enabled` of the organization is true. */
     get: {
@@ -7361,6 +7836,77 @@ export interface paths {
       };
       responses: {
         200: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-dry-runs/{policy_dry_run_id}": {
+    /** Show a dry run of policies: how many runs passed so far, and how many would have been stopped. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-dry-runs]"?: string;
+        };
+        path: {
+          policy_dry_run_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicyDryRunsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-dry-runs/{policy_dry_run_id}/actions/cancel": {
+    /** End a dry run of policies. What was judged is kept. */
+    post: {
+      parameters: {
+        path: {
+          policy_dry_run_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/policy-dry-runs/{policy_dry_run_id}/results": {
+    /** List what policies say of each run, the newest run first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-dry-run-results]"?: string;
+          "filter[status]"?: string;
+          "filter[would_stop]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          policy_dry_run_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicyDryRunResultsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -8471,6 +9017,154 @@ export interface paths {
       };
     };
   };
+  "/api/v2/queries": {
+    /** Queue a query of a workspace: what there is that can be imported. The tool must have the command. */
+    post: {
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "generate-config-out"?: boolean | null;
+                "infra-version"?: string | null;
+                variables?: {
+                  key: string;
+                  value: string;
+                }[] | null;
+              };
+              id?: string;
+              relationships?: {
+                "configuration-version"?: {
+                  data?: {
+                    id?: string;
+                    type?: "configuration-versions";
+                  } | null;
+                };
+                workspace?: {
+                  data?: {
+                    id?: string;
+                    type?: "workspaces";
+                  } | null;
+                };
+              };
+              type: "queries";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["QueriesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/queries/{id}/logs": {
+    /** Read a part of the log of a query: it begins with STX, and ends with ETX once it is complete. */
+    get: {
+      parameters: {
+        query?: {
+          limit?: string;
+          offset?: string;
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/plain": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/queries/{id}/logs/{expires}/{signature}": {
+    /** Read a part of the log of a query, by a signed link. */
+    get: {
+      parameters: {
+        query?: {
+          limit?: string;
+          offset?: string;
+        };
+        path: {
+          expires: string;
+          id: string;
+          signature: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/plain": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/queries/{query_id}": {
+    /** Show a query. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[queries]"?: string;
+          include?: string;
+        };
+        path: {
+          query_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["QueriesResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/queries/{query_id}/actions/cancel": {
+    /** Stop a query. Asked for again, it changes nothing. */
+    post: {
+      parameters: {
+        path: {
+          query_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/queries/{query_id}/actions/force-cancel": {
+    /** End a query that has not stopped a minute after it was canceled. */
+    post: {
+      parameters: {
+        path: {
+          query_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/registry-module-versions/{module_version_id}/object/module.tar.gz": {
     /** Download the archive of a version, by a signed link. */
     get: {
@@ -8527,6 +9221,11 @@ export interface paths {
                 name?: string | null;
                 "no-code"?: boolean | null;
                 provider?: string | null;
+                "test-config"?: {
+                  "agent-execution-mode"?: "remote" | "agent" | null;
+                  "agent-pool-id"?: string | null;
+                  "tests-enabled"?: boolean | null;
+                } | null;
                 "vcs-repo": {
                   branch?: string | null;
                   "display-identifier"?: string | null;
@@ -10968,6 +11667,50 @@ export interface paths {
       };
     };
   };
+  "/api/v2/test-runs/{id}/logs": {
+    /** Read a part of the log of tests of a module: it begins with STX, and ends with ETX once it is complete. */
+    get: {
+      parameters: {
+        query?: {
+          limit?: string;
+          offset?: string;
+        };
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/plain": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/test-runs/{id}/logs/{expires}/{signature}": {
+    /** Read a part of the log of tests of a module, by a signed link. */
+    get: {
+      parameters: {
+        query?: {
+          limit?: string;
+          offset?: string;
+        };
+        path: {
+          expires: string;
+          id: string;
+          signature: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/plain": string;
+          };
+        };
+      };
+    };
+  };
   "/api/v2/users/{user_id}": {
     /** Show a person. Their address is shown to themselves only. */
     get: {
@@ -12256,6 +12999,38 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["QuarantinedStatesResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/queries": {
+    /** List the queries of a workspace, newest first; the newest 100 are kept. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[queries]"?: string;
+          include?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["QueriesResource"][];
+              included?: (components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
@@ -14608,6 +15383,53 @@ export interface components {
       data: components["schemas"]["PolicyChecksReference"][];
       links?: components["schemas"]["RelationshipLinks"];
     };
+    PolicyDryRunResultsResource: {
+      attributes: {
+        outcomes: {
+          "enforcement-level": string;
+          output: string[];
+          "policy-name": string;
+          "policy-set-name": string;
+          status: "failed" | "errored";
+        }[];
+        status: "pending" | "passed" | "failed" | "errored" | "skipped";
+        "workspace-name": string;
+        "would-stop": boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        run: components["schemas"]["RunsToOne"];
+        workspace: components["schemas"]["WorkspacesToOne"];
+      };
+      type: "policy-dry-run-results";
+    };
+    PolicyDryRunsResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        errored: number;
+        failed: number;
+        /** Format: date-time */
+        "finished-at": string | null;
+        passed: number;
+        reason: string | null;
+        runs: number;
+        skipped: number;
+        status: "running" | "finished" | "canceled" | "errored";
+        "would-stop": number;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "created-by": components["schemas"]["UsersToOne"];
+      };
+      type: "policy-dry-runs";
+    };
     PolicyEvaluationsReference: {
       id: string;
       type: "policy-evaluations";
@@ -14871,6 +15693,32 @@ export interface components {
       };
       type: "quarantined-states";
     };
+    QueriesResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        "error-message": string | null;
+        "generate-config-out": boolean;
+        "infra-version": string | null;
+        "log-read-url": string;
+        source: string;
+        status: "queued" | "running" | "errored" | "canceled" | "finished";
+        "status-timestamps": {
+          [key: string]: string;
+        } | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "canceled-by": components["schemas"]["UsersToOne"];
+        "configuration-version": components["schemas"]["ConfigurationVersionsToOne"];
+        "created-by": components["schemas"]["UsersToOne"];
+        workspace: components["schemas"]["WorkspacesToOne"];
+      };
+      type: "queries";
+    };
     Reference: {
       id: string;
       type: string;
@@ -14895,6 +15743,11 @@ export interface components {
         "publishing-mechanism": string | null;
         "registry-name": "private" | "public";
         status: "pending" | "no_version_tags" | "setup_failed" | "setup_complete";
+        "test-config": {
+          "agent-execution-mode": string | null;
+          "agent-pool-id": string | null;
+          "tests-enabled": boolean;
+        };
         /** Format: date-time */
         "updated-at": string;
         "vcs-repo": {
@@ -14969,6 +15822,10 @@ export interface components {
       };
       type: "registry-module-variables";
     };
+    RegistryModuleVersionsReference: {
+      id: string;
+      type: "registry-module-versions";
+    };
     RegistryModuleVersionsResource: {
       attributes: {
         "commit-sha": string | null;
@@ -14994,6 +15851,10 @@ export interface components {
         "registry-module": components["schemas"]["RegistryModulesToOne"];
       };
       type: "registry-module-versions";
+    };
+    RegistryModuleVersionsToOne: {
+      data: components["schemas"]["RegistryModuleVersionsReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
     };
     RegistryProviderPlatformsReference: {
       id: string;
@@ -15840,6 +16701,61 @@ export interface components {
         [key: string]: string;
       };
       type: "terraform-versions";
+    };
+    TestRunsResource: {
+      attributes: {
+        /** Format: date-time */
+        "created-at": string;
+        "error-message": string | null;
+        filters: string[];
+        "log-read-url": string;
+        parallelism: number | null;
+        source: string;
+        status: "queued" | "running" | "errored" | "canceled" | "finished";
+        "status-timestamps": {
+          [key: string]: string;
+        } | null;
+        "test-directory": string | null;
+        "test-status": "pending" | "skip" | "pass" | "fail" | "error";
+        "tests-errored": number;
+        "tests-failed": number;
+        "tests-passed": number;
+        "tests-skipped": number;
+        verbose: boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "canceled-by": components["schemas"]["UsersToOne"];
+        "configuration-version": components["schemas"]["ConfigurationVersionsToOne"];
+        "created-by": components["schemas"]["UsersToOne"];
+        "registry-module": components["schemas"]["RegistryModulesToOne"];
+        "registry-module-version": components["schemas"]["RegistryModuleVersionsToOne"];
+      };
+      type: "test-runs";
+    };
+    TestRunsVarsResource: {
+      attributes: {
+        category: "terraform" | "env";
+        /** Format: date-time */
+        "created-at": string;
+        description: string | null;
+        hcl: boolean;
+        key: string;
+        sensitive: boolean;
+        value: string | null;
+        "version-id": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "registry-module": components["schemas"]["RegistryModulesToOne"];
+      };
+      type: "vars";
     };
     TwilioSettingsResource: {
       attributes: {

@@ -45,11 +45,12 @@ SELECT k.key, o.name, o.id, false, false
  WHERE k.key LIKE 'organization %' AND EXISTS (SELECT 1 FROM token t WHERE t.organization_id = o.id
    AND t.kind = 'organization' AND (t.expires_at IS NULL OR t.expires_at > now()))
 UNION ALL
-SELECT k.key, j.run_id, o.id, false, false
+SELECT k.key, coalesce(j.run_id, j.phase_id), o.id, false, false
   FROM unnest($1::text[]) AS k(key) JOIN run_job j ON j.id = split_part(substr(k.key, 5), '~', 1)
    AND j.attempt::text = split_part(k.key, '~', 2) AND j.state IN ('claimed', 'started') AND j.claimed_until > now()
-  JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
-  JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
+  JOIN organization o ON o.removed_at IS NULL AND o.id = coalesce(
+    (SELECT w.organization_id FROM run r JOIN workspace w ON w.id = r.workspace_id WHERE r.id = j.run_id),
+    (SELECT t.organization_id FROM tool_run t WHERE t.id = j.phase_id))
  WHERE k.key LIKE 'run %'`,
 };
 

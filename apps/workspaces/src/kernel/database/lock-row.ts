@@ -21,6 +21,7 @@ type LockableTable =
   | 'team'
   | 'team_project'
   | 'team_workspace'
+  | 'tool_run'
   | 'user_account'
   | 'variable'
   | 'variable_set'

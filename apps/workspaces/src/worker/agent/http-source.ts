@@ -13,6 +13,7 @@ import type {
   JobLogin,
   PlanResult,
   RunJob,
+  ToolRunResult,
 } from '../../resources/runs/runs/jobs/job';
 import type { JobSource } from '../job/job-source';
 import { doubling, retry } from '../job/retry';
@@ -199,6 +200,10 @@ export class HttpSource implements JobSource {
     const { state, erroredState, ...said } = result;
     const lost = state && (await this.saveOrSay(job, state));
     return this.finish(job, { ...said, stateLost: lost }, { 'errored-state': lost ? state : erroredState });
+  }
+
+  finishToolRun(job: RunJob, result: ToolRunResult): Promise<boolean> {
+    return this.finish(job, result, {});
   }
 
   async release(job: RunJob): Promise<void> {

@@ -63,6 +63,7 @@ describe('carrying out a job', () => {
       saveState: async () => undefined,
       finishPlan: finish,
       finishApply: finish,
+      finishToolRun: async () => true,
       release: async () => undefined,
       retire: async () => void retired++,
       login: async () => undefined,

@@ -3,9 +3,10 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@keystead/server';
 import { Course, follow, step, type Tracing } from '@keystead/tracing';
-import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
+import type { ApplyResult, JobInputs, PlanResult, RunJob, ToolRunResult } from '../../resources/runs/runs/jobs/job';
 import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
+import { executeToolRun } from '../tool/execute-tool-run';
 import { RunLog } from '../tool/run-log';
 import { Stopwatch } from '../tool/stopwatch';
 import { Concealer } from './conceal';
@@ -103,7 +104,9 @@ async function carry(
   }
 }
 
-type JobResult = PlanResult | ApplyResult;
+type JobResult = PlanResult | ApplyResult | ToolRunResult;
+
+const executions = { plan: executePlan, apply: executeApply, test: executeToolRun, query: executeToolRun } as const;
 
 async function execute(
   parts: WorkerParts,
@@ -150,7 +153,7 @@ async function execute(
   const given = withCredentials(inputs, credentials);
   const doing = { job, inputs: given, identity, log: runLog, stopping, toolTime, saveState };
   try {
-    return await (job.kind === 'plan' ? executePlan : executeApply)(parts.executor, doing);
+    return await executions[job.kind](parts.executor, doing);
   } catch (error) {
     log.error({ err: error }, 'the run could not be carried out');
     runLog.say('\nError: the worker failed; its own log says why.');
@@ -221,8 +224,11 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
 async function finish(parts: WorkerParts, job: RunJob, result: JobResult, log: Logger): Promise<boolean> {
   const { source } = parts;
   const giveUpAtMs = performance.now() + longestSaveMs;
-  const hand = () =>
-    job.kind === 'plan' ? source.finishPlan(job, result as PlanResult) : source.finishApply(job, result as ApplyResult);
+  const hand = () => {
+    if (job.kind === 'plan') return source.finishPlan(job, result as PlanResult);
+    if (job.kind === 'apply') return source.finishApply(job, result as ApplyResult);
+    return source.finishToolRun(job, result as ToolRunResult);
+  };
   try {
     return await untilTaken(hand, { log, until: () => performance.now() > giveUpAtMs });
   } catch (error) {

@@ -99,7 +99,7 @@ async function identitiesFor(
 ): Promise<Pick<JobCredentials, 'identity' | 'remark'>> {
   const { identities, problems } = declaredIdentities(
     new Map(environment.map((one) => [one.key, one.value])),
-    job.kind,
+    job.kind === 'apply' ? 'apply' : 'plan',
   );
   if (identities.length === 0 && problems.length === 0) return {};
   const answer = await source.identities(job);

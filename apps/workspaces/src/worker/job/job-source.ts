@@ -14,6 +14,7 @@ import type {
   PlanResult,
   RunJob,
   SecretsService,
+  ToolRunResult,
 } from '../../resources/runs/runs/jobs/job';
 import { append } from '../../resources/runs/runs/jobs/logs';
 import * as results from '../../resources/runs/runs/jobs/results';
@@ -48,6 +49,8 @@ export interface JobSource {
   finishPlan(job: RunJob, result: PlanResult): Promise<boolean>;
   /** Ends an apply, `as` the worker that began it. False: it was no longer that worker's. */
   finishApply(job: RunJob, result: ApplyResult, as?: string): Promise<boolean>;
+  /** Ends a test or a query. False: it was no longer this worker's. */
+  finishToolRun(job: RunJob, result: ToolRunResult): Promise<boolean>;
   /** Returns a job that was not started. */
   release(job: RunJob): Promise<void>;
   /** Signs this worker off. */
@@ -112,6 +115,7 @@ export function databaseSource(parts: {
     saveState: (job, state) => results.saveState(db, keyring, job, state),
     finishPlan: (job, result) => results.finishPlan(db, keyring, job, workerId, result),
     finishApply: (job, result, as = workerId) => results.finishApply(db, keyring, job, as, result),
+    finishToolRun: (job, result) => results.finishToolRun(db, keyring, job, workerId, result),
     release: (job) => claims.releaseJob(db, job, workerId),
     retire: () => claims.retireWorker(db, workerId),
     login: (job) => credentials.jobLogin({ db, keyring, secrets, issuer, nowMs: now() }, job),

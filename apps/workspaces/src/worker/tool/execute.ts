@@ -85,7 +85,7 @@ export interface RunningJob {
 }
 
 /** Whether the tool ran or not: a message for the person who started the run. */
-class Failed extends Error {}
+export class Failed extends Error {}
 
 const plain = ['-input=false', '-no-color'];
 const form = (job: RunJob): string[] => (job.structuredOutput ? ['-json'] : []);
@@ -201,7 +201,7 @@ function stoppedBecause({ reason }: Stopping): string | undefined {
 type JobFailure = { outcome: 'errored' | 'canceled'; errorMessage: string };
 
 /** Gives a job its folder, and turns errors that are meant for the person who started it into an outcome. */
-async function inSlot<T>(
+export async function inSlot<T>(
   executor: Executor,
   running: RunningJob,
   run: (work: Work) => Promise<T>,
@@ -283,12 +283,14 @@ class Work {
     }
   }
 
-  /** The output of `init` is shown if it fails. */
-  async init(): Promise<void> {
+  /** The output of `init` is shown if it fails. Modules that test files use are fetched, too. */
+  async init(testDirectory?: string): Promise<void> {
     this.running.log.say('Initializing plugins and modules...');
     const said: Buffer[] = [];
     const take = (bytes: Buffer) => void said.push(bytes);
-    const { code } = await step('init', undefined, () => this.tool(['init', ...plain, '-reconfigure'], take, take));
+    const tests = testDirectory === undefined ? [] : [`-test-directory=${testDirectory}`];
+    const args = ['init', ...plain, '-reconfigure', ...tests];
+    const { code } = await step('init', undefined, () => this.tool(args, take, take));
     if (code === 0) return;
     await this.running.log.write(Buffer.concat(said));
     throw new Failed('init failed');

@@ -7,6 +7,7 @@ import { pauseSeconds } from '../../connections/git-hosts/pause';
 import { Turns } from '../../connections/git-hosts/turns';
 import type { Reached } from '../../connections/repositories/repository';
 import type { FetchedCommit, Publishing } from '../../runs/vcs/fetched-commit';
+import { testVersion } from '../module-tests/service';
 import { followModules, publishModule } from '../modules/from-git';
 import { followPolicySets, publishSetVersion } from '../policies/from-git';
 
@@ -65,7 +66,10 @@ async function publishOne(deps: Publishing, taken: Fetched): Promise<void> {
     archive: async () => (blob ? readBlob(deps.db, deps.keyring, blob) : undefined),
   };
   try {
-    if (moduleVersion !== null) await publishModule(deps, moduleVersion, fetched);
+    if (moduleVersion !== null) {
+      const published = await publishModule(deps, moduleVersion, fetched);
+      if (published) await testVersion(deps.db, deps.keyring, published);
+    }
     if (setVersion !== null) await publishSetVersion(deps, setVersion, fetched);
   } catch (refusal) {
     // The reason of a failure is stored with the version.

@@ -8,7 +8,7 @@ import { isHash } from '../../connections/repositories/follow';
 import type { Reached } from '../../connections/repositories/repository';
 import type { FetchedCommit, Publishing } from '../../runs/vcs/fetched-commit';
 import { awaitCommits } from '../../runs/vcs/module-fetches';
-import { findMany, findVersions, type RegistryModule } from './module';
+import { findMany, findVersions, type ModuleVersion, type RegistryModule } from './module';
 import { versionText } from './names';
 import { mostVersions, versionChange } from './service';
 import { upload } from './upload';
@@ -115,15 +115,21 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
   });
 }
 
-/** Publishes a version whose commit was fetched, or records why it cannot be. */
-export async function publishModule(deps: Publishing, id: string, { problem, archive }: FetchedCommit): Promise<void> {
+/** Publishes a version whose commit was fetched, and returns it, or records why it cannot be. */
+export async function publishModule(
+  deps: Publishing,
+  id: string,
+  { problem, archive }: FetchedCommit,
+): Promise<ModuleVersion | undefined> {
   const { db } = deps;
   if (problem !== undefined) {
     const data = { status: 'clone_failed', error: problem, updatedAt: new Date() };
     await db.prisma.registryModuleVersion.updateMany({ where: { id, status: 'cloning' }, data });
-    return;
+    return undefined;
   }
   const [version] = await findVersions(db, [id]);
   const bytes = version && (await archive());
-  if (version && bytes) await upload(db, deps, system, version, bytes);
+  if (!version || !bytes) return undefined;
+  await upload(db, deps, system, version, bytes);
+  return version;
 }

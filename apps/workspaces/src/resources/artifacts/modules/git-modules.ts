@@ -13,6 +13,7 @@ import { offerWithoutCode } from './no-code';
 import { modulePolicy } from './policy';
 import type { ModuleChanges, NewGitModule } from './schema';
 import { addModule, changeOf } from './service';
+import { type TestColumns, testColumns, untested } from './test-config';
 
 interface Asking {
   readonly db: Database;
@@ -48,6 +49,7 @@ export interface NewFollower extends Following {
   readonly vcsIdentifier: string;
   readonly initialVersion: string | null;
   readonly noCode: boolean;
+  readonly tests: TestColumns;
   readonly found: CheckedRepository;
 }
 
@@ -59,7 +61,7 @@ export interface NewFollower extends Following {
 export async function askForFollower(
   asking: Asking,
   given: Organization | undefined,
-  { vcsRepo, name, provider, initialVersion, noCode }: NewGitModule,
+  { vcsRepo, name, provider, initialVersion, noCode, testConfig }: NewGitModule,
 ): Promise<NewFollower> {
   const { db, env, accessTo } = asking;
   const { identifier } = vcsRepo;
@@ -87,6 +89,7 @@ export async function askForFollower(
     vcsIdentifier: identifier,
     initialVersion: source.vcsBranch === null ? null : (initialVersion ?? '0.0.0'),
     noCode: noCode === true,
+    tests: await testColumns(db, owner.id, untested, testConfig),
     found: await askForRepository(asking, place, source.vcsBranch),
   };
 }
@@ -98,11 +101,17 @@ export function createFollower(
   actor: Actor,
   follower: NewFollower,
 ): Promise<RegistryModule> {
-  const { organization, found, noCode, ...row } = follower;
-  return addModule(db, actor, organization, { ...row, registryName: 'private', namespace: '' }, async (tx, made) => {
-    await keepRepository(tx, keyring, { tokenId: row.oauthTokenId, identifier: row.vcsIdentifier }, found);
-    if (noCode) await offerWithoutCode(tx, made, true);
-  });
+  const { organization, found, noCode, tests, ...row } = follower;
+  return addModule(
+    db,
+    actor,
+    organization,
+    { ...row, ...tests, registryName: 'private', namespace: '' },
+    async (tx, made) => {
+      await keepRepository(tx, keyring, { tokenId: row.oauthTokenId, identifier: row.vcsIdentifier }, found);
+      if (noCode) await offerWithoutCode(tx, made, true);
+    },
+  );
 }
 
 /**
@@ -131,15 +140,19 @@ export function changeModule(
   actor: Actor,
   module: RegistryModule,
   after: Following | undefined,
-  noCode: boolean,
+  { noCode: asked, testConfig }: ModuleChanges,
 ): Promise<RegistryModule> {
   const { id, vcsBranch, tagPrefix, sourceDirectory } = module;
+  const { testsEnabled, testExecutionMode, testAgentPoolId } = module;
+  const noCode = asked ?? module.noCode;
   return db.transaction(async (tx) => {
-    await tx.prisma.registryModule.update({ where: { id }, data: { ...after, updatedAt: new Date() } });
+    const tests = await testColumns(tx, module.organizationId, module, testConfig);
+    await tx.prisma.registryModule.update({ where: { id }, data: { ...after, ...tests, updatedAt: new Date() } });
     if (after) await lookAtRepository(tx, module);
     if (noCode !== module.noCode) await offerWithoutCode(tx, module, noCode);
-    const before = { vcsBranch, tagPrefix, sourceDirectory, noCode: module.noCode };
-    await recordChange(tx, actor, { ...changeOf(module, 'update'), before, after: { ...after, noCode } });
+    const were = { testsEnabled, testExecutionMode, testAgentPoolId };
+    const before = { vcsBranch, tagPrefix, sourceDirectory, noCode: module.noCode, ...were };
+    await recordChange(tx, actor, { ...changeOf(module, 'update'), before, after: { ...after, noCode, ...tests } });
     return still((await findMany(tx, [id], module.readers))[0]);
   });
 }

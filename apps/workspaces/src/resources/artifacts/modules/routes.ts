@@ -15,18 +15,18 @@ import {
 import type { Environment } from '../../../kernel/endpoints/environment';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
-import * as organizations from '../../organizations/organizations/service';
 import { askForChange, askForFollower, changeModule, createFollower, type NewFollower, resync } from './git-modules';
+import { find, findMany, findVersion, findVersions, type ModuleVersion, type RegistryModule } from './module';
 import {
-  find,
-  findMany,
-  findNamed,
-  findPublic,
-  findVersion,
-  findVersions,
-  type ModuleVersion,
-  type RegistryModule,
-} from './module';
+  byName,
+  byProvider,
+  inOrganization,
+  loadAnywhere,
+  loadModule,
+  loadOrganization,
+  loadPrivate,
+  type Naming,
+} from './named-modules';
 import { modulePolicy, organizationsOf, readsArtifact } from './policy';
 import { archivePath, moduleProtocol } from './protocol';
 import { ChangeModule, CreateFromGit, CreateModule, CreateModuleVersion, DeprecateVersion } from './schema';
@@ -48,10 +48,6 @@ const onVersion = endpoints({ 'can-upload': mayUpload, 'can-deprecate': mayDepre
   visible: readsArtifact,
   organizationsOf,
 });
-
-const inOrganization = '/organizations/:organization_name/registry-modules' as const;
-const loadOrganization = ({ db, env, params }: LookupBy<'organization_name'>) =>
-  organizations.findByName(db, env, params.organization_name);
 
 const index = onOrganization.list(inOrganization, {
   summary: 'List the modules of an organization by name.',
@@ -102,33 +98,6 @@ const followOlder = onModule.post('/registry-modules', {
   asks: ({ body, ...call }) => askForFollower(call, undefined, body),
   run: ({ db, env, asked, ...call }) => createFollower(db, env, actorOf(call), asked as NewFollower),
 });
-
-type NameParts = 'organization_name' | 'module_name';
-type SomeParts = Partial<Record<'registry_name' | 'namespace' | 'module_provider' | 'module_version', string>>;
-type Naming = LookupBy<NameParts> & { readonly params: SomeParts };
-
-/** The modules that a path names. */
-async function loadNamed(lookup: Naming): Promise<RegistryModule[]> {
-  const { db, params, principal } = lookup;
-  const organization = await loadOrganization(lookup);
-  const { module_name: name, module_provider: provider, registry_name: registryName = 'private' } = params;
-  const namespace = params.namespace ?? organization?.name ?? '';
-  return findNamed(db, principal, organization, { registryName, namespace, name, provider });
-}
-
-/** The same if the path names no registry: those of the private one, otherwise those of the public one. */
-async function loadAnywhere(lookup: Naming): Promise<RegistryModule[]> {
-  const found = await loadNamed(lookup);
-  if (found.length > 0 || lookup.params.registry_name !== undefined) return found;
-  const { db, principal, params } = lookup;
-  const { module_name: name, module_provider: provider } = params;
-  return findPublic(db, principal, await loadOrganization(lookup), name, provider);
-}
-
-const loadModule = async (lookup: Naming): Promise<RegistryModule | undefined> => (await loadNamed(lookup))[0];
-
-const byName = `${inOrganization}/:registry_name/:namespace/:module_name` as const;
-const byProvider = `${byName}/:module_provider` as const;
 
 const show = both(
   onModule.get,
@@ -189,19 +158,14 @@ const withUpload = (env: Environment, version: ModuleVersion): ModuleVersion =>
     ? version
     : { ...version, uploadUrl: signedUrl(env, 'PUT', archivePath(version.id)) };
 
-const privately = async (lookup: Naming): Promise<RegistryModule | undefined> => {
-  const found = await loadModule(lookup);
-  return found?.registryName === 'private' ? found : undefined;
-};
-
 const change = onModule.patch(byProvider, {
-  summary: 'Change the tags or branch that a module follows, and whether it is offered without code.',
+  summary: 'Change the tags or branch that a module follows, its tests, and whether it is offered without code.',
   requires: 'can-delete',
   body: ChangeModule,
-  load: privately,
+  load: loadPrivate,
   asks: ({ target, body, ...call }) => askForChange(call, target, body),
   run: ({ db, target, body, asked, ...call }) =>
-    changeModule(db, actorOf(call), target, asked as Parameters<typeof changeModule>[3], body.noCode ?? target.noCode),
+    changeModule(db, actorOf(call), target, asked as Parameters<typeof changeModule>[3], body),
 });
 
 const again = onModule.command('POST')('/registry-modules/:registry_module_id/actions/resync', {
@@ -218,7 +182,7 @@ const createVersion = endpoints(modulePolicy, moduleVersionSerializer, {
   summary: 'Announce a version of a module; the answer says where to upload it.',
   requires: 'can-delete',
   body: CreateModuleVersion,
-  load: privately,
+  load: loadPrivate,
   run: ({ db, target, body, ...call }) => modules.createVersion(db, actorOf(call), target, body),
   adds: (made, env) => withUpload(env, made),
 });
@@ -226,7 +190,7 @@ const createVersion = endpoints(modulePolicy, moduleVersionSerializer, {
 const showVersion = onVersion.get(`${byProvider}/version`, {
   summary: 'Show a version of a module.',
   query: { module_version: 'The version; needed.' },
-  load: async (lookup) => findVersion(lookup.db, await privately(lookup), lookup.query.get('module_version') ?? ''),
+  load: async (lookup) => findVersion(lookup.db, await loadPrivate(lookup), lookup.query.get('module_version') ?? ''),
   run: async ({ env, access, target }) => (mayUpload(access, target) ? withUpload(env, target) : target),
 });
 
@@ -234,7 +198,7 @@ const deprecation = onVersion.patch(`${byProvider}/:module_version`, {
   summary: 'Deprecate a version, or undo that.',
   requires: 'can-deprecate',
   body: DeprecateVersion,
-  load: async (lookup) => findVersion(lookup.db, await privately(lookup), lookup.params.module_version),
+  load: async (lookup) => findVersion(lookup.db, await loadPrivate(lookup), lookup.params.module_version),
   run: ({ db, target, body, ...call }) => modules.deprecate(db, actorOf(call), target, body),
 });
 

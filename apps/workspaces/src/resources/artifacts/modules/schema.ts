@@ -3,11 +3,15 @@ import { z } from 'zod';
 import { repositoryFolder, repositoryName } from '../../connections/repositories/follow';
 import { artifactName, registryNames, versionText } from './names';
 
-const unserved = {
-  'test-config': 'tests of modules are not built',
-};
-
 const provider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
+
+const tested = z
+  .object({
+    'tests-enabled': z.boolean().nullish(),
+    'agent-execution-mode': z.enum(['remote', 'agent']).nullish(),
+    'agent-pool-id': z.string().nullish(),
+  })
+  .nullish();
 
 const followed = {
   branch: z.string().max(255).nullish(),
@@ -27,6 +31,7 @@ export const CreateFromGit = document('registry-modules', {
     provider: provider.nullish(),
     'initial-version': versionText.nullish(),
     'no-code': z.boolean().nullish(),
+    'test-config': tested,
     'vcs-repo': z.object({
       identifier: repositoryName,
       'display-identifier': z.string().max(512).nullish(),
@@ -37,14 +42,12 @@ export const CreateFromGit = document('registry-modules', {
     }),
   },
   aliases: { 'vcs-repo.vcshost-app-installation-id': 'vcs-repo.github-app-installation-id' },
-  unserved,
 });
 export type NewGitModule = ParsedDocument<typeof CreateFromGit>;
 
 /** What a module follows in its repository. */
 export const ChangeModule = document('registry-modules', {
-  attributes: { 'vcs-repo': z.object(followed).nullish(), 'no-code': z.boolean().nullish() },
-  unserved,
+  attributes: { 'vcs-repo': z.object(followed).nullish(), 'no-code': z.boolean().nullish(), 'test-config': tested },
 });
 export type ModuleChanges = ParsedDocument<typeof ChangeModule>;
 
@@ -73,8 +76,8 @@ export const CreateModule = document('registry-modules', {
     'registry-name': z.enum(registryNames).nullish(),
     namespace: artifactName.nullish(),
     'no-code': z.boolean().nullish(),
+    'test-config': tested,
   },
-  unserved,
 });
 export type NewModule = ParsedDocument<typeof CreateModule>;
 

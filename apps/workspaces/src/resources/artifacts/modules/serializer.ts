@@ -64,6 +64,11 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
       }),
     ),
     'no-code': flag,
+    'test-config': z.object({
+      'tests-enabled': flag,
+      'agent-execution-mode': text.nullable(),
+      'agent-pool-id': text.nullable(),
+    }),
     permissions: permissions(modulePolicy),
     'created-at': instant,
     'updated-at': instant,
@@ -86,6 +91,11 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
       deprecation: deprecationOf(one),
     })),
     'no-code': module.noCode,
+    'test-config': {
+      'tests-enabled': module.testsEnabled,
+      'agent-execution-mode': module.testExecutionMode,
+      'agent-pool-id': module.testAgentPoolId,
+    },
     permissions: abilities(modulePolicy, access, module),
     'created-at': module.createdAt,
     'updated-at': module.updatedAt,

@@ -13,6 +13,7 @@ import { requireNamespace } from './names';
 import { offerWithoutCode } from './no-code';
 import { modulePolicy } from './policy';
 import type { Deprecation, NewModule, NewModuleVersion } from './schema';
+import { testColumns, untested } from './test-config';
 
 const mostModules = 10_000;
 /** The most versions of a module. */
@@ -69,8 +70,9 @@ export async function create(
     throw new MissingPermission(registryName === 'public' ? 'can-manage-public-modules' : 'can-create-module');
   }
   const namespace = requireNamespace(registryName, input.namespace ?? undefined, organization.name);
-  const { name, provider, noCode } = input;
-  return addModule(db, actor, organization, { name, provider, registryName, namespace }, async (tx, made) => {
+  const { name, provider, noCode, testConfig } = input;
+  const tests = await testColumns(db, organization.id, untested, testConfig);
+  return addModule(db, actor, organization, { name, provider, registryName, namespace, ...tests }, async (tx, made) => {
     if (noCode) await offerWithoutCode(tx, made, true);
   });
 }

@@ -5,8 +5,8 @@ import { z } from 'zod';
  * states, configurations and plans are bytes.
  */
 
-/** The protocols that this version speaks. An agent one version older or newer finds one that both speak. */
-export const spoken = { oldest: 1, newest: 1 } as const;
+/** The protocols that this version speaks: tests and queries are jobs since the second. An agent one version older or newer finds one that both speak. */
+export const spoken = { oldest: 1, newest: 2 } as const;
 
 /** The path of the agents' endpoints. */
 export const agentPrefix = '/api/agent/v1';
@@ -64,7 +64,7 @@ export const BeatAnswer = z.looseObject({ cancel: z.enum(['no', 'cancel', 'force
 /** A job in the form sent to an agent. */
 export const JobAnswer = z.looseObject({
   id: z.string(),
-  kind: z.enum(['plan', 'apply']),
+  kind: z.enum(['plan', 'apply', 'test', 'query']),
   'run-id': z.string(),
   'workspace-id': z.string(),
   'workspace-name': z.string(),
@@ -89,6 +89,15 @@ export const JobAnswer = z.looseObject({
   'debugging-mode': z.boolean(),
   'structured-output': z.boolean(),
   'timeout-seconds': z.number(),
+  /** Of a test. */
+  testing: z
+    .looseObject({
+      filters: z.array(z.string()),
+      directory: z.string().nullable(),
+      verbose: z.boolean(),
+      parallelism: z.number().nullable(),
+    })
+    .optional(),
   /** The trace that the job is part of. Absent in older services. */
   traceparent: z.string().nullish(),
   lease: z.string(),
@@ -215,9 +224,9 @@ const inline = z
 const byName = <T extends z.ZodType>(value: T) =>
   z.strictObject(Object.fromEntries(uploadNames.map((name) => [name, value])) as Record<UploadName, T>).optional();
 
-/** How a plan or an apply ended. */
+/** How a job ended. */
 export const Result = z.strictObject({
-  outcome: z.enum(['planned', 'applied', 'errored', 'canceled']),
+  outcome: z.enum(['planned', 'applied', 'finished', 'errored', 'canceled']),
   'has-changes': z.boolean().optional(),
   additions: whole().optional(),
   changes: whole().optional(),

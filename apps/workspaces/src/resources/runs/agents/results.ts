@@ -5,7 +5,8 @@ import { BlobTooLarge } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { describe } from '../runs/jobs/claims';
 import type { RunJob, SentState } from '../runs/jobs/job';
-import { endApply, finishPlan, quarantineState, takeState } from '../runs/jobs/results';
+import { endApply, finishPlan, finishToolRun, quarantineState, takeState } from '../runs/jobs/results';
+import { isToolJob } from '../runs/jobs/tool-jobs';
 import type { Health } from '../runs/record-assessment';
 import { type Lease, lost, openUpload, requireBegun } from './lease';
 import type { Result, UploadName } from './protocol';
@@ -29,7 +30,7 @@ export async function saveSent(
   state: SentState,
 ): Promise<void> {
   const job = await jobOf(db, keyring, lease);
-  if (job.kind !== 'apply') throw new Refusal('transition', 'a plan leaves no state');
+  if (job.kind !== 'apply') throw new Refusal('transition', 'only an apply leaves a state');
   try {
     await requireBegun(db, agentId, lease);
   } catch (error) {
@@ -58,11 +59,13 @@ export async function finishJob(
     const file = files[name];
     return file === undefined ? openUpload(keyring, lease, name, uploads[name]) : Buffer.from(file, 'base64');
   };
-  if (outcome === (job.kind === 'plan' ? 'applied' : 'planned')) {
+  const right = isToolJob(job) ? 'finished' : job.kind === 'plan' ? 'planned' : 'applied';
+  if (![right, 'errored', 'canceled'].includes(outcome)) {
     throw new Refusal('transition', `the job is of the kind ${job.kind}`);
   }
-  const kept =
-    job.kind === 'plan'
+  const kept = isToolJob(job)
+    ? await finishToolRun(db, keyring, job, agentId, { outcome: outcome as 'finished', errorMessage })
+    : job.kind === 'plan'
       ? await finishPlan(db, keyring, job, agentId, {
           ...counts,
           outcome: outcome as 'planned',

@@ -4,7 +4,8 @@ import type { Database } from '../../../kernel/database/database';
 import { rowMapper } from '../../../kernel/database/rows';
 
 /** A bundle of configuration with the workspace whose rules protect it. */
-export interface ConfigurationVersion extends Row {
+export interface ConfigurationVersion extends Omit<Row, 'workspaceId' | 'moduleId'> {
+  readonly workspaceId: string;
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
   /** Of the commit it came from; null for an uploaded one. */
@@ -13,6 +14,17 @@ export interface ConfigurationVersion extends Row {
   /** Only right after its creation. */
   readonly uploadUrl?: string;
 }
+
+/** A bundle of configuration of a module, to be tested. */
+export interface ModuleConfiguration extends Omit<Row, 'workspaceId' | 'moduleId'> {
+  readonly workspaceId: null;
+  readonly moduleId: string;
+  readonly organizationId: string;
+  readonly uploadUrl?: string;
+}
+
+/** Either. */
+export type AnyConfiguration = ConfigurationVersion | ModuleConfiguration;
 
 // Clients poll this after an upload, so it is one statement, not one for each table.
 const select = Prisma.sql`
@@ -38,6 +50,18 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Co
 /** The configuration version with a `cv-…` id. */
 export async function find(db: Database, id: string): Promise<ConfigurationVersion | undefined> {
   return (await findMany(db, [id]))[0];
+}
+
+/** The one with an id that is of a module. */
+export async function findOfModule(db: Database, id: string): Promise<ModuleConfiguration | undefined> {
+  const where = { id, module: { organization: { removedAt: null } } };
+  const row = await db.prisma.configurationVersion.findFirst({
+    where,
+    include: { module: { select: { organizationId: true } } },
+  });
+  if (!row?.module || row.moduleId === null) return undefined;
+  const { module, moduleId, ...found } = row;
+  return { ...found, workspaceId: null, moduleId, organizationId: module.organizationId };
 }
 
 /** The configuration version that a run works on; undefined also for a run without one. */

@@ -1,6 +1,7 @@
 import { document } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
+import type { Access } from '../../../kernel/access/access';
 import { type Policy, policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { backingDataActions } from '../../../kernel/blobs/backing-data';
@@ -19,13 +20,16 @@ import type { Workspace } from '../../workspaces/workspaces/workspace';
 import * as workspaces from '../../workspaces/workspaces/workspace';
 import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import {
+  type AnyConfiguration,
   type ConfigurationVersion,
   find,
   findMany,
+  findOfModule,
   findOfRun,
   list as listConfigurations,
 } from './configuration-version';
 import { findIngress, type Ingress, ingressIncluded, ingressSerializer } from './ingress';
+import { testsModules, uploadOfModule } from './module-configurations';
 import { readmeIncluded } from './readme';
 import { configurationVersionSerializer } from './serializer';
 import { archive, changeContent, create as createConfiguration, noteRead } from './service';
@@ -35,6 +39,16 @@ const configurationPolicy = policy<RunTarget>()({
   'can-archive': (access, { workspace }) => access.has(workspace, 'runs:apply'),
   'can-queue-run': (access, { workspace }) => workspacePolicy['can-queue-run'](access, workspace),
   'can-manage-backing-data': (access, { organizationId }) => access.isOwner(organizationId),
+});
+
+/** Who may see a configuration of either kind, and who may upload it. */
+const readsAny = (access: Access, one: AnyConfiguration): boolean =>
+  one.workspaceId === null ? testsModules(access, one) : readsRun(access, one);
+const uploadsAny = (access: Access, one: AnyConfiguration): boolean =>
+  one.workspaceId === null ? testsModules(access, one) : configurationPolicy['can-queue-run'](access, one);
+const ofAny = endpoints({} as Policy<AnyConfiguration>, configurationVersionSerializer, {
+  visible: readsAny,
+  organizationsOf,
 });
 
 const ofWorkspace = endpoints(workspacePolicy, configurationVersionSerializer, {
@@ -49,11 +63,14 @@ const ofConfiguration = endpoints(configurationPolicy, configurationVersionSeria
 const spec = 'Workspace (type `workspaces`; id of the form `ws-<id>`)';
 const inWorkspace = '/workspaces/:workspace_id/configuration-versions';
 const byId = '/configuration-versions/:configuration_version_id';
-const contentPath = (id: string): string => `/configuration-versions/${id}/content`;
+/** Where the archive of a configuration is. */
+export const contentPath = (id: string): string => `/configuration-versions/${id}/content`;
 const include = ['ingress_attributes', 'run', 'workspace'];
 
 const loadWorkspace = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
 const load = ({ db, params }: LookupBy<'configuration_version_id'>) => find(db, params.configuration_version_id);
+const loadAny = async (lookup: LookupBy<'configuration_version_id'>) =>
+  (await load(lookup)) ?? findOfModule(lookup.db, lookup.params.configuration_version_id);
 /** A configuration by its id, and by the id of a run that works on it. */
 const places = (below: string) => ({
   [`${byId}${below}`]: load,
@@ -91,12 +108,16 @@ const index = ofWorkspace.list(inWorkspace, {
 
 type ConfigurationCall = Call<string, undefined, ConfigurationVersion>;
 
-const show = both(ofConfiguration.get, places(''), {
-  summary: 'Show a configuration.',
-  spec,
-  include,
-  run: async ({ target }: ConfigurationCall) => target,
-});
+const show = both(
+  ofAny.get,
+  { ...places(''), [byId]: loadAny },
+  {
+    summary: 'Show a configuration.',
+    spec,
+    include,
+    run: async ({ target }: Call<string, undefined, AnyConfiguration>) => target,
+  },
+);
 
 const download = both(ofConfiguration.raw('GET'), places('/download'), {
   summary: 'Redirect to the archive of a configuration.',
@@ -137,17 +158,18 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
   },
 });
 
-const upload = ofConfiguration.raw('PUT')(`${byId}/content`, {
+const upload = ofAny.raw('PUT')(`${byId}/content`, {
   summary: 'Upload the archive of a configuration, a gzip tar; the link is good for one upload.',
   answers: { 200: { description: 'Taken.' } },
   takes: 'application/octet-stream',
   refuses: [413, 422],
   link: 'only',
-  requires: 'can-queue-run',
+  requires: uploadsAny,
   streams: true,
-  load,
+  load: loadAny,
   run: async ({ db, env, target, request }) => {
-    await uploadArchive(db, env, target as ConfigurationVersion, request.stream!);
+    if (target.workspaceId === null) await uploadOfModule(db, env, target, request.stream!);
+    else await uploadArchive(db, env, target, request.stream!);
     return { status: 200, headers: {}, body: '' };
   },
 });

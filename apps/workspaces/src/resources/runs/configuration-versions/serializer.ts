@@ -2,12 +2,12 @@ import { choice, flag, hasOne, instant, text, timestamps, toOne } from '@keystea
 import { z } from 'zod';
 import { gone, hidden } from '../../../kernel/blobs/backing-data';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
-import type { ConfigurationVersion } from './configuration-version';
+import type { AnyConfiguration } from './configuration-version';
 
-const self = ({ id }: ConfigurationVersion): string => `/api/v2/configuration-versions/${id}`;
+const self = ({ id }: AnyConfiguration): string => `/api/v2/configuration-versions/${id}`;
 
 /** A bundle of configuration. */
-export const configurationVersionSerializer = serializerOf<ConfigurationVersion>()({
+export const configurationVersionSerializer = serializerOf<AnyConfiguration>()({
   type: 'configuration-versions',
   shape: {
     'auto-queue-runs': flag,
@@ -28,10 +28,13 @@ export const configurationVersionSerializer = serializerOf<ConfigurationVersion>
   },
   id: ({ id }) => id,
   self,
-  links: (cv) => (cv.status === 'uploaded' ? { download: `${self(cv)}/download` } : ({} as Record<string, string>)),
+  links: (cv) =>
+    cv.status === 'uploaded' && cv.workspaceId !== null
+      ? { download: `${self(cv)}/download` }
+      : ({} as Record<string, string>),
   attributes: (cv) => ({
     'auto-queue-runs': cv.autoQueueRuns,
-    'changed-files': [...(cv.changedFiles ?? [])],
+    'changed-files': cv.workspaceId === null ? [] : [...(cv.changedFiles ?? [])],
     'created-at': cv.createdAt,
     error: cv.error,
     'error-message': cv.errorMessage,
@@ -42,11 +45,11 @@ export const configurationVersionSerializer = serializerOf<ConfigurationVersion>
     'status-timestamps': cv.timestamps,
     ...(cv.uploadUrl === undefined ? {} : { 'upload-url': cv.uploadUrl }),
   }),
-  relationships: ({ id, workspaceId, ingressId }) => ({
+  relationships: ({ id, workspaceId, ...cv }) => ({
     workspace: toOne('workspaces', workspaceId),
     'ingress-attributes':
-      ingressId === null
+      !('ingressId' in cv) || cv.ingressId === null
         ? toOne('ingress-attributes', null)
-        : toOne('ingress-attributes', ingressId, `/api/v2/configuration-versions/${id}/ingress-attributes`),
+        : toOne('ingress-attributes', cv.ingressId, `/api/v2/configuration-versions/${id}/ingress-attributes`),
   }),
 });

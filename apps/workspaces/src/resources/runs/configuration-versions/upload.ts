@@ -14,17 +14,18 @@ import { advance, finish } from '../runs/queue';
 import { ArchiveCheck, BadArchive } from './archive-check';
 import type { ConfigurationVersion } from './configuration-version';
 
-const mostEntries = 100_000;
+/** In an archive. */
+export const mostEntries = 100_000;
 /** Statuses of a configuration without files. */
 const awaited = ['pending', 'fetching'];
 /** How many times larger an archive may be after unpacking. */
-const growth = 4;
+export const growth = 4;
 
 const uploadedAlready = () =>
   new Refusal('conflict', 'this upload URL was used already, and a run has the configuration, or others have read it');
 
 /** The pieces of an upload, each checked before it is passed on. */
-async function* checked(
+export async function* checked(
   source: AsyncIterable<Uint8Array>,
   check: ArchiveCheck,
   digest: Hash,

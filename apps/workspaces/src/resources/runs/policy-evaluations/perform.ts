@@ -9,6 +9,7 @@ import { type Candidate, openValue } from '../../workspaces/variable-sets/reachi
 import type { JudgingPolicy, PolicyOutcome, SetVerdict } from '../runs/stages/policies';
 import { takeVerdicts } from '../runs/stages/settle';
 import { lockRunIfThere } from '../runs/transition';
+import { endDryRun, nextPlan, takeDryVerdicts } from './dry-run';
 import { runInput } from './run-input';
 
 /** A set with everything needed to judge by it. */
@@ -37,7 +38,9 @@ export interface PolicyEngine {
 }
 
 interface DueEvaluation {
-  readonly task_stage_id: string;
+  /** Of a run; null of a dry run. */
+  readonly task_stage_id: string | null;
+  readonly policy_dry_run_id: string | null;
   readonly kind: string;
   readonly is_late: boolean;
 }
@@ -50,7 +53,7 @@ const byService = new Claims({
   only: `x.status = 'running' AND (x.kind <> 'opa' OR x.ends_at <= now()
     OR NOT EXISTS (SELECT 1 FROM policy_set_outcome o WHERE o.policy_evaluation_id = x.id))`,
 });
-const columns = Prisma.sql`x.task_stage_id, x.kind, x.ends_at <= now() AS is_late`;
+const columns = Prisma.sql`x.task_stage_id, x.policy_dry_run_id, x.kind, x.ends_at <= now() AS is_late`;
 /** An evaluation that fails this often is an error. */
 const mostAttempts = 5;
 
@@ -112,8 +115,16 @@ export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Pro
   return turns.each(
     50,
     (busy) => byService.take<DueEvaluation>(parts.db, busy, columns),
-    (due) => refuse(parts, due, due.is_late ? late : unserved),
+    (due) =>
+      due.policy_dry_run_id === null
+        ? refuse(parts, due, due.is_late ? late : unserved)
+        : endUnjudged(parts, due.policy_dry_run_id),
   );
+}
+
+/** No worker has judged a plan of a dry run for long. */
+async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
+  await db.transaction((tx) => endDryRun(tx, id, 'errored', { reason: late }));
 }
 
 const late = 'No worker with a program of OPA has judged within ten minutes';
@@ -137,9 +148,9 @@ export async function prepareEvaluation(
     await refuse(parts, due, 'The worker failed several times while it judged; its log says why');
     return undefined;
   }
-  const [plan] = await db.prisma.$queryRaw<{ run_id: string; blob_id: string | null }[]>`
-    SELECT s.run_id, p.json_blob_id AS blob_id FROM task_stage s JOIN run_phase p ON p.run_id = s.run_id AND p.kind = 'plan'
-     WHERE s.id = ${due.task_stage_id}`;
+  const { policy_dry_run_id: dryRunId } = due;
+  const plan = dryRunId === null ? await planOfStage(db, due.task_stage_id) : await nextPlan(db, dryRunId);
+  if (!plan && dryRunId !== null) return undefined;
   const run = plan && (await runInput(db, plan.run_id));
   const blobId = plan?.blob_id;
   if (!run || !blobId) {
@@ -147,6 +158,13 @@ export async function prepareEvaluation(
     return undefined;
   }
   return { run, sets: () => setsOf(parts, due.id), plan: () => readBlob(db, keyring, blobId) };
+}
+
+async function planOfStage({ prisma }: Database, id: string | null) {
+  const [plan] = await prisma.$queryRaw<{ run_id: string; blob_id: string | null }[]>`
+    SELECT s.run_id, p.json_blob_id AS blob_id FROM task_stage s JOIN run_phase p ON p.run_id = s.run_id AND p.kind = 'plan'
+     WHERE s.id = ${id}`;
+  return plan;
 }
 
 const gone = 'The plan is not there any more';
@@ -256,12 +274,22 @@ async function conclude(
   due: TakenEvaluation,
   verdicts: readonly SetVerdict[],
 ): Promise<void> {
+  const { task_stage_id, policy_dry_run_id } = due;
+  if (policy_dry_run_id !== null) {
+    // It waits again, behind what waits already: its next plan has as long as any.
+    const again = Prisma.sql`attempts = 0, ends_at = now() + interval '10 minutes'`;
+    return db.transaction(async (tx) => {
+      if (await byWorkers.end(tx, due, Prisma.sql`now()`, again))
+        await takeDryVerdicts(tx, { id: due.id, policy_dry_run_id }, verdicts);
+    });
+  }
+  if (task_stage_id === null) return;
   const [stage] = await db.prisma.$queryRaw<{ run_id: string }[]>`
-    SELECT run_id FROM task_stage WHERE id = ${due.task_stage_id}`;
+    SELECT run_id FROM task_stage WHERE id = ${task_stage_id}`;
   if (!stage) return;
   await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, stage.run_id);
     if (!run || !(await byWorkers.end(tx, due, Prisma.sql`NULL`))) return;
-    await takeVerdicts(tx, run, due, verdicts);
+    await takeVerdicts(tx, run, { ...due, task_stage_id }, verdicts);
   });
 }

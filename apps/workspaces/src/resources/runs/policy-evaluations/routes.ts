@@ -103,11 +103,11 @@ async function evaluationsWhere(db: Database, where: object): Promise<Evaluation
     include: { stage, setOutcomes: { select: { outcomes: true } } },
     orderBy: { kind: 'asc' },
   });
-  return rows.map(({ stage: { run }, setOutcomes, ...row }) => ({
-    ...row,
-    workspace: run.workspace,
-    counts: countsOf(setOutcomes),
-  }));
+  return rows.flatMap(({ stage: of, taskStageId, setOutcomes, ...row }) =>
+    of === null || taskStageId === null
+      ? []
+      : { ...row, taskStageId, workspace: of.run.workspace, counts: countsOf(setOutcomes) },
+  );
 }
 
 const findEvaluations = (db: Database, ids: readonly string[]) => evaluationsWhere(db, { id: { in: [...ids] } });
@@ -119,12 +119,10 @@ async function outcomesWhere(db: Database, where: object): Promise<SetOutcome[]>
     include: { evaluation: { select: { organizationId: true, stage } } },
     orderBy: [{ policySetName: 'asc' }, { id: 'asc' }],
   });
-  return rows.map(({ evaluation, ...row }) => ({
-    ...row,
-    outcomes: row.outcomes as unknown as readonly PolicyOutcome[],
-    organizationId: evaluation.organizationId,
-    workspace: evaluation.stage.run.workspace,
-  }));
+  return rows.flatMap(({ evaluation: { organizationId, stage: of }, ...row }) => {
+    const outcomes = row.outcomes as unknown as readonly PolicyOutcome[];
+    return of === null ? [] : { ...row, outcomes, organizationId, workspace: of.run.workspace };
+  });
 }
 
 const shared = { visible: readsRun, organizationsOf };

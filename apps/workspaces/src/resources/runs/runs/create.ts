@@ -44,6 +44,12 @@ export interface Starter {
 
 const issue = (name: string, message: string): Issue => ({ path: [name], message });
 
+/** Whether a variable is named more than once. */
+export function namesTwice(variables: readonly RunVariable[] | null | undefined): boolean {
+  const keys = (variables ?? []).map(({ key }) => key);
+  return new Set(keys).size < keys.length;
+}
+
 /** Throws `invalid` for requests that contradict themselves or the workspace's settings. */
 export function requireSense(workspace: Workspace, input: NewRun): void {
   const { mode } = effectiveMode(workspace);
@@ -67,8 +73,7 @@ export function requireSense(workspace: Workspace, input: NewRun): void {
   if (input.infraVersion && !input.planOnly) {
     issues.push(issue('infraVersion', 'can be given for plan-only runs only'));
   }
-  const keys = (input.variables ?? []).map(({ key }) => key);
-  if (new Set(keys).size < keys.length) issues.push(issue('variables', 'must not name a variable twice'));
+  if (namesTwice(input.variables)) issues.push(issue('variables', 'must not name a variable twice'));
   if (issues.length > 0) throw invalidAll(issues);
 }
 

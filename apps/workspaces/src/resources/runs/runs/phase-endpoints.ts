@@ -14,7 +14,7 @@ import {
   type Raw,
 } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { read } from './jobs/logs';
+import { type Logged, read } from './jobs/logs';
 import { contentPath, findMany, type Phase, type PhasePath } from './phases';
 import { organizationsOf, readsRun } from './policy';
 import { type LogHead, watchedLogs } from './streams/watched-run';
@@ -43,7 +43,7 @@ const patienceMs = 5000;
 /** Waits briefly for more of a log: the client would ask again half a second later. Undefined: nothing came. */
 function moreOf(
   env: Pick<Environment, 'watches' | 'waiting'>,
-  { id, status, logSize }: Phase,
+  { id, status, logSize }: Logged,
   isGone: () => boolean,
 ): Promise<LogHead | undefined> {
   return env.waiting.run(`${id} ${randomUUID()}`, (left) => {
@@ -59,12 +59,17 @@ function moreOf(
   });
 }
 
-/** The logs of plans or applies, read in windows: with a token, or through a link with a secret in its path. */
-export function logsOf(path: PhasePath): Endpoint[] {
+/** The log of something whose phase has its id, read in windows: by a token, or by a link whose secret is in its path. */
+export function logsAt<T extends Logged>(
+  path: string,
+  what: string,
+  of: { load(lookup: LookupBy<'id'>): Promise<T | undefined>; visible: Rule<T> },
+): Endpoint[] {
   const common = {
+    ...of,
     answers: { 200: { description: 'The part.', type: 'text/plain', schema: { type: 'string' } } },
     query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
-    run: async ({ db, env, target, query, request }: Call<string, undefined, Phase>): Promise<Raw> => {
+    run: async ({ db, env, target, query, request }: Call<string, undefined, T>): Promise<Raw> => {
       const window = { offset: wholeNumber(query, 'offset', 0), limit: wholeNumber(query, 'limit', DEFAULT_WINDOW) };
       let body = await read(db, env.keyring, target, window);
       if (body.length === 0 && window.limit > 0 && ['queued', 'running'].includes(target.status)) {
@@ -74,22 +79,23 @@ export function logsOf(path: PhasePath): Endpoint[] {
       return { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body, headersFirst: true };
     },
   };
-  const what = `Read a part of the log of one of the ${path}`;
   return [
     raw('GET')(`/${path}/:id/logs`, {
       ...common,
-      summary: `${what}: it begins with STX, and ends with ETX once it is complete.`,
-      load: loadPhase(path),
+      summary: `Read a part of the log of ${what}: it begins with STX, and ends with ETX once it is complete.`,
     }),
     raw('GET')(`/${path}/:id/logs/:expires/:signature`, {
       ...common,
-      summary: `${what}, by a signed link.`,
+      summary: `Read a part of the log of ${what}, by a signed link.`,
       auth: 'none',
       link: 'only',
-      load: loadPhase(path),
     }),
   ];
 }
+
+/** The logs of plans or applies. */
+export const logsOf = (path: PhasePath): Endpoint[] =>
+  logsAt<Phase>(path, `one of the ${path}`, { load: loadPhase(path), visible: readsRun });
 
 /** A result of a plan or an apply: its path, its format, and who may read it. */
 export interface ResultForm {

@@ -8,6 +8,7 @@ import { modeOf } from './run';
 
 /** The plan or the apply of a run, with what its rights depend on and where its log is read. */
 export interface Phase extends Row, RunTarget {
+  readonly runId: string;
   readonly executionMode: string;
   readonly logUrl: string;
   readonly stateVersionIds: readonly string[];

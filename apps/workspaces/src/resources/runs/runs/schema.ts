@@ -9,13 +9,19 @@ const address = z
   .regex(/^[^-\s\p{Cc}][^\p{Cc}]*$/u, 'must be resource addresses');
 const addresses = z.array(address).max(200).nullish();
 
-const variable = z.object({
-  key: z
-    .string()
-    .max(255)
-    .regex(/^[\p{L}_][\p{L}\p{N}_-]*$/u, 'must be names of variables'),
-  value: z.string().max(262_144),
-});
+/** Values of variables for one run: expressions of the configuration language. */
+export const runVariables = z
+  .array(
+    z.object({
+      key: z
+        .string()
+        .max(255)
+        .regex(/^[\p{L}_][\p{L}\p{N}_-]*$/u, 'must be names of variables'),
+      value: z.string().max(262_144),
+    }),
+  )
+  .max(1000)
+  .nullish();
 
 /** A new run. */
 export const CreateRun = document('runs', {
@@ -33,7 +39,7 @@ export const CreateRun = document('runs', {
     'save-plan': z.boolean().nullish(),
     'target-addrs': addresses,
     'infra-version': z.string().max(100).nullish(),
-    variables: z.array(variable).max(1000).nullish(),
+    variables: runVariables,
   },
   aliases: { 'infra-version': 'terraform-version' },
   unserved: { 'policy-paths': 'local policies are not judged', 'invoke-action-addrs': 'actions are not invoked here' },

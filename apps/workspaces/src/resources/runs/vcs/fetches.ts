@@ -101,7 +101,8 @@ export async function findTaken(
     where: { configurationVersionId, fetchAttempts: attempt, configurationVersion: { status: 'fetching' } },
     select: { configurationVersion: { select: { workspaceId: true } } },
   });
-  return row ? { configurationVersionId, workspaceId: row.configurationVersion.workspaceId, attempt } : undefined;
+  const workspaceId = row?.configurationVersion.workspaceId;
+  return workspaceId ? { configurationVersionId, workspaceId, attempt } : undefined;
 }
 
 /**

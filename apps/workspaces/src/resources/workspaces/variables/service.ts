@@ -12,13 +12,21 @@ import { variableAttributes } from './attributes';
 import type { VariableInput } from './schema';
 import type { Variable } from './variable';
 
-/** The owner of variables: a workspace, a variable set, or, as parameters, a policy set. */
+/** The owner of variables: a workspace, a variable set, as parameters a policy set, or a module for its tests. */
 export interface Owner {
   readonly organizationId: string;
   readonly workspaceId?: string;
   readonly variableSetId?: string;
   readonly policySetId?: string;
+  readonly moduleId?: string;
 }
+
+const placeOf = ({ workspaceId, variableSetId, policySetId, moduleId }: Owner) => ({
+  workspaceId,
+  variableSetId,
+  policySetId,
+  moduleId,
+});
 
 const { initial, plain } = variableAttributes;
 const withoutSealed = { sealed: true } as const;
@@ -32,19 +40,17 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Va
 
 /** One variable of an owner. */
 export async function findOf(db: Database, owner: Owner, id: string): Promise<Variable | undefined> {
-  const { workspaceId, variableSetId, policySetId } = owner;
-  const where = { id, workspaceId, variableSetId, policySetId };
-  const row = await db.prisma.variable.findFirst({ where, omit: withoutSealed });
+  const row = await db.prisma.variable.findFirst({ where: { id, ...placeOf(owner) }, omit: withoutSealed });
   return row ?? undefined;
 }
 
 /** The variables of an owner, oldest first; without a page, all of them. */
 export async function list(
   db: Database,
-  { workspaceId, variableSetId, policySetId }: Owner,
+  owner: Owner,
   page?: { offset: number; size: number },
 ): Promise<{ items: Variable[]; total?: number }> {
-  const where = { workspaceId, variableSetId, policySetId };
+  const where = placeOf(owner);
   const items = await db.prisma.variable.findMany({
     where,
     omit: withoutSealed,
@@ -69,9 +75,7 @@ export async function create(
     const variable = await tx.prisma.variable.create({
       data: {
         id,
-        workspaceId: owner.workspaceId,
-        variableSetId: owner.variableSetId,
-        policySetId: owner.policySetId,
+        ...placeOf(owner),
         ...initial,
         ...plain(input),
         versionId: randomBase62(VERSION_LENGTH),

@@ -5,6 +5,7 @@ import { finish } from '../queue';
 import { workerVersions } from '../run';
 import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { appendToPhase } from './logs';
+import { endUnservedToolRuns, giveUpToolJob } from './tool-jobs';
 
 /** How often a plan is tried whose worker vanishes each time. */
 const plansTried = 3;
@@ -14,13 +15,14 @@ const BATCH = 20;
 /** A job whose lease ended without a heartbeat from its worker. */
 interface Abandoned {
   readonly id: string;
-  readonly run_id: string;
+  readonly run_id: string | null;
+  readonly phase_id: string;
 }
 
 /** Decides about the jobs whose lease has ended; returns how many there were. Any number of callers may call it. */
 export async function settleAbandoned(db: Database, keyring: Keyring): Promise<number> {
   const abandoned = await db.prisma.$queryRaw<Abandoned[]>`
-    SELECT id, run_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
+    SELECT id, run_id, phase_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
      ORDER BY claimed_until LIMIT ${BATCH}`;
   for (const one of abandoned) await giveUp(db, keyring, one);
   return abandoned.length;
@@ -39,8 +41,13 @@ export async function forgetWorkers(db: Database): Promise<number> {
  * Decides about one abandoned job. A job that never started, and a plan, is done again by another worker. An apply that
  * had started may have changed anything: its run ends in error and the workspace is free for people to check.
  */
-async function giveUp(db: Database, keyring: Keyring, { id, run_id: runId }: Abandoned): Promise<void> {
+async function giveUp(
+  db: Database,
+  keyring: Keyring,
+  { id, run_id: runId, phase_id: phaseId }: Abandoned,
+): Promise<void> {
   await db.transaction(async (tx) => {
+    if (runId === null) return giveUpToolJob(tx, id, phaseId);
     const run = await lockRunIfThere(tx, keyring, runId);
     if (!run) return;
     const [job] = await tx.prisma.$queryRaw<
@@ -97,7 +104,7 @@ export async function endUnserved(db: Database, keyring: Keyring, waitSeconds: n
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT id FROM run WHERE finished_at IS NULL AND unserved_since < now() - make_interval(secs => ${waitSeconds})
      ORDER BY number LIMIT ${BATCH}`;
-  let ended = 0;
+  let ended = await endUnservedToolRuns(db, keyring, waitSeconds);
   for (const { id } of due) ended += (await db.transaction((tx) => endOne(tx, keyring, id))) ? 1 : 0;
   return ended;
 }

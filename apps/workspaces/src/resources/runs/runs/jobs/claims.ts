@@ -12,7 +12,8 @@ import { isPoolOpen, modeOf, poolOf, type RunVariable, variablesCell, workerVers
 import { applyingStatuses } from '../statuses';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
-import type { ClaimingWorker, Heartbeat, RunJob } from './job';
+import type { ClaimingWorker, Heartbeat, JobHolder, RunJob } from './job';
+import { describeToolJob, isToolJob, startToolJob, takeToolJob } from './tool-jobs';
 
 const BATCH = 20;
 
@@ -132,19 +133,14 @@ interface JobRow {
 }
 
 /** SQL: the job `j` is held by an agent whose pool its workspace may no longer use. */
-const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN run hr ON hr.id = j.run_id JOIN workspace hw ON hw.id = hr.workspace_id
+const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN workspace hw ON hw.id = coalesce(
+     (SELECT hr.workspace_id FROM run hr WHERE hr.id = j.run_id), (SELECT ht.workspace_id FROM tool_run ht WHERE ht.id = j.phase_id))
    JOIN project hp ON hp.id = hw.project_id
   WHERE hk.id = j.worker_id AND hk.agent_pool_id IS NOT NULL AND NOT ${isPoolOpen({ w: 'hw', p: 'hp', o: '' }, 'hk.agent_pool_id')})`;
 
 /** SQL: the job `j` is held by this worker, in this attempt, and its workspace may still use the pool of the agent. */
 const isHeld = ({ workerId, attempt }: JobHolder, states = "'claimed', 'started'"): Prisma.Sql =>
   Prisma.sql`j.worker_id = ${workerId} AND j.attempt = ${attempt} AND j.state IN (${Prisma.raw(states)}) AND NOT ${Prisma.raw(isClosed)}`;
-
-/** The holder of a job, and the attempt. */
-interface JobHolder {
-  readonly workerId: string;
-  readonly attempt: number;
-}
 
 /** A job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
 export async function describe(
@@ -165,7 +161,7 @@ export async function describe(
       JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
       LEFT JOIN configuration_version c ON c.id = r.configuration_version_id
      WHERE j.id = ${id} AND ${by ? isHeld(by) : Prisma.sql`true`}`;
-  if (!row) return undefined;
+  if (!row) return describeToolJob(db, keyring, id, by);
   const variables =
     row.variables === null ? '[]' : keyring.open(row.variables, variablesCell(row.run_id)).toString('utf8');
   const site = JSON.parse(row.settings ?? '{}') as Partial<SiteSettings>;
@@ -219,7 +215,7 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   await noteWorker(db, by);
   await settleAbandoned(db, keyring);
   await startWaiting(db);
-  const taken = await takeNext(db, by);
+  const taken = (await takeNext(db, by)) ?? (await takeToolJob(db, by));
   const found = taken && (await describe(db, keyring, taken.id));
   if (!found) return undefined;
   const { isBegun: _isBegun, ...job } = found;
@@ -267,6 +263,7 @@ export async function heartbeat(
 
 /** Records that the tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not the worker's any more. */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
+  if (isToolJob(job)) return startToolJob(db, job, (tx) => isMine(tx, job, workerId));
   return db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
@@ -276,7 +273,7 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
       await finish(tx, run, 'errored', { reason });
       return false;
     }
-    const problem = await phaseProblem(tx, run, job.kind);
+    const problem = await phaseProblem(tx, run, job.kind === 'apply' ? 'apply' : 'plan');
     if (problem !== undefined) {
       const { organizationId, workspaceName: name } = run;
       const target = { type: 'runs', id: run.id, name };

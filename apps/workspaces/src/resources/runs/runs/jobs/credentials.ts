@@ -8,6 +8,9 @@ import { isMine } from './claims';
 import { isOfFork, jobInputs } from './inputs';
 import type { JobIdentities, JobLogin, KeptToken, LoginParts, RunJob, SecretsService } from './job';
 
+/** A query reads what a plan reads, and is known as one. */
+const identified = ({ kind, runId }: RunJob) => ({ kind: kind === 'apply' ? kind : ('plan' as const), runId });
+
 const cell = (id: string) => ({ table: 'run_credential', row: id, column: 'sealed' });
 
 /** Where a job logs in at the secrets service; undefined if its workspace has no role there. */
@@ -24,7 +27,7 @@ export async function jobLogin(
     };
   }
   const { issuer, audience, address, mount } = secrets;
-  const claims = claimsOf(of, job, 'ids');
+  const claims = claimsOf(of, identified(job), 'ids');
   const jwt = await identityToken(db, keyring, { issuer, audience, claims, lasts: 'login', nowMs });
   return { role, namespace, address, mount, jwt };
 }
@@ -35,14 +38,15 @@ export async function jobIdentities(
   job: RunJob,
   workerId: string,
 ): Promise<JobIdentities> {
+  if (job.kind === 'test') return { withheld: 'tests of a module have no identity' };
   const of = await workspaceIdentity(db, job.workspaceId);
   if (!of || !(await isMine(db, job, workerId, true))) return { withheld: 'the run is over' };
   if (await isOfFork(db, job.runId)) return { withheld: 'the proposal comes from a fork' };
   const { environment } = await jobInputs(db, keyring, job, issuer);
   const given = new Map(environment.map(({ key, value }) => [key, value]));
-  const claims = claimsOf(of, job, given.get('WORKLOAD_IDENTITY_SUBJECT') === 'ids' ? 'ids' : 'names');
+  const claims = claimsOf(of, identified(job), given.get('WORKLOAD_IDENTITY_SUBJECT') === 'ids' ? 'ids' : 'names');
   const tokens: Record<string, string> = {};
-  for (const { audience } of declaredIdentities(given, job.kind).identities) {
+  for (const { audience } of declaredIdentities(given, identified(job).kind).identities) {
     tokens[audience] ??= await identityToken(db, keyring, { issuer, audience, claims, lasts: 'given', nowMs });
   }
   return { tokens, secretsAddress: secrets?.address ?? null };

@@ -18,9 +18,14 @@ function opened(keyring: Keyring, one: Candidate): JobVariable {
 export async function isOfFork(db: Database, runId: string): Promise<boolean> {
   const [row] = await db.prisma.$queryRaw<
     { forked: boolean }[]
-  >`SELECT ${forked} AS forked FROM run r WHERE r.id = ${runId}`;
+  >`SELECT ${forked} AS forked FROM ${runOrQuery(runId)} r`;
   return row?.forked === true;
 }
+
+/** SQL: where a run or a query takes place, and what it works on. */
+const runOrQuery = (id: string): Prisma.Sql => Prisma.sql`(
+  SELECT workspace_id, configuration_version_id FROM run WHERE id = ${id}
+   UNION ALL SELECT workspace_id, configuration_version_id FROM tool_run WHERE id = ${id})`;
 
 const forked = Prisma.sql`EXISTS (SELECT 1 FROM ingress_attributes i
    WHERE i.configuration_version_id = r.configuration_version_id AND i.from_fork)`;
@@ -36,10 +41,18 @@ interface Secrets {
 async function secretsOf(db: Database, runId: string): Promise<Secrets | undefined> {
   const [row] = await db.prisma.$queryRaw<Secrets[]>`
     SELECT ${forked} AS forked, coalesce(w.secrets_role, p.secrets_role, '') <> '' AS logs_in, k.id AS key_id, k.value AS key
-      FROM run r JOIN workspace w ON w.id = r.workspace_id JOIN project p ON p.id = w.project_id
-      LEFT JOIN ssh_key k ON k.id = w.ssh_key_id WHERE r.id = ${runId}`;
+      FROM ${runOrQuery(runId)} r JOIN workspace w ON w.id = r.workspace_id JOIN project p ON p.id = w.project_id
+      LEFT JOIN ssh_key k ON k.id = w.ssh_key_id`;
   return row;
 }
+
+/** Tests of a module are given its own variables, and nothing of a workspace. */
+const ofTests: Secrets = { forked: false, logs_in: false, key_id: null, key: null };
+
+const testVariables = (db: Database, toolRunId: string): Promise<Candidate[]> =>
+  db.prisma.$queryRaw<Candidate[]>`
+    SELECT v.id, v.key, v.category, v.value, v.sealed, v.hcl, v.sensitive, 1 AS rank
+      FROM variable v JOIN tool_run t ON t.module_id = v.module_id WHERE t.id = ${toolRunId} ORDER BY v.id`;
 
 function sshKeyOf(keyring: Keyring, { key_id: row, key }: Secrets): string | undefined {
   if (row === null || key === null) return undefined;
@@ -54,9 +67,11 @@ function registryOf(keyring: Keyring, job: RunJob, publicUrl: string): RegistryL
 
 /** Everything a job works with, decrypted; large inputs are streams that open on request. */
 export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, publicUrl: string): Promise<JobInputs> {
-  const secrets = await secretsOf(db, job.runId);
+  const isTest = job.kind === 'test';
+  const secrets = isTest ? ofTests : await secretsOf(db, job.runId);
   const forked = secrets?.forked !== false;
-  const found = (await candidates(db, job.workspaceId)).filter(({ sensitive }) => !(forked && sensitive));
+  const reaching = isTest ? await testVariables(db, job.runId) : await candidates(db, job.workspaceId);
+  const found = reaching.filter(({ sensitive }) => !(forked && sensitive));
   const chosen = { terraform: new Map<string, JobVariable>(), env: new Map<string, JobVariable>() };
   const take = (ranked: readonly Candidate[]) => {
     for (const one of ranked) {

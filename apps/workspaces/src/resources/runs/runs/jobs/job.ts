@@ -3,11 +3,13 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import type { Health } from '../record-assessment';
 
-/** Work for one worker at a time: the plan of a run, or its apply. */
+/** Work for one worker at a time: the plan of a run, its apply, tests of a module, or a query. */
 export interface RunJob {
   readonly id: string;
-  readonly kind: 'plan' | 'apply';
+  readonly kind: 'plan' | 'apply' | 'test' | 'query';
+  /** Of a test or a query: its own id. */
   readonly runId: string;
+  /** Empty for a test, whose name of a workspace is that of its module. */
   readonly workspaceId: string;
   readonly workspaceName: string;
   readonly organizationId: string;
@@ -39,6 +41,13 @@ export interface RunJob {
   readonly timeoutSeconds: number;
   /** Values are expressions of the configuration language. */
   readonly variables: readonly { readonly key: string; readonly value: string }[];
+  /** Of a test: which, and how. */
+  readonly testing?: {
+    readonly filters: readonly string[];
+    readonly directory: string | null;
+    readonly verbose: boolean;
+    readonly parallelism: number | null;
+  };
   /** The trace that the job is part of. */
   readonly traceparent?: string;
   /** The agent's proof that it holds the job, and its id at that time. */
@@ -183,6 +192,18 @@ export interface ApplyResult {
   readonly destructions?: number;
   readonly imports?: number;
   readonly errorMessage?: string;
+}
+
+/** The result of a test or a query. Tests that fail have finished, too. */
+export interface ToolRunResult {
+  readonly outcome: 'finished' | 'errored' | 'canceled';
+  readonly errorMessage?: string;
+}
+
+/** The holder of a job, and the attempt. */
+export interface JobHolder {
+  readonly workerId: string;
+  readonly attempt: number;
 }
 
 /** A worker that asks for a job, for how long, and the versions of the tool that it has. */

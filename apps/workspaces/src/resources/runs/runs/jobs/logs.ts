@@ -76,7 +76,8 @@ export async function endOf(db: Database, job: Pick<RunJob, 'id'>): Promise<bigi
   return BigInt(phase?.log_size ?? 0n);
 }
 
-interface Logged {
+/** What has a log. */
+export interface Logged {
   readonly id: string;
   readonly status: string;
   readonly logSize: bigint;

@@ -16,7 +16,8 @@ import type { Run } from '../run';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
 import { isMine } from './claims';
-import type { ApplyResult, Bytes, PlanResult, RunJob, SentState } from './job';
+import type { ApplyResult, Bytes, PlanResult, RunJob, SentState, ToolRunResult } from './job';
+import { finishToolJob } from './tool-jobs';
 
 const limit = 1024 * 1024 * 1024;
 
@@ -194,6 +195,15 @@ export async function endApply(
   if (!kept) await dropAll(db, [stateBlobId]);
   return kept;
 }
+
+/** Ends a test or a query. False: it was no longer this worker's. */
+export const finishToolRun = (
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+  workerId: string,
+  result: ToolRunResult,
+): Promise<boolean> => finishToolJob(db, keyring, job, result, (tx) => isMine(tx, job, workerId));
 
 /** The workspace uses the configuration that was applied last, and shows its README.md. */
 async function workAt(tx: Database, workspaceId: string, configurationId: string): Promise<void> {

@@ -117,17 +117,23 @@ interface ReachingSet {
   readonly policies: readonly Omit<JudgingPolicy, 'digest'>[];
 }
 
-/** The sets that apply to a workspace now, with the texts of their policies. */
-async function reachingSets(db: Database, workspaceId: string): Promise<ReachingSet[]> {
-  return db.prisma.$queryRaw<ReachingSet[]>`
-    SELECT s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
+/** SQL: of the set s, with the texts of its policies. */
+const ofSet = Prisma.sql`s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
            s.policy_tool_version AS tool_version, ${judgingVersion} AS version_id,
            (SELECT coalesce(json_agg(json_build_object('name', p.name, 'query', coalesce(p.query, ''), 'enforcementLevel',
                      p.enforcement_level, 'description', p.description, 'text', p.content) ORDER BY p.name), '[]')
-              FROM policy_set_policy m JOIN policy p ON p.id = m.policy_id WHERE m.policy_set_id = s.id) AS policies
-      FROM workspace w JOIN policy_set s ON ${reaches}
+              FROM policy_set_policy m JOIN policy p ON p.id = m.policy_id WHERE m.policy_set_id = s.id) AS policies`;
+
+/** The sets that reach a workspace now, with the texts of their policies. */
+const reachingSets = (db: Database, workspaceId: string): Promise<ReachingSet[]> =>
+  db.prisma.$queryRaw<ReachingSet[]>`
+    SELECT ${ofSet} FROM workspace w JOIN policy_set s ON ${reaches}
      WHERE w.id = ${workspaceId} AND ${judges} ORDER BY s.name`;
-}
+
+/** Sets by id, wherever they reach: those of them that have something to judge by. */
+const namedSets = (db: Database, ids: readonly string[]): Promise<ReachingSet[]> =>
+  db.prisma.$queryRaw<ReachingSet[]>`
+    SELECT ${ofSet} FROM policy_set s WHERE s.id = ANY(${[...ids]}) AND ${judges} ORDER BY s.name`;
 
 /** Begins the evaluations of a stage with the current policies: later changes of these do not affect it. */
 export async function beginPolicies(tx: Database, taskStageId: string, runId: string): Promise<void> {
@@ -139,22 +145,59 @@ export async function beginPolicies(tx: Database, taskStageId: string, runId: st
   });
   const sets = await reachingSets(tx, workspaceId);
   for (const { id, kind } of evaluations) {
-    const data = sets
-      .filter((set) => set.kind === kind)
-      .map((set) => ({
-        id: newId('psout'),
-        policyEvaluationId: id,
-        policySetId: set.id,
-        policySetName: set.name,
-        policySetDescription: set.description,
-        policySetVersionId: set.version_id,
-        toolVersion: set.tool_version,
-        overridable: set.overridable,
-        policies: set.policies.map((one) => ({ ...one, digest: digestOf(one.text ?? '') })),
-      }));
-    await tx.prisma.policySetOutcome.createMany({ data });
+    await copySets(
+      tx,
+      id,
+      sets.filter((set) => set.kind === kind),
+    );
     await moveEvaluation(tx, id, 'running', Prisma.sql`next_at = now(), ends_at = now() + ${longest}`);
   }
+}
+
+/** Keeps the policies of sets, as they are now, for an evaluation. */
+async function copySets(tx: Database, policyEvaluationId: string, sets: readonly ReachingSet[]): Promise<void> {
+  await tx.prisma.policySetOutcome.createMany({
+    data: sets.map((set) => ({
+      id: newId('psout'),
+      policyEvaluationId,
+      policySetId: set.id,
+      policySetName: set.name,
+      policySetDescription: set.description,
+      policySetVersionId: set.version_id,
+      toolVersion: set.tool_version,
+      overridable: set.overridable,
+      policies: set.policies.map((one) => ({ ...one, digest: digestOf(one.text ?? '') })),
+    })),
+  });
+}
+
+/**
+ * Begins the evaluation of a dry run, with sets and single policies of OPA as they are now. Answers how many sets have something to judge
+ * by.
+ */
+export async function beginDryRun(
+  tx: Database,
+  dryRun: { readonly id: string; readonly organizationId: string },
+  setIds: readonly string[],
+  policies: readonly Omit<JudgingPolicy, 'digest'>[],
+): Promise<number> {
+  const sets = await namedSets(tx, setIds);
+  const id = newId('poleval');
+  await tx.prisma.policyEvaluation.create({
+    data: { id, organizationId: dryRun.organizationId, policyDryRunId: dryRun.id, kind: 'opa' },
+  });
+  const single = {
+    id: '',
+    name: '',
+    description: '',
+    kind: 'opa',
+    overridable: false,
+    tool_version: null,
+    version_id: null,
+  };
+  await copySets(tx, id, policies.length === 0 ? sets : [...sets, { ...single, policies }]);
+  await moveEvaluation(tx, id, 'running', Prisma.sql`next_at = now(), ends_at = now() + ${longest}`);
+  return sets.length;
 }
 
 /** Moves an evaluation to a status, with its timestamp. */

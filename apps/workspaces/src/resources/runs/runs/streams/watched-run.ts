@@ -39,8 +39,8 @@ export const watchedRuns: Watched<RunState> = {
     const runs = await db.rows<Record<string, unknown>>({ name: 'runs_watched', text: read, values: [ids] });
     const phases = await db.prisma.runPhase.findMany({ where: { runId: { in: [...ids] } }, orderBy: { kind: 'desc' } });
     const states = await Promise.all(
-      phases.map(async ({ runId, kind, logSize: size, timestamps, ...phase }) => {
-        const logSize = Number(size);
+      phases.map(async ({ runId: of, kind, logSize: size, timestamps, ...phase }) => {
+        const [runId, logSize] = [of ?? '', Number(size)];
         const known = before.get(runId)?.phases.find(({ id }) => id === phase.id)?.logSize;
         const isNews = known !== undefined && logSize > known && logSize - known <= largestNews;
         const news = isNews

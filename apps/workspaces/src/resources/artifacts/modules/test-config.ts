@@ -1,0 +1,36 @@
+import { invalid } from '@keystead/jsonapi';
+import type { Database } from '../../../kernel/database/database';
+import type { RegistryModule } from './module';
+import type { ModuleChanges } from './schema';
+
+/** Whether a module is tested, and who carries its tests out. */
+export type TestColumns = Pick<RegistryModule, 'testsEnabled' | 'testExecutionMode' | 'testAgentPoolId'>;
+
+/** Of a new module. */
+export const untested: TestColumns = { testsEnabled: false, testExecutionMode: null, testAgentPoolId: null };
+
+const place = (name: string) => ['testConfig', name];
+
+/** The same after a change. Throws `invalid` for agents without a pool, and for a pool that is not for the whole organization. */
+export async function testColumns(
+  db: Database,
+  organizationId: string,
+  before: TestColumns,
+  sent: ModuleChanges['testConfig'],
+): Promise<TestColumns> {
+  const { testsEnabled, testExecutionMode, testAgentPoolId } = before;
+  if (!sent) return { testsEnabled, testExecutionMode, testAgentPoolId };
+  const { agentPoolId: pool } = sent;
+  const mode = sent.agentExecutionMode ?? (pool ? 'agent' : testExecutionMode);
+  if (mode === 'remote' && pool)
+    throw invalid(place('agentPoolId'), 'must not be given with the execution mode remote');
+  const testsAfter = sent.testsEnabled ?? testsEnabled;
+  if (mode !== 'agent') return { testsEnabled: testsAfter, testExecutionMode: mode, testAgentPoolId: null };
+  const poolId = pool ?? testAgentPoolId;
+  if (!poolId) throw invalid(place('agentPoolId'), "can't be blank with the execution mode agent");
+  const open = { id: poolId, organizationId, organizationScoped: true };
+  if ((await db.prisma.agentPool.count({ where: open })) === 0) {
+    throw invalid(place('agentPoolId'), 'was not found among the pools of the whole organization');
+  }
+  return { testsEnabled: testsAfter, testExecutionMode: mode, testAgentPoolId: poolId };
+}

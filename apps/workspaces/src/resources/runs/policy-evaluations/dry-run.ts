@@ -1,0 +1,129 @@
+import { accessNow } from '../../../kernel/access/current-access';
+import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
+import { type PolicyOutcome, type SetVerdict, verdictOf } from '../runs/stages/policies';
+
+/** Kept of one run: of the first policies, the first messages, each up to a length. */
+const kept = { policies: 10, messages: 3, characters: 500 };
+
+/** A policy that did not pass, and what it said. */
+export interface DryRunOutcome {
+  readonly policySet: string;
+  readonly policy: string;
+  readonly enforcementLevel: string;
+  readonly status: 'failed' | 'errored';
+  readonly output: readonly string[];
+}
+
+/** A plan of an earlier run. */
+interface EarlierPlan {
+  readonly run_id: string;
+  readonly blob_id: string | null;
+}
+
+interface Next extends EarlierPlan {
+  readonly position: number;
+}
+
+/** The next run that is to be judged. */
+async function next({ prisma }: Database, id: string): Promise<Next | undefined> {
+  const [found] = await prisma.$queryRaw<Next[]>`
+    SELECT x.position, x.run_id, p.json_blob_id AS blob_id
+      FROM policy_dry_run_result x JOIN run_phase p ON p.run_id = x.run_id AND p.kind = 'plan'
+     WHERE x.policy_dry_run_id = ${id} AND x.status IS NULL ORDER BY x.position LIMIT 1`;
+  return found;
+}
+
+/**
+ * The plan that is to be judged next; those that are gone are skipped. Undefined where nothing is left: then the dry run has ended, as it
+ * does when the one who asked for it may not manage policies any more: they see all runs, as long as they may.
+ */
+export async function nextPlan(db: Database, id: string): Promise<EarlierPlan | undefined> {
+  const dryRun = await db.prisma.policyDryRun.findUnique({ where: { id } });
+  if (dryRun?.status !== 'running') return undefined;
+  const { organizationId, createdByType: type, createdById } = dryRun;
+  const access = await accessNow(db, { type, id: createdById }, organizationId);
+  if (!access?.can(organizationId, 'manage-policies')) {
+    const reason = 'The one who asked for it may not manage policies any more';
+    await db.transaction((tx) => endDryRun(tx, id, 'canceled', { reason }));
+    return undefined;
+  }
+  for (;;) {
+    const found = await next(db, id);
+    if (!found) {
+      await db.transaction((tx) => endDryRun(tx, id, 'finished'));
+      return undefined;
+    }
+    if (found.blob_id !== null) return found;
+    const where = { policyDryRunId: id, position: found.position, status: null };
+    await db.prisma.policyDryRunResult.updateMany({ where, data: { status: 'skipped' } });
+  }
+}
+
+/** Ends a dry run: nothing judges for it any more. False: it had ended. */
+export async function endDryRun(
+  tx: Database,
+  id: string,
+  status: 'finished' | 'canceled' | 'errored',
+  { actor = system, reason = null }: { readonly actor?: Actor; readonly reason?: string | null } = {},
+): Promise<boolean> {
+  const where = { id, status: 'running' };
+  const { count } = await tx.prisma.policyDryRun.updateMany({
+    where,
+    data: { status, reason, finishedAt: new Date() },
+  });
+  if (count === 0) return false;
+  await tx.prisma.policyEvaluation.deleteMany({ where: { policyDryRunId: id } });
+  const { organizationId } = await tx.prisma.policyDryRun.findUniqueOrThrow({ where: { id } });
+  const target = { type: 'policy-dry-runs', id, name: id };
+  await recordChange(tx, actor, { organizationId, action: 'policy-dry-run.end', target, after: { status, reason } });
+  return true;
+}
+
+/** A set of a dry run with what it said. */
+interface SaidBySet {
+  readonly policySetName: string;
+  readonly overridable: boolean;
+  readonly outcomes: readonly PolicyOutcome[];
+  readonly error: string;
+}
+
+function outcomesOf(sets: readonly SaidBySet[]): DryRunOutcome[] {
+  const clipped = (messages: readonly string[]) =>
+    messages.slice(0, kept.messages).map((text) => text.slice(0, kept.characters));
+  const of = ({ policySetName: policySet, outcomes, error }: SaidBySet): DryRunOutcome[] => {
+    const against = outcomes.flatMap((one): DryRunOutcome[] => {
+      const { policy_name: policy, enforcement_level: enforcementLevel, status, output } = one;
+      if (status === 'passed') return [];
+      const said = error === '' ? output.map(({ print }) => print) : [error];
+      return [{ policySet, policy, enforcementLevel, status, output: clipped(said) }];
+    });
+    if (against.length > 0 || error === '') return against;
+    return [{ policySet, policy: '', enforcementLevel: 'mandatory', status: 'errored', output: clipped([error]) }];
+  };
+  return sets.flatMap(of).slice(0, kept.policies);
+}
+
+/** Keeps what the policies said of the run that was judged; the dry run ends with the last. To be called with the claim on it ended. */
+export async function takeDryVerdicts(
+  tx: Database,
+  { id: policyEvaluationId, policy_dry_run_id: id }: { readonly id: string; readonly policy_dry_run_id: string },
+  verdicts: readonly SetVerdict[],
+): Promise<void> {
+  const judged = await next(tx, id);
+  if (!judged) return;
+  const rows = await tx.prisma.policySetOutcome.findMany({ where: { policyEvaluationId } });
+  const sets = rows.map(({ id: setId, policySetName, overridable }): SaidBySet => {
+    const { outcomes = [], error = '' } = verdicts.find((one) => one.id === setId) ?? {};
+    return { policySetName, overridable, outcomes, error };
+  });
+  const outcomes = outcomesOf(sets);
+  const has = (status: string) => outcomes.some((one) => one.status === status);
+  const status = has('failed') ? 'failed' : has('errored') ? 'errored' : 'passed';
+  const wouldStop = verdictOf(sets) !== 'passed';
+  await tx.prisma.policyDryRunResult.updateMany({
+    where: { policyDryRunId: id, position: judged.position, status: null },
+    data: { status, wouldStop, outcomes: outcomes.map((one) => ({ ...one, output: [...one.output] })) },
+  });
+  if (!(await next(tx, id))) await endDryRun(tx, id, 'finished');
+}

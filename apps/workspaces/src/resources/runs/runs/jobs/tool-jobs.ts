@@ -1,0 +1,270 @@
+import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../../../generated/prisma/client';
+import { accessNow, mayStill } from '../../../../kernel/access/current-access';
+import { system } from '../../../../kernel/audit/audit';
+import type { Database } from '../../../../kernel/database/database';
+import type { SiteSettings } from '../../../../kernel/endpoints/environment';
+import { defaultTimeouts, timeoutSeconds } from '../../../../kernel/installation/run-timeouts';
+import { storedSettings } from '../../../installation/settings/service';
+import { isPoolOpen, modeOf, poolOf, type RunVariable, workerVersions } from '../run';
+import { endToolRun, lockToolRun } from '../tool-runs/end';
+import {
+  openVariables,
+  type TestResults,
+  type ToolRun,
+  type ToolRunKind,
+  type ToolRunSettings,
+} from '../tool-runs/tool-run';
+import { movePhase } from '../transition';
+import type { ClaimingWorker, JobHolder, RunJob, ToolRunResult } from './job';
+import { appendToPhase, readRange } from './logs';
+
+/** The protocol since which agents know these jobs. */
+const knownSince = 2;
+const places = { w: 'w', p: 'p', o: 'o' };
+/** How much of the end of a log is searched for what the tests say in the end. */
+const tailBytes = 64 * 1024;
+const BATCH = 20;
+
+/** Whether a job is a test or a query. */
+export const isToolJob = (job: Pick<RunJob, 'kind'>): boolean => job.kind === 'test' || job.kind === 'query';
+
+/** SQL: what a pool must be to carry out tests of the module `m`. */
+const ofTestPool = `m.test_execution_mode = 'agent' AND EXISTS (
+  SELECT 1 FROM agent_pool tp WHERE tp.id = m.test_agent_pool_id AND tp.organization_id = t.organization_id AND tp.organization_scoped)`;
+
+const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
+  agentPoolId === undefined
+    ? Prisma.sql`CASE t.kind WHEN 'test' THEN m.test_execution_mode IS DISTINCT FROM 'agent' ELSE ${Prisma.raw(modeOf(places))} = 'remote' END`
+    : Prisma.sql`CASE t.kind WHEN 'test' THEN ${Prisma.raw(ofTestPool)} AND m.test_agent_pool_id = ${agentPoolId}
+        ELSE ${Prisma.raw(modeOf(places))} = 'agent' AND ${Prisma.raw(isPoolOpen(places))} AND ${Prisma.raw(poolOf(places))} = ${agentPoolId} END`;
+
+const from = Prisma.sql`
+  FROM run_job j JOIN tool_run t ON t.id = j.phase_id
+  JOIN organization o ON o.id = t.organization_id AND o.removed_at IS NULL
+  LEFT JOIN registry_module m ON m.id = t.module_id
+  LEFT JOIN workspace w ON w.id = t.workspace_id LEFT JOIN project p ON p.id = w.project_id`;
+
+/** Takes a queued test or query, from the organization that has the fewest of them under way; they come after all runs. */
+export async function takeToolJob(
+  { prisma }: Database,
+  by: ClaimingWorker,
+): Promise<{ readonly id: string; readonly attempt: number } | undefined> {
+  const [taken] = await prisma.$queryRaw<{ id: string; attempt: number }[]>`
+    UPDATE run_job SET state = 'claimed', worker_id = ${by.workerId}, attempt = attempt + 1,
+           claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
+     WHERE id = (
+       SELECT j.id ${from}
+        WHERE j.state = 'queued' AND j.run_id IS NULL AND ${mayTake(by)}
+          AND (t.infra_version IS NULL OR t.infra_version = ANY(${[...by.versions]}))
+          AND EXISTS (SELECT 1 FROM run_worker k WHERE k.id = ${by.workerId} AND coalesce(k.protocol, ${knownSince}) >= ${knownSince})
+        ORDER BY (SELECT count(*) FROM run_job b JOIN tool_run bt ON bt.id = b.phase_id
+                   WHERE b.state IN ('claimed', 'started') AND bt.organization_id = o.id), j.queued_at, j.id
+        LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+     RETURNING id, attempt`;
+  return taken;
+}
+
+interface Described {
+  readonly kind: ToolRunKind;
+  readonly state: string;
+  readonly attempt: number;
+  readonly tool_run_id: string;
+  readonly workspace_id: string | null;
+  readonly name: string;
+  readonly organization_id: string;
+  readonly organization_name: string;
+  readonly blob_id: string | null;
+  readonly folder: string | null;
+  readonly plan_timeout: string | null;
+  readonly apply_timeout: string | null;
+  readonly site: string | null;
+  readonly settings: ToolRunSettings;
+  readonly infra_version: string | null;
+  readonly variables: Uint8Array | null;
+}
+
+/** Such a job as its worker needs it. With `by`: undefined unless that worker holds it, in that attempt. */
+export async function describeToolJob(
+  { prisma }: Database,
+  keyring: Keyring,
+  id: string,
+  by?: JobHolder,
+): Promise<(RunJob & { readonly isBegun: boolean }) | undefined> {
+  const held = by
+    ? Prisma.sql`j.worker_id = ${by.workerId} AND j.attempt = ${by.attempt} AND j.state IN ('claimed', 'started')`
+    : Prisma.sql`true`;
+  const [row] = await prisma.$queryRaw<Described[]>`
+    SELECT j.kind, j.state, j.attempt, t.id AS tool_run_id, t.workspace_id, coalesce(w.name, m.name) AS name,
+           t.organization_id, o.name AS organization_name, coalesce(c.blob_id, v.blob_id) AS blob_id,
+           coalesce(w.working_directory, nullif(v.source_directory, '')) AS folder, o.plan_timeout, o.apply_timeout,
+           ${Prisma.raw(storedSettings)} AS site, t.settings, t.infra_version, t.variables
+      ${from}
+      LEFT JOIN configuration_version c ON c.id = t.configuration_version_id AND c.status = 'uploaded'
+      LEFT JOIN registry_module_version v ON v.id = t.module_version_id
+     WHERE j.id = ${id} AND ${held}`;
+  if (!row) return undefined;
+  const site = JSON.parse(row.site ?? '{}') as Partial<SiteSettings>;
+  // Tests apply what they test.
+  const limit = row.kind === 'test' ? 'apply' : 'plan';
+  const given = limit === 'apply' ? [row.apply_timeout, site.applyTimeout] : [row.plan_timeout, site.planTimeout];
+  const {
+    filters = [],
+    testDirectory = null,
+    verbose = false,
+    parallelism = null,
+    generateConfig = false,
+  } = row.settings;
+  return {
+    ...nothingElse,
+    id,
+    kind: row.kind,
+    runId: row.tool_run_id,
+    workspaceId: row.workspace_id ?? '',
+    workspaceName: row.name,
+    organizationId: row.organization_id,
+    organizationName: row.organization_name,
+    planId: row.tool_run_id,
+    applyId: row.tool_run_id,
+    attempt: row.attempt,
+    configurationBlobId: row.blob_id ?? '',
+    generateConfig,
+    infraVersion: row.infra_version ?? '',
+    workingDirectory: row.folder,
+    timeoutSeconds: timeoutSeconds(...given.map((text) => text ?? null), defaultTimeouts[limit]),
+    variables: openVariables<RunVariable>(keyring, row.tool_run_id, row.variables),
+    testing: row.kind === 'test' ? { filters, directory: testDirectory, verbose, parallelism } : undefined,
+    isBegun: row.state === 'started',
+  };
+}
+
+/** What only plans and applies are asked for. */
+const nothingElse = {
+  isDestroy: false,
+  refresh: true,
+  refreshOnly: false,
+  targets: [],
+  replaces: [],
+  planOnly: true,
+  isAssessment: false,
+  savePlan: false,
+  allowEmptyApply: false,
+  debuggingMode: false,
+  structuredOutput: true,
+} as const;
+
+/** Why one must not begin, although it was asked for. */
+async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined> {
+  const { organizationId, createdByType: type, createdById: id, workspace, moduleId } = run;
+  if (workspace) {
+    const may = await mayStill(tx, { type, id }, 'runs:plan', workspace);
+    return may ? undefined : 'the one who asked for it may not plan here any more';
+  }
+  const module = await tx.prisma.registryModule.findUnique({ where: { id: moduleId ?? '' } });
+  if (!module?.testsEnabled) return 'tests of the module are not enabled any more';
+  if (type === system.type) return undefined;
+  const access = await accessNow(tx, { type, id }, organizationId);
+  return access?.can(organizationId, 'manage-modules')
+    ? undefined
+    : 'the one who asked for it may not manage modules any more';
+}
+
+/** Records that the tool is about to run. False: the job is no longer the worker's. */
+export function startToolJob(db: Database, job: RunJob, isMine: (tx: Database) => Promise<boolean>): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const run = await lockToolRun(tx, job.runId);
+    if (!run || !(await isMine(tx))) return false;
+    const problem = await problemOf(tx, run);
+    if (problem !== undefined) {
+      await endToolRun(tx, run, 'canceled', { reason: `Did not begin: ${problem}` });
+      return false;
+    }
+    await tx.prisma.runJob.update({ where: { id: job.id }, data: { state: 'started', startedAt: new Date() } });
+    await movePhase(tx, run.id, 'running');
+    return true;
+  });
+}
+
+/** What the tests say in the end, by the last line of the log that says it. */
+async function resultsOf(db: Database, keyring: Keyring, { id, logSize }: ToolRun): Promise<TestResults | null> {
+  const size = Number(logSize);
+  const tail = await readRange(db, keyring, id, { from: Math.max(0, size - tailBytes), to: size });
+  const line = tail
+    .toString('utf8')
+    .split('\n')
+    .findLast((one) => one.includes('"type":"test_summary"'));
+  if (line === undefined) return null;
+  try {
+    const { test_summary: said } = JSON.parse(line) as { test_summary: TestResults };
+    const count = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0);
+    const { status, passed, failed, errored, skipped } = said;
+    return {
+      status: (['pending', 'skip', 'pass', 'fail', 'error'] as const).find((one) => one === status) ?? 'error',
+      passed: count(passed),
+      failed: count(failed),
+      errored: count(errored),
+      skipped: count(skipped),
+    };
+  } catch {
+    return null;
+  }
+}
+
+/** Ends a test or a query. */
+export function finishToolJob(
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+  { outcome, errorMessage }: ToolRunResult,
+  isMine: (tx: Database) => Promise<boolean>,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const run = await lockToolRun(tx, job.runId);
+    if (!run || !(await isMine(tx))) return false;
+    const results = run.kind === 'test' ? await resultsOf(tx, keyring, run) : null;
+    const ended = run.canceledAt !== null ? 'canceled' : outcome;
+    await endToolRun(tx, run, ended, { reason: errorMessage ?? null, results });
+    return true;
+  });
+}
+
+/** Decides what becomes of one whose worker was lost: what a test has made is not known, so it ends. */
+export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: string): Promise<void> {
+  const run = await lockToolRun(tx, toolRunId);
+  const [job] = await tx.prisma.$queryRaw<{ state: string }[]>`
+    SELECT state FROM run_job WHERE id = ${jobId} AND state IN ('claimed', 'started') AND claimed_until < now() FOR UPDATE`;
+  if (!run || !job) return;
+  if (run.canceledAt !== null) {
+    return endToolRun(tx, run, 'canceled', { reason: 'The worker was lost while it was being canceled' });
+  }
+  if (job.state === 'claimed') {
+    await tx.prisma.runJob.update({
+      where: { id: jobId },
+      data: { state: 'queued', workerId: null, claimedUntil: null },
+    });
+    return;
+  }
+  const left = run.kind === 'test' ? '. What the tests have made may still be there' : '';
+  await endToolRun(tx, run, 'errored', { reason: `The worker was lost${left}` });
+}
+
+/** Ends those that no worker has been able to take for a while, with the reason in their log; answers how many there were. */
+export async function endUnservedToolRuns(db: Database, keyring: Keyring, waitSeconds: number): Promise<number> {
+  const offered = Prisma.raw(workerVersions(places));
+  const due = await db.prisma.$queryRaw<{ id: string; why: string }[]>`
+    SELECT t.id, CASE t.kind WHEN 'test' THEN 'the agent pool of its tests is gone, or not for the whole organization'
+             ELSE 'no worker of the workspace has version ' || t.infra_version || ' of the tool' END AS why ${from}
+     WHERE j.state = 'queued' AND j.run_id IS NULL AND j.queued_at < now() - make_interval(secs => ${waitSeconds})
+       AND CASE t.kind WHEN 'test' THEN m.test_execution_mode = 'agent' AND NOT (${Prisma.raw(ofTestPool)})
+           ELSE t.infra_version IS NOT NULL AND cardinality(${offered}) > 0 AND NOT t.infra_version = ANY(${offered}) END
+     ORDER BY j.queued_at LIMIT ${BATCH}`;
+  for (const { id, why } of due) {
+    await db.transaction(async (tx) => {
+      const run = await lockToolRun(tx, id);
+      if (!run || run.status !== 'queued') return;
+      await appendToPhase(tx, keyring, run, Buffer.from(`Error: ${why}.\n`));
+      await endToolRun(tx, run, 'errored', { reason: why });
+    });
+  }
+  return due.length;
+}

@@ -1,0 +1,96 @@
+import type { Keyring } from '@keystead/keyring';
+import { Refusal } from '@keystead/refusal';
+import type { Prisma } from '../../../../generated/prisma/client';
+import { type Actor, recordChange } from '../../../../kernel/audit/audit';
+import { type Database, still } from '../../../../kernel/database/database';
+import { newId } from '../../../../kernel/database/ids';
+import { lockRow } from '../../../../kernel/database/lock-row';
+import { tellOfWork } from '../../../../kernel/database/notices';
+import type { RunVariable } from '../run';
+import { movePhase } from '../transition';
+import {
+  belongsTo,
+  find,
+  sealVariables,
+  type ToolRun,
+  type ToolRunKind,
+  type ToolRunOwner,
+  type ToolRunSettings,
+} from './tool-run';
+
+/** Of a module or a workspace at a time. */
+const mostUnfinished = 50;
+/** Those that are over, of a module or a workspace: older ones are deleted. */
+const mostKept = 100;
+
+/** What a new run of the tool is to do, for what. */
+export interface NewToolRun {
+  readonly owner: ToolRunOwner;
+  readonly organizationId: string;
+  /** Of the module or the workspace. */
+  readonly name: string;
+  readonly files: { readonly configurationVersionId: string } | { readonly moduleVersionId: string };
+  readonly settings: ToolRunSettings;
+  readonly variables: readonly RunVariable[];
+  readonly infraVersion: string | null;
+  readonly source: string;
+}
+
+const idOf = { test: 'trun', query: 'qry' } as const;
+const typeOf = { test: 'test-runs', query: 'queries' } as const;
+
+/** The event of what happened to one. */
+export const changeOf = (
+  { id, kind, organizationId }: Pick<ToolRun, 'id' | 'kind' | 'organizationId'>,
+  verb: string,
+) => ({
+  organizationId,
+  action: `${kind === 'test' ? 'test-run' : 'query'}.${verb}`,
+  target: { type: typeOf[kind], id, name: id },
+});
+
+/** Queues a run of the tool, in a transaction. Throws `conflict` while too many of its module or workspace are not over. */
+export async function create(tx: Database, keyring: Keyring, actor: Actor, given: NewToolRun): Promise<ToolRun> {
+  const { owner, organizationId, name, files, settings, variables, infraVersion, source } = given;
+  const isOfModule = 'moduleId' in owner;
+  await lockRow(tx, isOfModule ? 'registry_module' : 'workspace', isOfModule ? owner.moduleId : owner.workspaceId);
+  if ((await tx.prisma.toolRun.count({ where: { ...owner, finishedAt: null } })) >= mostUnfinished) {
+    throw new Refusal('conflict', `${mostUnfinished} of ${name} are not over yet: wait, or cancel some`);
+  }
+  await prune(tx, owner);
+  const kind: ToolRunKind = isOfModule ? 'test' : 'query';
+  const id = newId(idOf[kind]);
+  await tx.prisma.toolRun.create({
+    data: {
+      id,
+      kind,
+      organizationId,
+      ...owner,
+      ...files,
+      settings: { ...settings } as Prisma.InputJsonObject,
+      variables: sealVariables(keyring, id, variables),
+      infraVersion,
+      source,
+      createdByType: actor.type,
+      createdById: actor.id,
+    },
+  });
+  await tx.prisma.runPhase.create({ data: { id, kind } });
+  await movePhase(tx, id, 'queued');
+  await tx.prisma.runJob.createMany({ data: { id: newId('job'), phaseId: id, kind } });
+  await tellOfWork(tx);
+  const made = still(await find(tx, kind, id));
+  await recordChange(tx, actor, { ...changeOf(made, 'create'), after: { ...owner, ...files, source } });
+  return made;
+}
+
+/** Deletes those that are over but for the newest, and with them the uploads that only they were of. */
+async function prune(tx: Database, owner: ToolRunOwner): Promise<void> {
+  await tx.prisma.$executeRaw`
+    DELETE FROM tool_run WHERE id IN (SELECT t.id FROM tool_run t WHERE ${belongsTo(owner)} AND t.finished_at IS NOT NULL
+      ORDER BY t.created_at DESC, t.id DESC OFFSET ${mostKept - 1})`;
+  if (!('moduleId' in owner)) return;
+  await tx.prisma.$executeRaw`
+    DELETE FROM configuration_version c WHERE c.module_id = ${owner.moduleId} AND c.created_at < now() - interval '1 day'
+       AND NOT EXISTS (SELECT 1 FROM tool_run t WHERE t.configuration_version_id = c.id)`;
+}

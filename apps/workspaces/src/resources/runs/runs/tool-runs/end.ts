@@ -1,0 +1,76 @@
+import { notFound, Refusal } from '@keystead/refusal';
+import { type Actor, recordChange, system } from '../../../../kernel/audit/audit';
+import type { Database } from '../../../../kernel/database/database';
+import { lockRow } from '../../../../kernel/database/lock-row';
+import { movePhase, stampNow } from '../transition';
+import { changeOf } from './create';
+import { findMany, type TestResults, type ToolRun } from './tool-run';
+
+/** How long after a cancel one may take before it can be canceled by force. */
+const coolOffSeconds = 60;
+
+/** Takes a run of the tool until the transaction ends, as it is then; undefined for one that is gone. */
+export async function lockToolRun(tx: Database, id: string): Promise<ToolRun | undefined> {
+  await lockRow(tx, 'tool_run', id);
+  return (await findMany(tx, [id]))[0];
+}
+
+/** Ends one: its job is over, also one that a worker has. To be called with it held. */
+export async function endToolRun(
+  tx: Database,
+  run: ToolRun,
+  as: 'finished' | 'errored' | 'canceled',
+  more: { readonly actor?: Actor; readonly reason?: string | null; readonly results?: TestResults | null } = {},
+): Promise<void> {
+  const { actor = system, reason = null, results } = more;
+  await tx.prisma.runJob.updateMany({ where: { phaseId: run.id }, data: { state: 'done' } });
+  await movePhase(tx, run.id, as, { errorMessage: reason });
+  const data = { finishedAt: new Date(), ...(results ? { results: { ...results } } : {}) };
+  await tx.prisma.toolRun.update({ where: { id: run.id }, data });
+  const after = { status: as, ...(reason === null ? {} : { reason }), ...(results ? { tests: results.status } : {}) };
+  await recordChange(tx, actor, {
+    ...changeOf(run, as === 'finished' ? 'finish' : as === 'errored' ? 'error' : 'cancel'),
+    after,
+  });
+}
+
+const notAllowed = ({ status }: ToolRun, verb: string) =>
+  new Refusal('transition', `transition not allowed: a run that is ${status} cannot be ${verb}`);
+
+const isOver = ({ finishedAt }: ToolRun): boolean => finishedAt !== null;
+
+/** Stops one: at once while it waits, else its worker interrupts the tool. Asked for again, it changes nothing. */
+export function cancel(db: Database, actor: Actor, id: string): Promise<void> {
+  return db.transaction(async (tx) => {
+    const run = await lockToolRun(tx, id);
+    if (!run) throw notFound();
+    if (isOver(run)) throw notAllowed(run, 'canceled');
+    if (run.canceledAt !== null) return;
+    await tx.prisma.toolRun.update({
+      where: { id },
+      data: { canceledAt: new Date(), canceledByType: actor.type, canceledById: actor.id },
+    });
+    const open = { phaseId: id, state: { in: ['claimed', 'started'] } };
+    const told = await tx.prisma.runJob.updateMany({ where: open, data: { cancel: 'cancel' } });
+    if (told.count === 0) return endToolRun(tx, run, 'canceled', { actor });
+    await recordChange(tx, actor, changeOf(run, 'cancel-request'));
+  });
+}
+
+/** Ends one whose tool has not stopped a while after it was canceled: it is not waited for any more. */
+export function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
+  return db.transaction(async (tx) => {
+    const run = await lockToolRun(tx, id);
+    if (!run) throw notFound();
+    const [due] = await tx.prisma.$queryRaw<unknown[]>`
+      SELECT 1 FROM tool_run WHERE id = ${id} AND canceled_at < now() - make_interval(secs => ${coolOffSeconds})`;
+    if (isOver(run) || !due) throw notAllowed(run, 'canceled by force');
+    await tx.prisma.runJob.updateMany({ where: { phaseId: id }, data: { cancel: 'force-cancel' } });
+    await endToolRun(tx, run, 'canceled', {
+      actor,
+      reason: 'Canceled by force: what was under way was not waited for',
+    });
+    await tx.prisma.$executeRaw`
+      UPDATE run_phase SET timestamps = timestamps || jsonb_build_object('force-canceled-at', ${stampNow}) WHERE id = ${id}`;
+  });
+}
