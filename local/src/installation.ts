@@ -164,7 +164,9 @@ function serviceEnvironment(
   const given = Object.entries(env).filter(([variable]) => !dropped.some((pattern) => pattern.test(variable)));
   return {
     // Every request is audited unless the operator said where to, or that it goes to the output.
-    ...(name === 'secrets' ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log') } : {}),
+    ...(name === 'secrets'
+      ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log'), SECRETS_AUDIT_TABLE: 'on' }
+      : {}),
     // There is no load balancer in front of these services: Ctrl-C need not wait for one to notice.
     [`${prefix}_DRAIN_DELAY_SECONDS`]: '0',
     // Links must lead here also when the service listens on all addresses.

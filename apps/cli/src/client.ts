@@ -202,7 +202,8 @@ function refusal(method: string, path: string, { status, body }: ServiceResponse
         .trim(),
     )
     .filter(Boolean);
-  const reason = reasons.join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
+  const hints = (Array.isArray(body?.warnings) ? body.warnings : []).map(String);
+  const reason = [...reasons, ...hints].join('; ') || (status === 404 ? 'there is nothing here' : 'no reason given');
   const advice = adviceOn(status, reason, tokenFrom);
   return new Problem(`${method} ${path}: ${status}: ${reason}${advice && ` (${advice})`}`, exitCodes.refused);
 }
@@ -211,6 +212,7 @@ function adviceOn(status: number, reason: string, tokenFrom: string | undefined)
   if (status === 403 && !tokenFrom) return 'no token was sent: run keystead login';
   if (status === 403)
     return `with the token of ${tokenFrom}; keystead token capabilities PATH shows its capabilities, keystead login gets another`;
+  if (status === 400 && /not found in the catalog/.test(reason)) return 'docs/not-built.md says what there is instead';
   if (status === 503 && /sealed/.test(reason)) return 'keystead operator unseal';
   if (status === 503 && /initiali/.test(reason)) return 'keystead operator init';
   return '';

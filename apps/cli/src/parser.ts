@@ -24,7 +24,8 @@ const globalFlags = Object.values(globalSettings).filter((setting: GlobalSetting
 
 /** Parses a command line. Throws `Problem` naming the mistake, and `HelpWanted`. */
 export function parse(specs: readonly CommandSpec[], groups: Groups, typed: readonly string[]): Parsed {
-  const spelled = respell(typed, spellingOf(specs));
+  const [first = '', ...rest] = respell(typed, spellingOf(specs));
+  const spelled = typed.length === 0 ? [] : [longNames.get(first) ?? first, ...rest];
   // Of several words, the parsing library reads one.
   const args = spelled[0] === 'help' && spelled.length > 2 ? [...spelled.slice(1), '--help'] : spelled;
   let parsed: Parsed | undefined;
@@ -50,6 +51,13 @@ export function parse(specs: readonly CommandSpec[], groups: Groups, typed: read
   if (!parsed) throw new HelpWanted(program.helpInformation());
   return parsed;
 }
+
+/** Groups by the words of other programs. */
+const longNames: ReadonlyMap<string, string> = new Map([
+  ['workspace', 'ws'],
+  ['organization', 'org'],
+  ['variable', 'var'],
+]);
 
 /** Shows what every command takes; the help of each command points there. */
 const globalHelp = 'help global';

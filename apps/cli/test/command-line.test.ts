@@ -74,6 +74,28 @@ describe('the program', () => {
     expect(said).toContain('(keystead token create --help says more)');
   });
 
+  it('knows groups by the words of other programs', async () => {
+    for (const [typed, name] of [
+      ['workspace', 'ws'],
+      ['organization', 'org'],
+    ]) {
+      const long = await keystead([typed!, 'list', '--help']);
+      expect([long.code, long.printed]).toEqual([0, (await keystead([name!, 'list', '--help'])).printed]);
+    }
+  });
+
+  it('adds to a refusal what the service says besides', async () => {
+    const server = createServer((_request, response) => {
+      response.statusCode = 404;
+      response.end(JSON.stringify({ errors: ['unsupported path'], warnings: ['use kv get'] }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { said } = await keystead(['read', 'kv/a', '--address', address], { SERVICE_TOKEN: 's.one' });
+    expect(said).toContain('404: unsupported path; use kv get');
+    server.close();
+  });
+
   it('tells its version', async () => {
     const { code, printed } = await keystead(['--version']);
     expect([code, printed]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);

@@ -63,7 +63,7 @@ export function Table<Row>({ label, columns, rows, keyOf, narrow }: TableProps<R
           {sorted.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map(({ head, cell, className }) => (
-                <td key={head} className={className}>
+                <td key={head} className={className} data-head={narrow === 'stacked' ? head : undefined}>
                   {cell(row)}
                 </td>
               ))}

@@ -26,7 +26,6 @@ export function Organizations() {
       <ResourceTable
         label="Organizations"
         query={organizations}
-        narrow="stacked"
         empty={
           <Empty command="keystead org create -email=ops@example.com NAME">
             An organization holds workspaces and the teams that use them.

@@ -103,7 +103,7 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton /> : null}
       {found.data !== undefined && all.length === 0 ? (
-        <Empty command={`keystead write identity/${kind} name=first`}>
+        <Empty>
           {kind === 'entity'
             ? 'An entity is a person or a program, however it logs in. The first login makes one.'
             : 'A group gives its policies to all entities in it.'}
@@ -111,13 +111,15 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
       ) : null}
       {all.length === 0 ? null : (
         <>
-          <TextField
-            label="Search"
-            type="search"
-            value={part}
-            onChange={setPart}
-            placeholder="part of a name, or an id"
-          />
+          <div className="filters">
+            <TextField
+              label="Search"
+              type="search"
+              value={part}
+              onChange={setPart}
+              placeholder="part of a name, or an id"
+            />
+          </div>
           <ul className="list" aria-label={title}>
             {shown.map(({ id, name, logins }) => (
               <li key={id}>

@@ -68,8 +68,8 @@ export function SecondFactor() {
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data !== undefined && methods.length === 0 ? (
-        <Empty command="keystead write identity/mfa/method/totp issuer=Keystead">
-          A method says what a code looks like. People enrol with it, and a login enforcement demands it.
+        <Empty>
+          A method says how one-time codes are made. People enroll in it, and a login enforcement requires it.
         </Empty>
       ) : null}
       {methods.length === 0 ? null : (

@@ -1,4 +1,4 @@
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
@@ -37,8 +37,14 @@ export function ViewAs() {
         ]}
       />
       {accessor === '' ? (
-        <Empty command="keystead token capabilities -accessor=ACCESSOR PATH">
-          Look a token up by its accessor first: its page leads here.
+        <Empty
+          action={
+            <Link className="button primary" {...page('/access/tokens')}>
+              Choose a token
+            </Link>
+          }
+        >
+          See what a token may do: the page of each token leads here.
         </Empty>
       ) : (
         <>

@@ -145,6 +145,7 @@ export function Audit() {
       {lines.length === 0 ? null : (
         <Table
           label="Audit entries"
+          narrow="flow"
           rows={lines}
           keyOf={({ chain, sequence, line }) => `${chain} ${sequence} ${line}`}
           columns={[

@@ -51,11 +51,7 @@ export function CollectionList({ mount, collection }: CollectionProps) {
   if (names.error) return <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />;
   if (names.data === undefined) return <Skeleton />;
   if (names.data.keys.length === 0) {
-    return (
-      <Empty action={add}>
-        No {collection.title.toLowerCase()} yet. {collection.record.description}
-      </Empty>
-    );
+    return <Empty action={add}>No {collection.title.toLowerCase()} yet.</Empty>;
   }
   return (
     <div className="stack-tight">

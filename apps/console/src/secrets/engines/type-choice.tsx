@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import {
   Cloud,
   Container,
+  Database,
   FileBadge,
   Fingerprint,
   KeyRound,
@@ -15,14 +16,16 @@ import {
 } from 'lucide-react';
 import { page } from '../pages';
 
-/** What each type is called, and what it is for. */
+/** What each type is called, and what it is for; first as a secrets engine, where it is an auth method as well. */
 const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text: string]> = new Map([
   ['kv', [Vault, 'Key/value', 'Stores secrets of teams and programs, with versions.']],
   ['pki', [FileBadge, 'PKI certificates', 'Issues X.509 certificates from your own authority.']],
   ['transit', [LockKeyhole, 'Transit', 'Encrypts, signs and verifies data; the keys never leave.']],
   ['ssh', [Terminal, 'SSH', 'Signs SSH keys, or gives one-time passwords.']],
+  ['database', [Database, 'Databases', 'Users of PostgreSQL, MySQL, MongoDB and others, on demand or rotated.']],
   ['totp', [KeyRound, 'TOTP', 'Generates and checks one-time codes.']],
-  ['aws', [Cloud, 'AWS', 'Access keys for a role, or logins of AWS identities.']],
+  ['secret aws', [Cloud, 'AWS', 'Access keys and sessions, on demand.']],
+  ['aws', [Cloud, 'AWS', 'Machines and people log in with their AWS identity.']],
   ['azure', [Cloud, 'Azure', 'Logins of managed identities.']],
   ['nomad', [Container, 'Nomad', 'Nomad tokens that are revoked when their lease ends.']],
   ['userpass', [UserRound, 'Username & password', 'People log in with a username and a password kept here.']],
@@ -30,21 +33,31 @@ const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text
   ['ldap', [Network, 'LDAP', 'People log in with their account of a directory.']],
   ['oidc', [UserRound, 'OIDC', 'People sign in at an OpenID Connect provider.']],
   ['jwt', [FileBadge, 'JWT', 'Programs log in with a signed token, such as that of a pipeline.']],
+  ['secret kubernetes', [Container, 'Kubernetes', 'Tokens of service accounts, on demand.']],
   ['kubernetes', [Container, 'Kubernetes', 'Pods log in with their service account.']],
   ['cert', [FileBadge, 'TLS certificates', 'Programs log in with a client certificate.']],
   ['github', [UserRound, 'GitHub', 'People log in with a GitHub token.']],
 ]);
 
+/** Older names of types that are offered by their usual one. */
+const aliases: ReadonlyMap<string, string> = new Map([
+  ['cloudtwo', 'aws'],
+  ['cloudone', 'azure'],
+  ['scheduler', 'nomad'],
+]);
+
 /** Chooses what is enabled. */
 export function TypeChoice({ kind, types }: { readonly kind: 'secret' | 'auth'; readonly types: readonly string[] }) {
   const order = [...known.keys()];
-  const place = (type: string) => (known.has(type) ? order.indexOf(type) : order.length);
+  const nameOf = (type: string) => (known.has(`${kind} ${type}`) ? `${kind} ${type}` : type);
+  const place = (type: string) => (known.has(nameOf(type)) ? order.indexOf(nameOf(type)) : order.length);
   return (
     <ul className="choices" aria-label="Type">
       {types
+        .filter((type) => !types.includes(aliases.get(type) ?? ''))
         .toSorted((one, other) => place(one) - place(other))
         .map((type) => {
-          const [Shape, title, text] = known.get(type) ?? [Package, type, ''];
+          const [Shape, title, text] = known.get(nameOf(type)) ?? [Package, type, ''];
           return (
             <li key={type}>
               <Shape size={20} aria-hidden="true" />

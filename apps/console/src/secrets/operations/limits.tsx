@@ -54,8 +54,9 @@ export function Limits() {
       <ErrorNotice error={rates.error ?? leases.error ?? change.error} />
       {rates.data === undefined && rates.error === null ? <Skeleton rows={2} /> : null}
       {rates.data !== undefined && names.length === 0 ? (
-        <Empty command="keystead write sys/quotas/rate-limit/global rate=500">
-          A limit keeps one caller from taking the service away from all others.
+        <Empty>
+          A quota limits requests by rate, or how many leases there may be, so that one caller does not slow down all
+          others.
         </Empty>
       ) : null}
       {known.length === 0 ? null : (

@@ -50,9 +50,7 @@ export function Namespaces() {
       )}
       {list.data === undefined && list.error === null ? <Skeleton rows={3} /> : null}
       {list.data?.length === 0 ? (
-        <Empty command="keystead namespace create team-a">
-          A namespace gives a team its own isolated engines, auth methods and policies.
-        </Empty>
+        <Empty>A namespace gives a team its own isolated engines, auth methods and policies.</Empty>
       ) : null}
       {list.data === undefined || list.data.length === 0 ? null : (
         <ul className="list">

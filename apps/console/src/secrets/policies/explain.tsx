@@ -119,7 +119,7 @@ function Answer({
         </Badge>
         <span className="second">by the policies {policies.join(', ') || '(none)'}</span>
       </div>
-      {root ? <p>Generate root token may do everything; no rule is asked.</p> : null}
+      {root ? <p>A root token may do everything; no rule is needed.</p> : null}
       {obstacles.map(({ kind, message }) => (
         <p key={kind + message}>
           <Badge tone="amber">{kind}</Badge> {message}

@@ -41,18 +41,18 @@ export function AdminVersions() {
       path={`admin/${tool}-versions`}
       adding={{ label: 'Add version', form: (close) => <NewVersion key={tool} tool={tool} onClose={close} /> }}
     >
-      <SelectField
-        label="Program"
-        value={tool}
-        onChange={(next) => setFilters({ tool: next === 'infra' ? undefined : next, q: undefined })}
-        options={Object.entries(tools).map(([value, { label }]) => ({ value: value as VersionedTool, label }))}
-        hint={
-          tool === 'sentinel'
-            ? 'Kept for sets that name one. This service does not run policies of Sentinel.'
-            : undefined
-        }
-      />
-      <SearchBox label="Version" value={filters.q} onSearch={(q) => setFilters({ q })} />
+      <div className="row bottom">
+        <SearchBox label="Version" value={filters.q} onSearch={(q) => setFilters({ q })} />
+        <SelectField
+          label="Program"
+          value={tool}
+          onChange={(next) => setFilters({ tool: next === 'infra' ? undefined : next, q: undefined })}
+          options={Object.entries(tools).map(([value, { label }]) => ({ value: value as VersionedTool, label }))}
+        />
+      </div>
+      {tool === 'sentinel' ? (
+        <p className="second small">Kept for sets that name one. This service does not run policies of Sentinel.</p>
+      ) : null}
       <ErrorNotice error={change.error} />
       <ResourceTable
         label="Versions"
@@ -69,6 +69,7 @@ export function AdminVersions() {
           { head: 'Version', className: 'tight', cell: ({ attributes }) => <code>{attributes.version}</code> },
           {
             head: 'State',
+            className: 'tight',
             cell: ({ attributes }) => (
               <span className="tags">
                 {attributes.enabled ? <Badge tone="green">enabled</Badge> : <Badge>disabled</Badge>}

@@ -21,8 +21,9 @@ const states: Readonly<Record<AgentStatus, readonly [Tone, string]>> = {
 const connected = (status: AgentStatus) =>
   status === 'idle' || status === 'busy' ? 'It is connected: stop it first.' : undefined;
 
+const image = 'keystead/workspaces-agent:local';
 const command = (): string =>
-  `AGENT_ADDRESS=${location.origin} AGENT_TOKEN=… AGENT_NAME="$(hostname)" node apps/workspaces/dist/worker-main.js agent`;
+  `docker run --detach --restart unless-stopped --env AGENT_ADDRESS=${location.origin} --env AGENT_TOKEN=… --env AGENT_NAME="$(hostname)" ${image}`;
 
 /** The agents that registered with a pool: what each does, and when it was heard of. */
 export function Agents({ pool, may }: { readonly pool: string; readonly may: boolean | undefined }) {
@@ -43,7 +44,8 @@ export function Agents({ pool, may }: { readonly pool: string; readonly may: boo
         outline={2}
         empty={
           <Empty command={command()}>
-            None has registered yet. Make a token below, and start one in the network that its runs are about: it asks
+            No agent has registered yet. Create a token below, and start an agent in the network that its runs are
+            about: with this command, docker compose or the systemd unit <code>keystead-agent.service</code>. It asks
             for work over HTTPS, and nothing has to reach it.
           </Empty>
         }

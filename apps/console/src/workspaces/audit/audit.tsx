@@ -124,6 +124,7 @@ function Trail({
       {found.length === 0 ? null : (
         <Table
           label="Changes"
+          narrow="stacked"
           rows={found}
           keyOf={({ id }) => id}
           columns={[

@@ -66,7 +66,6 @@ function Explorer({ view }: { readonly view: ViewName }) {
         label={views[view].label}
         query={rows}
         paged
-        narrow="stacked"
         empty={<Empty>{emptyOf(view, Object.keys(address).length > 0)}</Empty>}
         columns={view === 'workspaces' ? workspaceColumns(org) : usageColumns(org, view)}
       />

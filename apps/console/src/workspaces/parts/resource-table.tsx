@@ -28,6 +28,7 @@ export function ResourceTable<Answer extends ListAnswer>({
   empty,
   paged,
   outline,
+  narrow = 'stacked',
   ...table
 }: ResourceTableProps<Answer>) {
   return (
@@ -37,7 +38,7 @@ export function ResourceTable<Answer extends ListAnswer>({
           empty
         ) : (
           <>
-            <Table {...table} rows={data} keyOf={({ id }) => id} />
+            <Table {...table} narrow={narrow} rows={data} keyOf={({ id }) => id} />
             {paged ? <Pages pagination={meta?.pagination} /> : null}
           </>
         )

@@ -71,7 +71,6 @@ export function Policies() {
         label="Policies"
         query={policies}
         paged
-        narrow="stacked"
         empty={<Empty>A policy, written in Rego, judges the plan of a run before it is applied.</Empty>}
         columns={[
           {

@@ -68,7 +68,6 @@ export function PolicySets() {
         label="Policy sets"
         query={sets}
         paged
-        narrow="stacked"
         empty={<Empty>A policy set says which policies judge the runs of which workspaces.</Empty>}
         columns={[
           {

@@ -64,7 +64,6 @@ export function Modules() {
         label="Modules"
         query={modules}
         paged
-        narrow="stacked"
         empty={<Empty>A module that workspaces share, in versions, from tags of a repository or by upload.</Empty>}
         columns={[
           {

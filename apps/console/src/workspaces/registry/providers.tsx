@@ -249,7 +249,6 @@ function Versions({ provider }: { readonly provider: ProviderResource }) {
         label="Versions"
         query={versions}
         outline={2}
-        narrow="stacked"
         empty={
           <Empty>
             A version is its signed list of sums, and an archive for each platform. Upload it from a pipeline.

@@ -29,7 +29,7 @@ export const rightGroups: readonly {
     ],
   },
   {
-    about: 'Policies and checks (not built: stored, without effect)',
+    about: 'Policies and run tasks',
     rights: [
       ['manage-policies', 'Manage policies'],
       ['manage-policy-overrides', 'Override failed policies'],
@@ -38,7 +38,7 @@ export const rightGroups: readonly {
     ],
   },
   {
-    about: 'Registry (not built: stored, without effect)',
+    about: 'Registry',
     rights: [
       ['manage-modules', 'Manage modules'],
       ['manage-providers', 'Manage providers'],

@@ -48,7 +48,7 @@ export function Tokens() {
           query={teamTokens}
           paged
           outline={2}
-          empty={<Empty>No team whose tokens you manage has one. A team’s page makes them.</Empty>}
+          empty={<Empty>No team whose tokens you manage has one. The page of a team creates one.</Empty>}
         />
       </section>
       {organization.data?.data == null ? null : (
@@ -95,7 +95,7 @@ function OrganizationToken({
       {may === true && !isNone ? <TokenList label={title} query={token} outline={1} empty={null} /> : null}
       {may === false ? <p className="second">{forbidden}</p> : null}
       {isNone ? <p>There is none.</p> : null}
-      <NewToken making={making} action={isNone ? 'Make token' : 'Replace token'} forbidden={forbidden} />
+      <NewToken making={making} action={isNone ? 'Create token' : 'Replace token'} forbidden={forbidden} />
     </section>
   );
 }

@@ -41,7 +41,6 @@ export function VariableSets() {
       <ResourceTable
         label="Variable sets"
         query={sets}
-        narrow="stacked"
         empty={<Empty>A variable set gives the same variables to many workspaces.</Empty>}
         columns={[
           {
@@ -171,7 +170,6 @@ export function VariableSetPage() {
       <ResourceTable
         label="Variables of the set"
         query={variables}
-        narrow="stacked"
         empty={<Empty>The set has no variables yet.</Empty>}
         columns={[
           { head: 'Key', cell: ({ attributes }) => <code>{attributes.key}</code> },

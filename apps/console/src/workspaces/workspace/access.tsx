@@ -49,7 +49,6 @@ export function WorkspaceAccess() {
       <ResourceTable
         label="Teams with access"
         query={grants}
-        narrow="stacked"
         empty={
           <Empty>
             No team has access to just this workspace. Owners, and teams with rights in the organization or its project,

@@ -48,7 +48,6 @@ function List({ org, workspace: { id, attributes } }: { readonly org: string; re
         label="Change requests"
         query={requests}
         paged
-        narrow="stacked"
         empty={<Empty>A change request asks the people of this workspace to change something in it.</Empty>}
         columns={[
           {

@@ -1,5 +1,5 @@
 import { Notice } from '../../design/notice';
-import { Empty, SameBy } from '../../design/page';
+import { Empty } from '../../design/page';
 import { useRead } from '../api';
 import { ResourceTable } from '../parts/resource-table';
 
@@ -31,10 +31,10 @@ export function Identities({ id }: { readonly id: string }) {
       <ResourceTable
         label="Identities"
         query={asked}
-        narrow="stacked"
         empty={
           <Empty>
-            Runs log in nowhere. Variables such as TFC_AWS_PROVIDER_AUTH or TFC_WORKLOAD_IDENTITY_AUDIENCE change that.
+            Runs get no identity token. Variables such as TFC_AWS_PROVIDER_AUTH or TFC_WORKLOAD_IDENTITY_AUDIENCE turn
+            it on.
           </Empty>
         }
         columns={[
@@ -56,7 +56,6 @@ export function Identities({ id }: { readonly id: string }) {
           { head: 'Subject', cell: ({ attributes: { subject } }) => <code>{subject}</code> },
         ]}
       />
-      <SameBy api={`GET /api/v2/workspaces/${id}/workload-identities`} />
     </section>
   );
 }

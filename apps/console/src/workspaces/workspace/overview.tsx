@@ -162,7 +162,6 @@ function Resources({ workspace }: { readonly workspace: Workspace }) {
         <ResourceTable
           label="Resources"
           query={resources}
-          narrow="stacked"
           empty={null}
           columns={[
             { head: 'Address', cell: ({ attributes }) => <code>{attributes.address}</code> },

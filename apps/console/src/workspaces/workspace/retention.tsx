@@ -35,7 +35,7 @@ export function WorkspaceRetention({
             <>
               <p className="second">
                 {data === null
-                  ? 'Nothing says how long: all is kept.'
+                  ? 'No policy: everything is kept.'
                   : days === undefined
                     ? 'All is kept.'
                     : `Kept for ${days} days.`}{' '}

@@ -60,7 +60,6 @@ export function States() {
           label="States"
           query={states}
           paged
-          narrow="stacked"
           empty={
             <Empty command={`keystead state push -organization=${org} -workspace=${ws} terraform.tfstate`}>
               The workspace has no state yet. The first apply writes one.
@@ -253,7 +252,6 @@ function Quarantine({ workspace }: { readonly workspace: Workspace }) {
       <ResourceTable
         label="Quarantined states"
         query={quarantined}
-        narrow="stacked"
         empty={null}
         columns={[
           { head: 'Serial', className: 'tight', cell: ({ attributes }) => attributes.serial },

@@ -50,7 +50,6 @@ export function Variables() {
         <ResourceTable
           label="Variables"
           query={asked}
-          narrow="stacked"
           empty={
             <Empty command={`keystead var set -organization=${org} -workspace=${ws} region=eu-1`}>
               Runs of this workspace are given no variables. Add one here, or in a set that reaches it.

@@ -1,5 +1,6 @@
 import { anything, document, flag, instant, text, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
+import { rcompare } from 'semver';
 import { z } from 'zod';
 import type { Prisma, InfraVersion as Row } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
@@ -187,7 +188,7 @@ function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   return [
     list(`/admin/${type}`, {
       ...admin,
-      summary: `List the versions of ${named[tool]} that ${tool === 'infra' ? 'workspaces' : 'policy sets'} may choose.`,
+      summary: `List the versions of ${named[tool]} that ${tool === 'infra' ? 'workspaces' : 'policy sets'} may choose, newest first.`,
       query: { 'filter[version]': 'The exact version.', 'search[version]': 'Part of the version.' },
       async run({ db, query, page }) {
         if (tool === 'infra') await ensureShipped(db);
@@ -196,14 +197,13 @@ function endpointsUnder(type: string, tool: Tool): Endpoint[] {
           tool,
           AND: [{ version: query.get('filter[version]') }, { version: { contains: part && literally(part) } }],
         };
-        const order = [{ createdAt: 'asc' as const }, { version: 'asc' as const }];
-        const rows = await db.prisma.infraVersion.findMany({
-          where,
-          orderBy: order,
-          skip: page!.offset,
-          take: page!.size,
-        });
-        return { items: await withUsage(db, rows), total: await db.prisma.infraVersion.count({ where }) };
+        // The database does not know that 1.10 follows 1.9: the numbers, some hundreds, are put in order here.
+        const all = await db.prisma.infraVersion.findMany({ where, select: { id: true, version: true } });
+        all.sort((one, other) => rcompare(one.version, other.version));
+        const ids = all.slice(page!.offset, page!.offset + page!.size).map(({ id }) => id);
+        const rows = await db.prisma.infraVersion.findMany({ where: { id: { in: ids } } });
+        rows.sort((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
+        return { items: await withUsage(db, rows), total: all.length };
       },
     }),
     post(`/admin/${type}`, {
