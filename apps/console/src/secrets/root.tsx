@@ -7,7 +7,7 @@ import { useSession } from '../shell/session';
 import { useFind } from './find';
 import { Why } from './may';
 import { NamespaceSwitcher } from './namespace-switcher';
-import { navigation } from './navigation';
+import { useNavigation } from './navigation';
 import { useAddress } from './pages';
 
 const header = 'X-Service-Namespace';
@@ -23,7 +23,6 @@ export function Root() {
   const { session, transport } = useSession();
   const { ns } = useAddress('/');
   const queries = useQueryClient();
-  const find = useFind();
   const namespace = ns ?? session.namespace ?? '';
   const before = useRef(namespace);
   // Before any page below asks for anything: what was read elsewhere means something else here.
@@ -35,7 +34,14 @@ export function Root() {
   }, [namespace, transport, queries]);
   return (
     <WhyContext.Provider value={why}>
-      <Frame key={namespace} nav={navigation} switcher={<NamespaceSwitcher namespace={namespace} />} find={find} />
+      <NamespaceFrame key={namespace} namespace={namespace} />
     </WhyContext.Provider>
   );
+}
+
+/** What may be seen differs by namespace. */
+function NamespaceFrame({ namespace }: { readonly namespace: string }) {
+  const nav = useNavigation();
+  const find = useFind();
+  return <Frame nav={nav} switcher={<NamespaceSwitcher namespace={namespace} />} find={find} />;
 }

@@ -209,7 +209,7 @@ describe('what stands outside of the workspace service', () => {
       return data.attributes['execution-mode'] === 'remote';
     });
     await page.goto(`${at.installation.workspacesUrl}/ui/organizations/harbor/agents/${pool.data.id}`);
-    await page.getByText('None has registered yet.').waitFor();
+    await page.getByText('No agent has registered yet.').waitFor();
     await page.getByLabel('Description').fill('pier 1');
     await page.getByRole('button', { name: 'Create token' }).click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
@@ -236,7 +236,7 @@ describe('what stands outside of the workspace service', () => {
     await agents.getByRole('row').filter({ hasText: 'errored' }).waitFor();
     await button.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete pier 1' }).click();
-    await page.getByText('None has registered yet.').waitFor();
+    await page.getByText('No agent has registered yet.').waitFor();
     await waitFor(async () => (await api<{ data: [] }>('GET', `agent-pools/${pool.data.id}/agents`)).data.length === 0);
   });
 });

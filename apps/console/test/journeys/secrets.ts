@@ -310,6 +310,10 @@ describe('the console of the secrets service', () => {
     await page.getByLabel('Password').fill('right horse');
     await button(page, 'Sign in').click();
     await page.getByRole('button', { name: /^Account of/ }).waitFor();
+    // Pages that would only say no are not in the rail.
+    const rail = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    const shown = ['Overview', 'Secrets', 'Secrets engines', 'Auth methods', 'Policies', 'Tokens', 'MFA'];
+    await soon(async () => expect(await rail.allTextContents()).toEqual(shown));
     await page.goto(`${at.installation.secretsUrl}/ui/secrets?at=cubbyhole/`);
     await button(page, 'New secret').click();
     await page.getByLabel('Path').fill('mine');
