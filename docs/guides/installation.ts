@@ -72,7 +72,12 @@ export async function startInstallation(secretsSettings: Record<string, string> 
       [`${prefix}_SEAL_KEY_FILE`]: join(data, `${name}.key`),
       ...(name === 'workspaces'
         ? { WORKSPACES_PUBLIC_URL: addresses.workspaces }
-        : { SECRETS_PUBLIC_URL: addresses.secrets, SECRETS_AUDIT_FILE: join(data, 'audit.log'), ...secretsSettings }),
+        : {
+            SECRETS_PUBLIC_URL: addresses.secrets,
+            SECRETS_AUDIT_FILE: join(data, 'audit.log'),
+            SECRETS_AUDIT_TABLE: 'on',
+            ...secretsSettings,
+          }),
     };
   };
   const running: { name: Name; child: ChildProcess; ended: Promise<unknown> }[] = [];

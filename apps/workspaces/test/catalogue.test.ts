@@ -143,14 +143,15 @@ describe('the catalogue of versions', () => {
     expect(await found('99.0.0')).toEqual([]);
   });
 
-  it('is listed by number, newest first, page by page', async () => {
+  it('is listed by number where that is wanted, page by page', async () => {
     const listed = async (query: string): Promise<string[]> =>
       (await admin.get(`admin/infra-versions?${query}`).expect(200)).body.data.map(
         ({ attributes }: { attributes: { version: string } }) => attributes.version,
       );
-    const old = await listed('search[version]=0.11.&page[size]=100');
+    const old = await listed('search[version]=0.11.&sort=-version&page[size]=100');
     expect(old.slice(0, 3)).toEqual(['0.11.15', '0.11.14', '0.11.13']);
     expect(old.slice(-2)).toEqual(['0.11.1', '0.11.0']);
-    expect(await listed('search[version]=0.11.&page[size]=5&page[number]=2')).toEqual(old.slice(5, 10));
+    expect(await listed('search[version]=0.11.&sort=-version&page[size]=5&page[number]=2')).toEqual(old.slice(5, 10));
+    expect(await listed('search[version]=0.11.&sort=version&page[size]=100')).toEqual(old.toReversed());
   });
 });

@@ -480,6 +480,7 @@ export interface paths {
           "page[number]"?: number;
           "page[size]"?: number;
           "search[version]"?: string;
+          sort?: string;
         };
       };
       responses: {
@@ -651,6 +652,7 @@ export interface paths {
           "page[number]"?: number;
           "page[size]"?: number;
           "search[version]"?: string;
+          sort?: string;
         };
       };
       responses: {
@@ -1339,6 +1341,7 @@ export interface paths {
           "page[number]"?: number;
           "page[size]"?: number;
           "search[version]"?: string;
+          sort?: string;
         };
       };
       responses: {
@@ -1735,6 +1738,7 @@ export interface paths {
           "page[number]"?: number;
           "page[size]"?: number;
           "search[version]"?: string;
+          sort?: string;
         };
       };
       responses: {

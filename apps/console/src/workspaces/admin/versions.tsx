@@ -25,7 +25,7 @@ export function AdminVersions() {
   const [filters, setFilters] = useFilters<'q' | 'page' | 'tool'>();
   const tool: VersionedTool = filters.tool === 'opa' || filters.tool === 'sentinel' ? filters.tool : 'infra';
   const { whose, users } = tools[tool];
-  const query = { 'search[version]': filters.q, 'page[number]': Number(filters.page ?? 1) };
+  const query = { 'search[version]': filters.q, sort: '-version', 'page[number]': Number(filters.page ?? 1) };
   const versions = useRead(['admin', 'versions', tool, query], (api) =>
     api.GET(`/api/v2/admin/${tool}-versions`, { params: { query } }),
   );

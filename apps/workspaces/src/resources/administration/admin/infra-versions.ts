@@ -1,6 +1,6 @@
 import { anything, document, flag, instant, text, whole } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { rcompare } from 'semver';
+import { compare, rcompare } from 'semver';
 import { z } from 'zod';
 import type { Prisma, InfraVersion as Row } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
@@ -188,18 +188,23 @@ function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   return [
     list(`/admin/${type}`, {
       ...admin,
-      summary: `List the versions of ${named[tool]} that ${tool === 'infra' ? 'workspaces' : 'policy sets'} may choose, newest first.`,
+      summary: `List the versions of ${named[tool]} that ${tool === 'infra' ? 'workspaces' : 'policy sets'} may choose.`,
       query: { 'filter[version]': 'The exact version.', 'search[version]': 'Part of the version.' },
-      async run({ db, query, page }) {
+      sort: ['version'],
+      async run({ db, query, page, sort: [order] }) {
         if (tool === 'infra') await ensureShipped(db);
         const part = query.get('search[version]');
         const where: Prisma.InfraVersionWhereInput = {
           tool,
           AND: [{ version: query.get('filter[version]') }, { version: { contains: part && literally(part) } }],
         };
+        const all = await db.prisma.infraVersion.findMany({
+          where,
+          select: { id: true, version: true },
+          orderBy: [{ createdAt: 'asc' }, { version: 'asc' }],
+        });
         // The database does not know that 1.10 follows 1.9: the numbers, some hundreds, are put in order here.
-        const all = await db.prisma.infraVersion.findMany({ where, select: { id: true, version: true } });
-        all.sort((one, other) => rcompare(one.version, other.version));
+        if (order) all.sort((one, other) => (order.descending ? rcompare : compare)(one.version, other.version));
         const ids = all.slice(page!.offset, page!.offset + page!.size).map(({ id }) => id);
         const rows = await db.prisma.infraVersion.findMany({ where: { id: { in: ids } } });
         rows.sort((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
