@@ -10,6 +10,8 @@ const Stored = configFields.input
   .extend(connectionFields.input.shape)
   .extend(rotationFields.input.partial().shape)
   .extend({
+    /** Fields that requests have sent: they are shown, also with their initial value. */
+    sent: z.array(z.string()).optional(),
     /** Changes with every write: connections of another are not used. */
     generation: z.string(),
     /** The password that a rotation is about to set. */

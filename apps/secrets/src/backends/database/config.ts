@@ -79,10 +79,13 @@ export const configPath = (databases: Databases) =>
       input: ConfigInput,
       async run({ params, input, fields, stored, storage, mount, nowMs }) {
         // The stored password may be outdated, so a sent one counts.
-        if ((stored as ConnectionRecord | undefined)?.pending !== undefined && fields.password === undefined)
-          throw underWay();
+        const before = stored as ConnectionRecord | undefined;
+        if (before?.pending !== undefined && fields.password === undefined) throw underWay();
         const { verify_connection = true, ...settings } = input;
-        const config: ConnectionRecord = { ...settings, generation: newGeneration() };
+        const sent = [...new Set([...(before?.sent ?? []), ...Object.keys(fields)])].filter(
+          (name) => name in initially,
+        );
+        const config: ConnectionRecord = { ...settings, sent, generation: newGeneration() };
         const driver = driverOf(config.plugin_name);
         if (config.max_open_connections < 1 || config.max_open_connections > 100) {
           refuse('max_open_connections must be between 1 and 100');
@@ -99,9 +102,9 @@ export const configPath = (databases: Databases) =>
               refuse(`error creating database object: error verifying connection: ${error.message}`);
             });
         }
-        await dueRoots.change(storage, params.name, (before, tx) => {
+        await dueRoots.change(storage, params.name, (last, tx) => {
           configs.put(tx, params.name, config);
-          return planned(input, nowMs, before?.rotatedAtMs) ?? null;
+          return planned(input, nowMs, last?.rotatedAtMs) ?? null;
         });
         databases.forget(mount, params.name);
         return empty;
@@ -121,17 +124,18 @@ export const configPath = (databases: Databases) =>
     },
   });
 
+const initially = connectionFields.defaults;
+
 /** Connections of versions before this have no settings of the rotation. */
 const termsOf = (config: ConnectionRecord) => ({ ...rotationFields.defaults, ...config });
 
 function connectionData(config: ConnectionRecord): Record<string, unknown> {
-  const details = Object.entries(connectionFields.defaults).flatMap(([name, initial]) => {
-    const value = config[name as keyof typeof connectionFields.defaults];
-    if (
-      isSecret(connectionFields.input.shape[name as keyof typeof connectionFields.defaults]) ||
-      (value === initial && !['connection_url', 'username'].includes(name))
-    )
-      return [];
+  const isShown = (name: string, value: unknown) =>
+    value !== initially[name as keyof typeof initially] ||
+    ['connection_url', 'username', ...(config.sent ?? [])].includes(name);
+  const details = Object.keys(initially).flatMap((name) => {
+    const value = config[name as keyof typeof initially];
+    if (isSecret(connectionFields.input.shape[name as keyof typeof initially]) || !isShown(name, value)) return [];
     return [[name, name === 'connection_url' ? shownAddress(String(value)) : value]];
   });
   return {

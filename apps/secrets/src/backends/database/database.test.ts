@@ -100,6 +100,13 @@ describe('the engine database with PostgreSQL', () => {
       root_credentials_rotate_statements: [],
       password_policy: '',
     });
+    // Clients look for what they sent.
+    await secrets.root.write(`${at}/config/pg`, { password_authentication: 'password' }).expect(204);
+    await secrets.root.write(`${at}/config/pg`, { max_idle_connections: 0 }).expect(204);
+    expect((await secrets.root.read(`${at}/config/pg`).expect(200)).body.data.connection_details).toMatchObject({
+      password_authentication: 'password',
+      max_idle_connections: 0,
+    });
     const wrong = config({ password: 'wrong-one' });
     const refused = (await secrets.root.write(`${at}/config/other`, wrong).expect(400)).body.errors[0];
     expect(refused).toMatch(/^error creating database object: error verifying connection: .*authentication failed/);
