@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { readDotEnv, readVariableFile } from '../src/workspaces/variable-file';
 import { behindProxy } from './behind-proxy';
@@ -179,6 +179,23 @@ describe('the commands of workspaces, against a service', () => {
       code: 1,
       said: expect.stringContaining('gzip'),
     });
+    expect((await run(`run create -configuration=${join(home, 'absent')}`)).code).toBe(1);
+  });
+
+  it('packs the folder of a configuration, without what the tool and git keep there', async () => {
+    const folder = join(home, 'configuration');
+    for (const name of ['modules/net', '.terraform/providers', '.git'])
+      mkdirSync(join(folder, name), { recursive: true });
+    for (const name of ['main.tf', 'modules/net/main.tf', '.terraform/providers/large', '.git/config'])
+      writeFileSync(join(folder, name), name);
+    const made = await json(`run create -plan-only -configuration=${folder}`);
+    const id = made.relationships['configuration-version'].data.id;
+    const headers = { authorization: `Bearer ${workspaces.admin.token}` };
+    const download = await fetch(`${address()}/api/v2/configuration-versions/${id}/download`, { headers });
+    const names = gunzipSync(new Uint8Array(await download.arrayBuffer())).toString();
+    expect(names).toContain('./main.tf');
+    expect(names).toContain('./modules/net/main.tf');
+    expect(names).not.toMatch(/\.terraform|\.git/);
   });
 });
 

@@ -1,4 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
@@ -40,7 +43,7 @@ export const runCommands: readonly CommandSpec[] = [
     flags: {
       ...workspaceFlags,
       '--message <text>': 'why',
-      '--configuration <file>': 'a gzip tar of the configuration to work on',
+      '--configuration <path>': 'the configuration to work on: its folder, without .git and .terraform, or a gzip tar',
       '--plan-only': 'plan and change nothing',
       '--destroy': 'plan to destroy everything',
       '--refresh-only': 'refresh the state and change nothing else',
@@ -163,9 +166,9 @@ async function runOf(service: Remote, id: string): Promise<RemoteResource> {
 }
 
 async function upload(service: Remote, { id }: RemoteResource, file: string): Promise<string> {
-  const bytes = readFileSync(file);
+  const bytes = statSync(file).isDirectory() ? await packed(file) : readFileSync(file);
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
-    throw new Problem(`${file} is not a gzip tar: tar --create --gzip`, exitCodes.file);
+    throw new Problem(`${file} is neither a folder nor a gzip tar: tar --create --gzip`, exitCodes.file);
   const found = await service.create(`workspaces/${id}/configuration-versions`, {
     type: 'configuration-versions',
     attributes: { 'auto-queue-runs': false },
@@ -174,6 +177,15 @@ async function upload(service: Remote, { id }: RemoteResource, file: string): Pr
   if (typeof link !== 'string') throw new Problem('the answer names no link to upload to', exitCodes.refused);
   await service.upload(link, bytes);
   return found.id;
+}
+
+/** A folder as a gzip tar, by the tar of this system. */
+async function packed(folder: string): Promise<Buffer> {
+  const leftOut = ['.git', '.terraform'].map((name) => `--exclude=./${name}`);
+  const tar = spawn('tar', ['-czf', '-', '-C', folder, ...leftOut, '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [bytes, [code]] = await Promise.all([buffer(tar.stdout), once(tar, 'close')]);
+  if (code !== 0) throw new Problem(`${folder} could not be packed by tar`, exitCodes.file);
+  return bytes;
 }
 
 /** Prints the run's progress until it has ended, or waits for a decision. */
