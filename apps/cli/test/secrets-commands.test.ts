@@ -118,6 +118,9 @@ describe('the commands people know, against a service', () => {
         delete_version_after: '1h0m0s',
       });
       expect((await run('kv metadata get -field=current_version two/noted')).printed).toBe('1');
+      expect((await run('kv metadata get two/noted')).printed).toMatch(
+        /^\nversion 1\ncreated_time +\S+\n(.*\n)?destroyed +false$/m,
+      );
       await done('kv metadata delete two/noted');
       expect((await run('kv metadata get two/noted')).code).toBe(2);
     });

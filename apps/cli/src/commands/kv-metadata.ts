@@ -33,7 +33,16 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
     examples: ['kv metadata get kv/app/db', 'kv metadata get -field=current_version kv/app/db'],
     async run(context, flags: KvMetadataFlags, path: string) {
       const found = await findVersioned(context, path, flags.mount);
-      printOrField(context, await context.client.get(found.at('metadata')), flags.field);
+      const answer = await context.client.get(found.at('metadata'));
+      const data = answer.body?.data;
+      if (flags.field || context.output.forPrograms || !data) return printOrField(context, answer, flags.field);
+      const { versions = {}, ...rest } = data;
+      context.output.warnings(answer.body?.warnings);
+      context.output.show(rest);
+      for (const [number, facts] of Object.entries(versions as Record<string, Record<string, unknown>>)) {
+        context.output.line(`\nversion ${number}`);
+        context.output.show(facts);
+      }
     },
   },
   {
