@@ -95,6 +95,7 @@ describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s editi
   const readElsewhere: Readonly<Record<string, (id: string, shown: Json) => Promise<Json[]>>> = {
     'workspaces tags': (id) => read(`workspaces/${id}/relationships/tags`),
     'workspaces tag-bindings': (id) => read(`workspaces/${id}/tag-bindings`),
+    'registry-providers tag-bindings': (id) => read(`registry-providers/${id}/tag-bindings`),
     'projects tag-bindings': (id) => read(`projects/${id}/tag-bindings`),
     'varsets vars': (id) => read(`varsets/${id}/relationships/vars`),
     'vars workspace': async (_id, { links }) => [(await read(links.self)).relationships.configurable.data],

@@ -157,6 +157,9 @@ const queryIn = async (world: World): Promise<Body> => {
   await world.configuration(id);
   return world.root('POST', 'queries', resource('queries', {}, { workspace: ref('workspaces', id) }));
 };
+const tagged = (key: string, value: string) => ({
+  'tag-bindings': { data: [{ type: 'tag-bindings', attributes: { key, value } }] },
+});
 /** Policies that are to judge one run. */
 const dryRunOf = async (world: World) => {
   await world.run('planned');
@@ -947,6 +950,10 @@ export const examples: Readonly<Record<string, Making>> = {
   }),
   'POST /policy-sets/:policy_set_id/versions': onThing('policy_set_id', policySetIn, () => ({})),
   'PUT /policy-set-versions/:policy_set_version_id/object/policies.tar.gz': 'takes one archive once: policies.test.ts',
+  [`PATCH ${providerPath}`]: async (world) => ({
+    at: await providerIn(world),
+    body: (n) => resource('registry-providers', {}, tagged('crane', `v${n}`)),
+  }),
   'POST /organizations/:organization_name/policy-dry-runs': async (world) => ({
     at: { organization_name: world.organization },
     body: await dryRunOf(world),

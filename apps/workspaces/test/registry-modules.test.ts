@@ -68,6 +68,46 @@ describe('modules of the registry', () => {
   const locate = async (by: Client, address: string) =>
     (await by.get(`${protocol}/${address}/download`)).headers['x-terraform-get'];
 
+  it('have tags, which a change replaces, and which go with them', async () => {
+    const { id } = await create('tagged');
+    const at = `${under}/private/acme/tagged/crane`;
+    const tags = (all: Record<string, string>) => {
+      const data = Object.entries(all).map(([key, value]) => ({ type: 'tag-bindings', attributes: { key, value } }));
+      return admin.patch(at, resource('registry-modules', {}, { 'tag-bindings': { data } }));
+    };
+    const shown = async (by: Client = admin) =>
+      (await by.get(`registry-modules/${id}/tag-bindings`).expect(200)).body.data.map(
+        (one: { attributes: { key: string; value: string } }) => [one.attributes.key, one.attributes.value],
+      );
+    await tags({ env: 'prod', team: '' }).expect(200);
+    expect(await shown(await member(workspaces, 'acme'))).toEqual([
+      ['env', 'prod'],
+      ['team', ''],
+    ]);
+    await tags({ env: 'test' }).expect(200);
+    expect(await shown()).toEqual([['env', 'test']]);
+    await admin.patch(at, resource('registry-modules', { 'no-code': true })).expect(200);
+    expect(await shown()).toEqual([['env', 'test']]);
+    await tags(Object.fromEntries(Array.from({ length: 11 }, (_, n) => [`k${n}`, 'v']))).expect(422);
+    await tags({ 'hcp:x': 'v' }).expect(422);
+    await (await member(workspaces, 'other')).get(`registry-modules/${id}/tag-bindings`).expect(404);
+    await tags({}).expect(200);
+    expect(await shown()).toEqual([]);
+    await tags({ env: 'prod' }).expect(200);
+    await admin.delete(at).expect(204);
+    expect(await workspaces.service.db.prisma.tagBinding.count({ where: { moduleId: id } })).toBe(0);
+  });
+
+  it('of the public registry can be offered and tagged, and are neither tested nor followed', async () => {
+    const names = { name: 'vault', provider: 'aws', 'registry-name': 'public', namespace: 'hashicorp' };
+    await admin.post(under, resource('registry-modules', names)).expect(201);
+    const change = (attributes: object) =>
+      admin.patch(`${under}/public/hashicorp/vault/aws`, resource('registry-modules', attributes));
+    expect((await change({ 'no-code': true }).expect(200)).body.data.attributes['no-code']).toBe(true);
+    await change({ 'test-config': { 'tests-enabled': true } }).expect(422);
+    await change({ 'vcs-repo': { branch: 'main' } }).expect(422);
+  });
+
   it('are created, published by upload, described, and fetched by the protocol of the tools (WV.31)', async () => {
     const made = await create('quay');
     expect(made).toMatchObject({

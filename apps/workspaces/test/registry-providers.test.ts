@@ -51,6 +51,20 @@ describe('providers of the registry', () => {
   const installable = async (name: string, by: Client = admin) =>
     (await by.get(`${protocol}/acme/${name}/versions`).expect(200)).body.versions;
 
+  it('have tags, which a change replaces', async () => {
+    const { id } = (await create('tagged').expect(201)).body.data;
+    const tags = (by: Client, key: string) => {
+      const data = [{ type: 'tag-bindings', attributes: { key, value: 'v' } }];
+      return by.patch(at('tagged'), resource('registry-providers', {}, { 'tag-bindings': { data } }));
+    };
+    await tags(admin, 'env').expect(200);
+    await tags(admin, 'team').expect(200);
+    await tags(await member(workspaces, 'acme'), 'other').expect(404);
+    const { body } = await admin.get(`registry-providers/${id}/tag-bindings`).expect(200);
+    expect(body.data).toMatchObject([{ type: 'tag-bindings', attributes: { key: 'team', value: 'v' } }]);
+    await (await member(workspaces, 'other')).get(`registry-providers/${id}/tag-bindings`).expect(404);
+  });
+
   it('are created, signed, uploaded for each system, and found by the protocol of the tools (WV.28)', async () => {
     const made = (await create('crane').expect(201)).body.data;
     expect(made).toMatchObject({

@@ -5232,7 +5232,7 @@ export interface paths {
         };
       };
     };
-    /** Change the tags or branch that a module follows, its tests, and whether it is offered without code. */
+    /** Change the tags or branch that a module follows, its tests, its tags, and whether it is offered without code. */
     patch: {
       parameters: {
         path: {
@@ -5262,6 +5262,18 @@ export interface paths {
                 } | null;
               };
               id?: string;
+              relationships?: {
+                "tag-bindings"?: {
+                  data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
+                    id?: string;
+                    type?: "tag-bindings";
+                  } | null)[];
+                };
+              };
               type: "registry-modules";
             };
           };
@@ -5537,6 +5549,52 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+    /** Replace the key-value tags of a provider. */
+    patch: {
+      parameters: {
+        path: {
+          namespace: string;
+          organization_name: string;
+          provider_name: string;
+          registry_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: Record<string, never>;
+              id?: string;
+              relationships?: {
+                "tag-bindings"?: {
+                  data?: ({
+                    attributes?: {
+                      key?: string;
+                      value?: string;
+                    };
+                    id?: string;
+                    type?: "tag-bindings";
+                  } | null)[];
+                };
+              };
+              type: "registry-providers";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProvidersResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -9339,6 +9397,33 @@ export interface paths {
       };
     };
   };
+  "/api/v2/registry-modules/{registry_module_id}/tag-bindings": {
+    /** List the key-value tags of a module. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[tag-bindings]"?: string;
+        };
+        path: {
+          registry_module_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TagBindingsResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/registry-modules/{registry_module_id}/usages": {
     /** List the workspaces of the organization whose newest run installed a version of a module. */
     get: {
@@ -9568,6 +9653,33 @@ export interface paths {
               data: components["schemas"]["RegistryProvidersResource"] | components["schemas"]["Nothing"];
               included?: components["schemas"]["RegistryProviderVersionsResource"][];
               meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/registry-providers/{registry_provider_id}/tag-bindings": {
+    /** List the key-value tags of a provider. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[tag-bindings]"?: string;
+        };
+        path: {
+          registry_provider_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TagBindingsResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
                 [key: string]: unknown;
               };
             };

@@ -8,6 +8,7 @@ import { askForRepository, lookAtRepository, requireConnection } from '../../con
 import { keepRepository } from '../../connections/repositories/repository';
 import type { Organization } from '../../organizations/organizations/organization';
 import * as organizations from '../../organizations/organizations/service';
+import { bindingsOf, bindTagsTo, tagText } from '../../workspaces/projects/tag-bindings';
 import { findMany, type RegistryModule } from './module';
 import { offerWithoutCode } from './no-code';
 import { modulePolicy } from './policy';
@@ -140,7 +141,7 @@ export function changeModule(
   actor: Actor,
   module: RegistryModule,
   after: Following | undefined,
-  { noCode: asked, testConfig }: ModuleChanges,
+  { noCode: asked, testConfig, tagBindings }: ModuleChanges,
 ): Promise<RegistryModule> {
   const { id, vcsBranch, tagPrefix, sourceDirectory } = module;
   const { testsEnabled, testExecutionMode, testAgentPoolId } = module;
@@ -149,10 +150,16 @@ export function changeModule(
     const tests = await testColumns(tx, module.organizationId, module, testConfig);
     await tx.prisma.registryModule.update({ where: { id }, data: { ...after, ...tests, updatedAt: new Date() } });
     if (after) await lookAtRepository(tx, module);
+    if (tagBindings) await bindTagsTo(tx, { moduleId: id }, tagBindings, 'replace');
     if (noCode !== module.noCode) await offerWithoutCode(tx, module, noCode);
+    const tags = tagBindings ? { tagBindings: (await bindingsOf(tx, { moduleId: id }, '')).map(tagText) } : {};
     const were = { testsEnabled, testExecutionMode, testAgentPoolId };
     const before = { vcsBranch, tagPrefix, sourceDirectory, noCode: module.noCode, ...were };
-    await recordChange(tx, actor, { ...changeOf(module, 'update'), before, after: { ...after, noCode, ...tests } });
+    await recordChange(tx, actor, {
+      ...changeOf(module, 'update'),
+      before,
+      after: { ...after, noCode, ...tests, ...tags },
+    });
     return still((await findMany(tx, [id], module.readers))[0]);
   });
 }

@@ -15,6 +15,8 @@ import {
 import type { Environment } from '../../../kernel/endpoints/environment';
 import type { Organization } from '../../organizations/organizations/organization';
 import { organizationPolicy } from '../../organizations/organizations/policy';
+import { bindingsOf } from '../../workspaces/projects/tag-bindings';
+import { bindingSerializer } from '../../workspaces/tags/routes';
 import { askForChange, askForFollower, changeModule, createFollower, type NewFollower, resync } from './git-modules';
 import { find, findMany, findVersion, findVersions, type ModuleVersion, type RegistryModule } from './module';
 import {
@@ -159,13 +161,26 @@ const withUpload = (env: Environment, version: ModuleVersion): ModuleVersion =>
     : { ...version, uploadUrl: signedUrl(env, 'PUT', archivePath(version.id)) };
 
 const change = onModule.patch(byProvider, {
-  summary: 'Change the tags or branch that a module follows, its tests, and whether it is offered without code.',
+  summary:
+    'Change the tags or branch that a module follows, its tests, its tags, and whether it is offered without code.',
   requires: 'can-delete',
   body: ChangeModule,
-  load: loadPrivate,
+  load: loadModule,
   asks: ({ target, body, ...call }) => askForChange(call, target, body),
   run: ({ db, target, body, asked, ...call }) =>
     changeModule(db, actorOf(call), target, asked as Parameters<typeof changeModule>[3], body),
+});
+
+const tags = endpoints(modulePolicy, bindingSerializer, {
+  visible: readsArtifact,
+  organizationsOf: (item) => ('readers' in item ? organizationsOf(item) : [item.organizationId]),
+}).list('/registry-modules/:registry_module_id/tag-bindings', {
+  summary: 'List the key-value tags of a module.',
+  paging: 'none',
+  load: ({ db, principal, params }) => find(db, principal, params.registry_module_id),
+  run: async ({ db, target: { id, organizationId } }) => ({
+    items: await bindingsOf(db, { moduleId: id }, organizationId),
+  }),
 });
 
 const again = onModule.command('POST')('/registry-modules/:registry_module_id/actions/resync', {
@@ -245,6 +260,7 @@ export const moduleResource: Resource = {
     followOlder,
     ...show,
     change,
+    tags,
     again,
     ...destroy,
     createVersion,

@@ -1,6 +1,7 @@
-import { document, type ParsedDocument } from '@keystead/jsonapi';
+import { document, many, type ParsedDocument } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { repositoryFolder, repositoryName } from '../../connections/repositories/follow';
+import { sentBindings } from '../../workspaces/projects/tag-bindings';
 import { artifactName, registryNames, versionText } from './names';
 
 const provider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
@@ -48,6 +49,7 @@ export type NewGitModule = ParsedDocument<typeof CreateFromGit>;
 /** What a module follows in its repository. */
 export const ChangeModule = document('registry-modules', {
   attributes: { 'vcs-repo': z.object(followed).nullish(), 'no-code': z.boolean().nullish(), 'test-config': tested },
+  relationships: { 'tag-bindings': many(sentBindings) },
 });
 export type ModuleChanges = ParsedDocument<typeof ChangeModule>;
 

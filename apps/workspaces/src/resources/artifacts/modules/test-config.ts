@@ -15,11 +15,12 @@ const place = (name: string) => ['testConfig', name];
 export async function testColumns(
   db: Database,
   organizationId: string,
-  before: TestColumns,
+  before: TestColumns & { readonly registryName?: string },
   sent: ModuleChanges['testConfig'],
 ): Promise<TestColumns> {
   const { testsEnabled, testExecutionMode, testAgentPoolId } = before;
   if (!sent) return { testsEnabled, testExecutionMode, testAgentPoolId };
+  if (before.registryName === 'public') throw invalid('testConfig', 'is only for private modules');
   const { agentPoolId: pool } = sent;
   const mode = sent.agentExecutionMode ?? (pool ? 'agent' : testExecutionMode);
   if (mode === 'remote' && pool)

@@ -14,6 +14,8 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { gather } from '../../runs/agents/wire';
+import { bindingsOf } from '../../workspaces/projects/tag-bindings';
+import { bindingSerializer } from '../../workspaces/tags/routes';
 import { organizationsOf, readsArtifact } from '../modules/policy';
 import { providerPolicy, providerVersionPolicy } from './policy';
 import { paths, providerProtocol } from './protocol';
@@ -30,7 +32,7 @@ import {
   platformsOf,
   type RegistryProvider,
 } from './provider';
-import { CreatePlatform, CreateProvider, CreateProviderVersion } from './schema';
+import { ChangeProvider, CreatePlatform, CreateProvider, CreateProviderVersion } from './schema';
 import { platformSerializer, providerSerializer, providerVersionSerializer } from './serializers';
 import * as providers from './service';
 import { mostSums, signatureOf, sumsOf, uploadArchive, uploadPart } from './upload';
@@ -110,6 +112,26 @@ const show = both(
     run: async ({ target }: Call<string, undefined, RegistryProvider>) => target,
   },
 );
+
+const change = onProvider.patch(byName, {
+  summary: 'Replace the key-value tags of a provider.',
+  requires: 'can-delete',
+  body: ChangeProvider,
+  load,
+  run: ({ db, target, body, ...call }) => providers.change(db, actorOf(call), target as RegistryProvider, body),
+});
+
+const tags = endpoints(providerPolicy, bindingSerializer, {
+  visible: readsArtifact,
+  organizationsOf: (item) => ('readers' in item ? organizationsOf(item) : [item.organizationId]),
+}).list('/registry-providers/:registry_provider_id/tag-bindings', {
+  summary: 'List the key-value tags of a provider.',
+  paging: 'none',
+  load: ({ db, principal, params }) => find(db, principal, params.registry_provider_id),
+  run: async ({ db, target: { id, organizationId } }) => ({
+    items: await bindingsOf(db, { providerId: id }, organizationId),
+  }),
+});
 
 const destroy = onProvider.remove(byName, {
   summary: 'Delete a provider with all its versions.',
@@ -287,6 +309,8 @@ export const providerResource: Resource = {
     index,
     create,
     ...show,
+    change,
+    tags,
     destroy,
     versionIndex,
     createVersion,

@@ -1,5 +1,6 @@
-import { document, invalidAll, type ParsedDocument } from '@keystead/jsonapi';
+import { document, invalidAll, many, type ParsedDocument } from '@keystead/jsonapi';
 import { z } from 'zod';
+import { sentBindings } from '../../workspaces/projects/tag-bindings';
 import { artifactName, registryNames, versionText } from '../modules/names';
 
 const names: readonly string[] = registryNames;
@@ -19,6 +20,10 @@ export const CreateProvider = document('registry-providers', {
   attributes: { name: artifactName, namespace: artifactName.nullish(), 'registry-name': z.string().max(64) },
 });
 export type NewProvider = ParsedDocument<typeof CreateProvider>;
+
+/** The tags of a provider. */
+export const ChangeProvider = document('registry-providers', { relationships: { 'tag-bindings': many(sentBindings) } });
+export type ProviderChanges = ParsedDocument<typeof ChangeProvider>;
 
 const word = (most: number) =>
   z

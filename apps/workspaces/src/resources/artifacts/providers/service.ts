@@ -7,6 +7,7 @@ import { newId } from '../../../kernel/database/ids';
 import { containing } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Organization } from '../../organizations/organizations/organization';
+import { bindingsOf, bindTagsTo, tagText } from '../../workspaces/projects/tag-bindings';
 import { requireNamespace } from '../modules/names';
 import { providerPolicy } from './policy';
 import {
@@ -17,7 +18,13 @@ import {
   type ProviderVersion,
   type RegistryProvider,
 } from './provider';
-import { type NewPlatform, type NewProvider, type NewProviderVersion, requireRegistryName } from './schema';
+import {
+  type NewPlatform,
+  type NewProvider,
+  type NewProviderVersion,
+  type ProviderChanges,
+  requireRegistryName,
+} from './schema';
 import { contradicted } from './sums';
 
 const mostProviders = 10_000;
@@ -71,6 +78,26 @@ export async function create(
     const made = still((await findMany(tx, [id]))[0]);
     await recordChange(tx, actor, { ...changeOf(made, 'create'), after: { name, registryName } });
     return made;
+  });
+}
+
+/** Replaces the tags of a provider, if they are sent. */
+export function change(
+  db: Database,
+  actor: Actor,
+  provider: RegistryProvider,
+  { tagBindings }: ProviderChanges,
+): Promise<RegistryProvider> {
+  const { id } = provider;
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'registry_provider', id);
+    if (tagBindings) {
+      await bindTagsTo(tx, { providerId: id }, tagBindings, 'replace');
+      await tx.prisma.registryProvider.update({ where: { id }, data: { updatedAt: new Date() } });
+      const after = { tagBindings: (await bindingsOf(tx, { providerId: id }, '')).map(tagText) };
+      await recordChange(tx, actor, { ...changeOf(provider, 'update'), after });
+    }
+    return { ...still((await findMany(tx, [id]))[0]), readers: provider.readers };
   });
 }
 

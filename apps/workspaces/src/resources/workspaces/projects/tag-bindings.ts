@@ -66,25 +66,40 @@ async function refuseOverrides(db: Database, bound: Bound, keys: readonly string
   if (fixed) throw invalid('tagBindings', `cannot override ${fixed.key}: the key is reserved, and the project sets it`);
 }
 
+/** A binding in an event. */
+export const tagText = ({ key, value }: Pick<Binding, 'key' | 'value'>): string =>
+  value === '' ? key : `${key}:${value}`;
+
+/** What has bindings: a project, a workspace, or a module or provider of the registry. */
+type BindingOwner =
+  | { readonly projectId: string }
+  | { readonly workspaceId: string }
+  | { readonly moduleId: string }
+  | { readonly providerId: string };
+
+const columns = {
+  projectId: 'project_id',
+  workspaceId: 'workspace_id',
+  moduleId: 'module_id',
+  providerId: 'provider_id',
+};
+
 /**
- * Adds bindings, or changes the values of existing ones; with `replace`, all others are removed. Throws `invalid`, for
- * a workspace also if it would override a reserved key of its project.
+ * Adds bindings to what has them, or changes the values of existing ones; with `replace`, all others are removed. Throws
+ * `invalid`.
  */
-export async function bindTags(
+export async function bindTagsTo(
   db: Database,
-  bound: Bound,
+  owner: BindingOwner,
   sent: readonly SentReference[],
-  how: 'add' | 'replace' = 'add',
+  how: 'add' | 'replace',
 ): Promise<void> {
   const read = readBindings(sent);
   const keys = [...read.keys()].sort();
-  const { workspaceId } = bound;
-  const owner = workspaceId === undefined ? { projectId: bound.projectId } : { workspaceId };
+  const [[name, id]] = Object.entries(owner) as [[keyof typeof columns, string]];
   if (how === 'replace') await db.prisma.tagBinding.deleteMany({ where: { ...owner, key: { notIn: keys } } });
   if (keys.length > 0) {
-    if (workspaceId !== undefined) await refuseOverrides(db, bound, keys);
-    const column = Prisma.raw(workspaceId === undefined ? 'project_id' : 'workspace_id');
-    const id = workspaceId ?? bound.projectId;
+    const column = Prisma.raw(columns[name]);
     await db.prisma.$executeRaw`
       INSERT INTO tag_binding (id, ${column}, key, value)
       SELECT x.id, ${id}, x.key, x.value
@@ -97,15 +112,31 @@ export async function bindTags(
   }
 }
 
-/** A project's own bindings. */
-export async function bindingsOfProject(
+/** The same for a project, or a workspace in it, which must not override a reserved key of its project. */
+export async function bindTags(
   db: Database,
-  { organizationId, id }: { id: string; organizationId: string },
-): Promise<Binding[]> {
+  bound: Bound,
+  sent: readonly SentReference[],
+  how: 'add' | 'replace' = 'add',
+): Promise<void> {
+  const { workspaceId, projectId } = bound;
+  if (workspaceId === undefined) return bindTagsTo(db, { projectId }, sent, how);
+  await refuseOverrides(db, bound, [...readBindings(sent).keys()]);
+  await bindTagsTo(db, { workspaceId }, sent, how);
+}
+
+/** The bindings of what has them. */
+export async function bindingsOf(db: Database, owner: BindingOwner, organizationId: string): Promise<Binding[]> {
   const rows = await db.prisma.tagBinding.findMany({
-    where: { projectId: id },
+    where: owner,
     select: { id: true, key: true, value: true, createdAt: true },
     orderBy: { key: 'asc' },
   });
   return rows.map((row) => ({ ...row, organizationId, inheritedFrom: null }));
 }
+
+/** A project's own bindings. */
+export const bindingsOfProject = (
+  db: Database,
+  { organizationId, id: projectId }: { id: string; organizationId: string },
+): Promise<Binding[]> => bindingsOf(db, { projectId }, organizationId);

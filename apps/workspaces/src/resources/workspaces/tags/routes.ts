@@ -50,7 +50,8 @@ const bindingSpec: SerializerSpec<Binding, View, typeof bindingAttributes> = {
   links: ({ inheritedFrom }): Record<string, string> =>
     inheritedFrom === null ? {} : { 'inherited-from': `/api/v2/projects/${inheritedFrom}` },
 };
-const bindingSerializer = serializer(bindingSpec);
+/** A key-value tag of what has it. */
+export const bindingSerializer = serializer(bindingSpec);
 
 const effectiveBindingSerializer = serializer({
   ...bindingSpec,
