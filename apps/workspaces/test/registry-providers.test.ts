@@ -55,7 +55,7 @@ describe('providers of the registry', () => {
     const { id } = (await create('tagged').expect(201)).body.data;
     const tags = (by: Client, key: string) => {
       const data = [{ type: 'tag-bindings', attributes: { key, value: 'v' } }];
-      return by.patch(at('tagged'), resource('registry-providers', {}, { 'tag-bindings': { data } }));
+      return by.patch(at('tagged'), { data: { relationships: { 'tag-bindings': { data } } } });
     };
     await tags(admin, 'env').expect(200);
     await tags(admin, 'team').expect(200);

@@ -21,8 +21,11 @@ export const CreateProvider = document('registry-providers', {
 });
 export type NewProvider = ParsedDocument<typeof CreateProvider>;
 
-/** The tags of a provider. */
-export const ChangeProvider = document('registry-providers', { relationships: { 'tag-bindings': many(sentBindings) } });
+/** The tags of a provider; some clients send no type. */
+export const ChangeProvider = document('registry-providers', {
+  untyped: true,
+  relationships: { 'tag-bindings': many(sentBindings) },
+});
 export type ProviderChanges = ParsedDocument<typeof ChangeProvider>;
 
 const word = (most: number) =>
