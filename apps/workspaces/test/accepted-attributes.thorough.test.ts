@@ -43,6 +43,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'organization-token-ttl-policies token-ttl-policies': 'token-lifetimes',
   'notification-configurations triggers': 'notifications',
   'bulk_actions target_ids': 'notifications',
+  'policy-dry-runs runs': 'policy-dry-runs',
   'queries infra-version': 'module-tests',
   'queries variables': 'module-tests',
   'test-runs variables': 'module-tests',

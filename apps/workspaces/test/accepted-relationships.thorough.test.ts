@@ -75,6 +75,12 @@ const adding = ['workspaces tags', 'varsets vars'];
 const elsewhere: Readonly<Record<string, string>> = {
   'PATCH /notification-configurations/:notification_configuration_id users': 'notifications',
   'POST /workspaces/:workspace_id/state-versions run': 'state-versions',
+  'POST /organizations/:organization_name/policy-dry-runs policies': 'policy-dry-runs',
+  'POST /organizations/:organization_name/policy-dry-runs policy-sets': 'policy-dry-runs',
+  'POST /organizations/:organization_name/policy-dry-runs workspaces': 'policy-dry-runs',
+  'POST /organizations/:organization_name/tests/registry-modules/:registry_name/:namespace/:module_name/:module_provider/test-runs registry-module':
+    'module-tests',
+  'POST /queries configuration-version': 'module-tests',
   'POST /teams/:team_id/notification-configurations users': 'notifications',
   'POST /teams/:team_id/notification-configurations subscribable': 'notifications',
   'POST /organizations/:organization_name/no-code-modules variable-options': 'no-code-modules',

@@ -285,6 +285,10 @@ describe('queries', () => {
     const configuration = await configured(workspaces, workspaceId);
     const pending = await announced(admin, workspaceId);
     await ask({}, admin, pending.id).expect(422);
+    await ask({ 'infra-version': '9.9.9' }).expect(422);
+    const pinned = (await ask({ 'infra-version': '1.11.4' }).expect(201)).body.data;
+    expect(pinned.attributes['infra-version']).toBe('1.11.4');
+    await admin.post(`queries/${pinned.id}/actions/cancel`).expect(204);
     const { id, attributes, relationships } = (await ask({ 'generate-config-out': false }).expect(201)).body.data;
     expect(attributes).toMatchObject({ status: 'queued', 'generate-config-out': false });
     expect(relationships['configuration-version'].data.id).toBe(configuration);
@@ -303,7 +307,7 @@ describe('queries', () => {
     const log = await fetchUrl(workspaces, body.data.attributes['log-read-url']).expect(200);
     expect(log.body.toString()).toBe('\u0002nothing\n\u0003');
     const listed = (await admin.get(`workspaces/${workspaceId}/queries`).expect(200)).body;
-    expect(listed.data).toHaveLength(1);
+    expect(listed.data).toHaveLength(2);
     await admin.post(`queries/${id}/actions/cancel`).expect(409);
     await admin.post(`queries/${id}/actions/force-cancel`).expect(409);
     const stranger = await member(workspaces, 'acme');

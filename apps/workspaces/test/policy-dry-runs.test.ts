@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { urlOf } from '@keystead/testing';
 import {
   type JudgedPlan,
   type JudgingSet,
@@ -6,11 +8,14 @@ import {
   settleEvaluations,
   unjudged,
 } from '../src/resources/runs/policy-evaluations/perform';
+import { AgentClient } from '../src/worker/agent/client';
+import { register } from '../src/worker/agent/http-source';
+import { startJudging } from '../src/worker/policies/http-judging';
 import { archiveOf } from './configurations';
 import { member, team } from './members';
 import { policiesOf } from './policy-sets';
 import { startRuns } from './run-fixture';
-import { type Client, resource } from './start-workspaces';
+import { type Client, resource, WORKER_TOKEN } from './start-workspaces';
 
 describe('dry runs of policies', () => {
   const runs = startRuns();
@@ -135,6 +140,22 @@ describe('dry runs of policies', () => {
     expect(asked.map(({ run }) => run)[1]).toBe(waiting);
     expect(asked).toHaveLength(3);
   });
+
+  it('are judged by an agent without a long wait between two plans', async () => {
+    for (let n = 0; n < 4; n++) await planned('owner');
+    const client = new AgentClient(new URL(urlOf(workspaces.server)), WORKER_TOKEN, undefined);
+    const about = { name: 'judge', version: '0.2.0', 'tool-versions': ['1.11.4'], isolation: 'own-user' };
+    const agent = await register(client, { ...about, protocol: { oldest: 1, newest: 1 } });
+    const log = { error: () => undefined, warn: () => undefined, info: () => undefined } as never;
+    // So long that the agent asks again meanwhile.
+    meanwhile = () => sleep(50);
+    const judging = startJudging(client, () => agent.id, engine, log);
+    const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;
+    while ((await show(dry.id)).status === 'running') await sleep(50);
+    await judging.close();
+    client.close();
+    expect(await show(dry.id)).toMatchObject({ status: 'finished', 'would-stop': 4 });
+  }, 30_000);
 
   it('can be canceled, and keep what was judged', async () => {
     await planned('owner');

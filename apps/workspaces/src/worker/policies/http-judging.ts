@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@keystead/server';
 import * as wire from '../../resources/runs/agents/protocol';
 import type { PolicyEngine } from '../../resources/runs/policy-evaluations/perform';
@@ -7,6 +8,8 @@ import { retry } from '../job/retry';
 
 const waitSeconds = 20;
 const keepEveryMs = 10_000;
+/** How often it looks for plans of other organizations while it judges. */
+const busyLookMs = 1000;
 const pausesMs = [500, 2000, 8000];
 /** Plans that are judged at a time, each of another organization. */
 const mostAtOnce = 4;
@@ -27,10 +30,15 @@ export function startJudging(
   const loop = startLoop(
     async (signal) => {
       while (underWay.size >= mostAtOnce) await Promise.race(underWay.values());
+      // The organizations that are busy now may have more to judge before a long wait is over.
+      const isIdle = underWay.size === 0;
       const id = agentId();
-      const json = { 'wait-seconds': waitSeconds, busy: [...underWay.keys()] };
+      const json = { 'wait-seconds': isIdle ? waitSeconds : 0, busy: [...underWay.keys()] };
       const answer = await client.json({ method: 'POST', path: `/agents/${id}/evaluations`, json, signal });
-      if (answer === undefined) return false;
+      if (answer === undefined) {
+        if (!isIdle) await Promise.race([...underWay.values(), sleep(busyLookMs)]);
+        return !isIdle;
+      }
       const given = wire.EvaluationGiven.parse(answer);
       const organization = given['organization-id'];
       const judging = judgeOne(client, id, engine, given)
