@@ -961,7 +961,11 @@ export const examples: Readonly<Record<string, Making>> = {
   }),
   'POST /policy-dry-runs/:policy_dry_run_id/actions/cancel': onThing(
     'policy_dry_run_id',
-    async (world) => world.root('POST', under(world, 'policy-dry-runs'), (await dryRunOf(world))()),
+    async (world) => {
+      const all: Body[] = await world.root('GET', under(world, 'policy-dry-runs'));
+      const running = all.find(({ attributes }) => attributes.status === 'running');
+      return running ?? world.root('POST', under(world, 'policy-dry-runs'), (await dryRunOf(world))());
+    },
     undefined,
     second,
   ),
