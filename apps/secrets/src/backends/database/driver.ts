@@ -1,3 +1,4 @@
+import { refuse } from '../../sdk/refuse';
 import type { DatabaseConfig } from './config-fields';
 import type { Words } from './statements';
 
@@ -40,6 +41,28 @@ export interface DatabaseClient {
   remove(statements: Statements, words: Words): Promise<void>;
   setPassword(statements: Statements, words: Words): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Calls of a client that would end them when it is closed. */
+export class RunningCalls {
+  private readonly running = new Set<Promise<unknown>>();
+
+  add<T>(call: Promise<T>): Promise<T> {
+    const counted = call.finally(() => this.running.delete(counted));
+    this.running.add(counted);
+    return counted;
+  }
+
+  /** Waits for those under way. */
+  async end(): Promise<void> {
+    await Promise.allSettled(this.running);
+  }
+}
+
+/** Throws `invalid` for a limit of connections that a client does not have. */
+export function refuseLimits(config: DatabaseConfig, database: string): void {
+  for (const name of ['max_idle_connections', 'max_connection_lifetime'] as const)
+    if (config[name] > 0) refuse(`${name} is not supported for ${database}`);
 }
 
 /** Why a call had no answer; undefined if the database answered with an error. */

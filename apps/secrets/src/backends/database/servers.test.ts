@@ -180,6 +180,24 @@ import {
     },
   );
 
+  it('lets a user be made whose connection is closed meanwhile', async () => {
+    await secrets.root.write('database/roles/plain', { db_name: 're' }).expect(204);
+    await secrets.root.read('database/creds/plain').expect(200);
+    const admin = await connect();
+    // Every command waits that long.
+    await admin.sendCommand(['CLIENT', 'PAUSE', '1500', 'ALL']);
+    const making = secrets.root.read('database/creds/plain').then((answer) => answer);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await secrets.root.write('database/reset/re').expect(204);
+    admin.destroy();
+    const { username, password } = (await making).body.data;
+    expect(await logsIn(username, password)).toBe(true);
+  });
+
+  it.each(['max_idle_connections', 'max_connection_lifetime'])('has no %s', async (field) => {
+    await secrets.root.write('database/config/re', { [field]: 1 }).expect(400, new RegExp(`${field} is not supported`));
+  });
+
   it('changes passwords, also of the configured user, and connects again after it was restarted', async () => {
     await secrets.root.write('database/rotate-root/re').expect(204);
     expect(await logsIn('vault', 'first')).toBe(false);

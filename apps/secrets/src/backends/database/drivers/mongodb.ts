@@ -11,7 +11,7 @@ import { z } from 'zod';
 import { refuse } from '../../../sdk/refuse';
 import { type ConnectionAddress, filledAddress } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import { type DatabaseClient, type Driver, limits, type Statements } from '../driver';
+import { type DatabaseClient, type Driver, limits, RunningCalls, refuseLimits, type Statements } from '../driver';
 import type { Words } from '../statements';
 
 /** MongoDB. A statement is a JSON object: the database of the user, and its roles. */
@@ -62,7 +62,7 @@ interface Settings {
 function settingsOf(config: DatabaseConfig): Settings {
   const { connection_url: text, tls_ca, tls_certificate_key, tls_server_name, tls_skip_verify } = config;
   if (text.startsWith('mongodb+srv:')) refuse('connection_url must name its hosts: mongodb+srv is not supported');
-  if (config.max_connection_lifetime > 0) refuse('max_connection_lifetime is not supported for MongoDB');
+  refuseLimits(config, 'MongoDB');
   const [, before = '', hosts = '', after = ''] = address.exec(text) ?? [];
   const read = (hosts === '' ? [text] : hosts.split(',').map((host) => before + host + after)).map((one) =>
     filledAddress({ ...config, connection_url: one }, schemes, 27_017),
@@ -121,7 +121,7 @@ class MongoDatabase implements DatabaseClient {
   private readonly clients: readonly MongoClient[];
   /** The host that answered as the primary last. */
   private current = 0;
-  private readonly running = new Set<Promise<unknown>>();
+  private readonly calls = new RunningCalls();
 
   constructor(config: DatabaseConfig) {
     this.settings = settingsOf(config);
@@ -156,7 +156,7 @@ class MongoDatabase implements DatabaseClient {
 
   /** The client would end the calls under way. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.running);
+    await this.calls.end();
     for (const client of this.clients) await client.close().catch(() => {});
   }
 
@@ -166,9 +166,7 @@ class MongoDatabase implements DatabaseClient {
   }
 
   private run(db: string, command: Document): Promise<Document> {
-    const call = this.onPrimary(db, command).finally(() => this.running.delete(call));
-    this.running.add(call);
-    return call;
+    return this.calls.add(this.onPrimary(db, command));
   }
 
   private async onPrimary(db: string, command: Document): Promise<Document> {

@@ -3,7 +3,7 @@ import { createClient } from '@redis/client';
 import { refuse } from '../../../sdk/refuse';
 import { filledAddress, requireOpen } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import { type DatabaseClient, type Driver, limits, type Statements } from '../driver';
+import { type DatabaseClient, type Driver, limits, RunningCalls, refuseLimits, type Statements } from '../driver';
 import type { Words } from '../statements';
 
 const usualRules = ['~*', '+@read'];
@@ -17,12 +17,16 @@ export const redis: Driver = {
       '{{ printf "v_%s_%s_%s_%s" (.DisplayName | truncate 64) (.RoleName | truncate 64) (random 20) (unix_time) | uppercase }}',
     longest: 180,
   },
-  check: (config) => void socketOf(config),
+  check(config) {
+    refuseLimits(config, 'Redis and Valkey');
+    socketOf(config);
+  },
   open: (config) => new RedisDatabase(config),
 };
 
 class RedisDatabase implements DatabaseClient {
   private readonly client: ReturnType<typeof clientOf>;
+  private readonly calls = new RunningCalls();
   private opening: Promise<unknown> | undefined;
 
   constructor(config: DatabaseConfig) {
@@ -51,10 +55,15 @@ class RedisDatabase implements DatabaseClient {
   }
 
   async close(): Promise<void> {
+    await this.calls.end();
     if (this.client.isOpen) this.client.destroy();
   }
 
-  private async send(...command: string[]): Promise<unknown> {
+  private send(...command: string[]): Promise<unknown> {
+    return this.calls.add(this.sendNow(command));
+  }
+
+  private async sendNow(command: string[]): Promise<unknown> {
     if (!this.client.isReady) {
       this.opening ??= this.connect().finally(() => {
         this.opening = undefined;
