@@ -22,12 +22,12 @@ const graceMs = 6 * 60_000;
 /** The flows during which nodes are killed in this form of the suite. */
 export const flowsOf = (flows: readonly Flow[]): readonly Flow[] => flows.filter(({ sample }) => long || sample);
 
-const within = (ended: Promise<void>, text: string): Promise<void> => {
+const within = (ended: Promise<void>, ms: number): Promise<boolean> => {
   let timer: NodeJS.Timeout;
-  const late = new Promise<void>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(text)), 60_000);
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
   });
-  return Promise.race([ended, late]).finally(() => clearTimeout(timer));
+  return Promise.race([ended.then(() => true), late]).finally(() => clearTimeout(timer));
 };
 
 /** Nodes on one database: one that lives, and one after the other that is killed at a step of a flow. */
@@ -91,19 +91,26 @@ export class Kills {
 
   /**
    * Kills a node at a step of a flow, in the long form at every step, one node for each; after each kill `look` must find what is
-   * well. `look` also brings things back to where they were.
+   * well. `look` also brings things back to where they were. Commits of calls at the same moment may go together, so that a node
+   * comes to fewer than were recorded: it is killed when the flow is done.
    */
   async withstands(flow: Flow, well: unknown, look: () => Promise<unknown>): Promise<void> {
+    let early = 0;
     const steps = long ? await this.stepsOf(flow, look) : [[flow.sample!, 0] as const];
     for (const [step, passes] of steps) {
       const dying = await this.another();
       const ask = await flow.prepare();
       await dying.dieAt(step, passes);
       await ask(dying);
-      await within(dying.ended, `the node did not come to ${step} for the ${passes + 1}th time`);
+      if (!(await within(dying.ended, passes === 0 ? 60_000 : 10_000))) {
+        if (passes === 0) throw new Error(`the node did not come to ${step}`);
+        early += 1;
+        await dying.kill();
+      }
       expect([step, passes, await look()]).toEqual([step, passes, well]);
     }
-    this.counts.push(`${flow.name} ${steps.length}`);
+    expect(early).toBeLessThanOrEqual(steps.length / 2);
+    this.counts.push(`${flow.name} ${steps.length - early}`);
   }
 
   /** The steps that a flow passes, each with how often it has passed it before. */
