@@ -4,7 +4,17 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type ReferenceServer, startReferenceServer } from '../../secrets/test/interop/reference-server';
 import { startSecrets } from '../../secrets/test/start-secrets';
 import { keystead } from './run-keystead';
-import { confidential, exact, expectAllHere, expectNamed, furnish, type Write } from './vault-scenario';
+import {
+  confidential,
+  exact,
+  expectAllHere,
+  expectEnginesHere,
+  expectNamed,
+  furnish,
+  furnishEngines,
+  ofEngines,
+  type Write,
+} from './vault-scenario';
 
 // An import from a real server, where KEYSTEAD_REFERENCE_SERVER names its program (`bao` or `vault`).
 
@@ -35,7 +45,7 @@ withServer(`an import from a real server${why}`, () => {
   beforeAll(async () => {
     other = await startReferenceServer(String(program));
     const read = (path: string) => other.speaker.must({ method: 'GET', path, token: other.rootToken });
-    await furnish(write, read, 'transit');
+    await furnish(write, read, 'rabbitmq');
     await write('old/exact', JSON.parse(exact.replace('12345678901234567890', '"digits"')));
   });
   afterAll(() => other.stop());
@@ -44,11 +54,21 @@ withServer(`an import from a real server${why}`, () => {
     const ran = await run();
     expect([ran.code, JSON.parse(ran.printed).failed]).toEqual([0, []]);
     await expectAllHere(here.root, here.as(here.rootToken, { 'X-Service-Namespace': 'team' }));
-    expectNamed([ran], 'transit');
+    expectNamed([ran], 'rabbitmq');
     expect(ran.printed + ran.said).not.toContain(confidential);
   });
 
   it('copies nothing twice', async () => {
+    expect(JSON.parse((await run()).printed).created).toEqual({});
+  });
+
+  it('copies keys of transit with their versions, and what engines are told', async () => {
+    const engines = await furnishEngines(write);
+    const ran = await run();
+    expect([ran.code, JSON.parse(ran.printed).failed]).toEqual([0, []]);
+    await expectEnginesHere(here.root, engines);
+    expect(JSON.parse(ran.printed).left).toEqual(expect.arrayContaining([...ofEngines]));
+    expect(ran.printed + ran.said).not.toContain(confidential);
     expect(JSON.parse((await run()).printed).created).toEqual({});
   });
 

@@ -3,7 +3,17 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Secrets, startSecrets } from '../../secrets/test/start-secrets';
 import { keystead, type Ran } from './run-keystead';
-import { confidential, exact, expectAllHere, expectNamed, furnish, type Write } from './vault-scenario';
+import {
+  confidential,
+  exact,
+  expectAllHere,
+  expectEnginesHere,
+  expectNamed,
+  furnish,
+  furnishEngines,
+  ofEngines,
+  type Write,
+} from './vault-scenario';
 
 const addressOf = (server: http.Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 type Mood = (response: ServerResponse, path: string) => boolean;
@@ -230,5 +240,24 @@ describe('an import of a server of secrets', () => {
     const ran = await run();
     expect([ran.code, ran.said]).toEqual([2, expect.stringContaining(said)]);
     expect(other.asked).toHaveLength(1);
+  });
+});
+
+describe('an import of engines', () => {
+  const other = otherServer();
+  const here = startSecrets();
+  const run = importer(other, here);
+
+  it('copies keys of transit with their versions, and what engines are told, once', async () => {
+    const engines = await furnishEngines(writer(other.secrets));
+    const dry = await run('-dry-run');
+    expect(JSON.parse(dry.printed).created).toMatchObject({ key: 1, issuer: 1, connection: 1, role: 4 });
+    expect(other.asked.filter((line) => line.includes('/backup/'))).toEqual([]);
+    const ran = await run();
+    expect([ran.code, JSON.parse(ran.printed).failed]).toEqual([0, []]);
+    await expectEnginesHere(here.root, engines);
+    expect(JSON.parse(ran.printed).left).toEqual(expect.arrayContaining([...ofEngines]));
+    expect(ran.printed + ran.said).not.toContain(confidential);
+    expect(JSON.parse((await run()).printed).created).toEqual({});
   });
 });

@@ -177,3 +177,82 @@ export function expectNamed(runs: readonly Ran[], engine: string): void {
   ];
   expect(left).toEqual(expect.arrayContaining(named));
 }
+
+const plaintext = Buffer.from('of the other server').toString('base64');
+
+/** Fills engines of a server; returns what `expectEnginesHere` compares with. */
+export async function furnishEngines(write: Write): Promise<{ ciphertexts: string[]; certificate: string }> {
+  for (const type of ['transit', 'pki', 'ssh', 'database', 'totp', 'kubernetes'])
+    await write(`sys/mounts/${type}`, { type });
+  await write('transit/keys/orders', { exportable: true, allow_plaintext_backup: true });
+  const encrypt = async () => String((await write('transit/encrypt/orders', { plaintext })).data?.ciphertext);
+  const first = await encrypt();
+  await write('transit/keys/orders/rotate', {});
+  const ciphertexts = [first, await encrypt()];
+  await write('transit/keys/locked', {});
+  const root = { common_name: 'The other root', issuer_name: 'root', key_type: 'ec', ttl: '87600h' };
+  const { data } = await write('pki/root/generate/internal', root);
+  await write('pki/roles/web', { allowed_domains: 'example.com', allow_subdomains: true, key_type: 'ec', ttl: '1h' });
+  await write('pki/config/urls', { crl_distribution_points: ['http://ca.example.com/crl'] });
+  await write('ssh/config/ca', { generate_signing_key: true, key_type: 'ed25519' });
+  const extensions = { 'permit-pty': '' };
+  await write('ssh/roles/ops', {
+    key_type: 'ca',
+    allow_user_certificates: true,
+    allowed_users: 'ada',
+    default_extensions: extensions,
+  });
+  await write('database/config/app', {
+    plugin_name: 'postgresql-database-plugin',
+    allowed_roles: ['app'],
+    connection_url: 'postgresql://{{username}}:{{password}}@db.example.com:5432/app',
+    username: 'keystead',
+    password: confidential,
+    verify_connection: false,
+  });
+  const creation_statements = [`CREATE ROLE "{{name}}" LOGIN PASSWORD '{{password}}'`];
+  await write('database/roles/app', { db_name: 'app', creation_statements, default_ttl: '1h' });
+  await write('totp/keys/ada', { generate: true, issuer: 'Keystead', account_name: 'ada' });
+  await write('kubernetes/config', {
+    kubernetes_host: 'https://10.0.0.1:6443',
+    kubernetes_ca_cert: testCertificate.cert,
+    service_account_jwt: confidential,
+    disable_local_ca_jwt: true,
+  });
+  await write('kubernetes/roles/deploy', { allowed_kubernetes_namespaces: ['prod'], service_account_name: 'deployer' });
+  return { ciphertexts, certificate: String(data?.certificate) };
+}
+
+export async function expectEnginesHere(root: Client, of: Awaited<ReturnType<typeof furnishEngines>>): Promise<void> {
+  const read = async (path: string) => (await root.read(path).expect(200)).body.data;
+  for (const ciphertext of of.ciphertexts) {
+    const { body } = await root.write('transit/decrypt/orders', { ciphertext }).expect(200);
+    expect(body.data.plaintext).toBe(plaintext);
+  }
+  expect((await read('transit/keys/orders')).latest_version).toBe(2);
+  await root.read('transit/keys/locked').expect(404);
+  expect((await read('pki/issuer/root')).certificate.trim()).toBe(of.certificate.trim());
+  expect(await read('pki/roles/web')).toMatchObject({ allowed_domains: ['example.com'], allow_subdomains: true });
+  expect((await read('pki/config/urls')).crl_distribution_points).toEqual(['http://ca.example.com/crl']);
+  expect(await read('ssh/roles/ops')).toMatchObject({ allowed_users: 'ada', default_extensions: { 'permit-pty': '' } });
+  expect(await read('database/config/app')).toMatchObject({
+    allowed_roles: ['app'],
+    connection_details: {
+      connection_url: 'postgresql://{{username}}:{{password}}@db.example.com:5432/app',
+      username: 'keystead',
+    },
+  });
+  expect(await read('database/roles/app')).toMatchObject({ db_name: 'app', default_ttl: 3600 });
+  expect(await read('kubernetes/config')).toMatchObject({ kubernetes_host: 'https://10.0.0.1:6443' });
+  expect(await read('kubernetes/roles/deploy')).toMatchObject({ service_account_name: 'deployer' });
+}
+
+/** What an import says of engines that cannot be copied whole. */
+export const ofEngines: readonly unknown[] = [
+  'transit/keys/locked: there is no backup of it: set exportable and allow_plaintext_backup there, or encrypt again with a new key',
+  'pki/issuer/root: its private key is not shown there: import it, or sign a new issuer',
+  expect.stringMatching(/^ssh\/issuers: .*: private keys of authorities are not shown there/),
+  'database/config/app: its password is not shown there: write it',
+  'totp/keys: ada: seeds are not shown there: create the keys again',
+  'kubernetes/config: service_account_jwt is not shown there: write it with it',
+];

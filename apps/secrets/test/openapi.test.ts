@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { generatorFaults } from '@keystead/testing';
 import { validate } from '@readme/openapi-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -421,3 +421,19 @@ function checker(document: Json) {
     return test(body) ? [] : (test.errors ?? []);
   };
 }
+
+describe('the OpenAPI document of a service with every engine and method', () => {
+  const secrets = startSecrets();
+  beforeAll(() => mountEveryKind(secrets));
+
+  it('gives no field a default that is not among its values', async () => {
+    const { components } = (await secrets.root.read(at).expect(200)).body;
+    expect(components.schemas.SshWriteRoleRequest).toBeDefined();
+    const wrong = Object.entries<Json>(components.schemas).flatMap(([schema, { properties = {} }]) =>
+      Object.entries<Json>(properties)
+        .filter(([, field]) => field.enum && 'default' in field && !field.enum.includes(field.default))
+        .map(([name]) => `${schema}.${name}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});

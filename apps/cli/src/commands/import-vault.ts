@@ -19,7 +19,7 @@ export const vaultImportCommands: readonly CommandSpec[] = [
   {
     name: 'import vault',
     also: ['import openbao'],
-    help: 'Copy namespaces, policies, auth methods, identities and kv secrets from a running Vault or OpenBao.',
+    help: 'Copy namespaces, policies, auth methods, identities, kv secrets and engines from a running Vault or OpenBao.',
     flags: {
       '--from <address>': { help: 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE', required: true },
       '--from-namespace <path>': 'the namespace there to copy, with all below it',

@@ -167,13 +167,17 @@ function asSent({ type }: JsonSchema, value: unknown): unknown {
   return type === 'string' && typeof value === 'number' ? String(value) : value;
 }
 
+/** A field that has to be one of some values has none of them by default if it is empty at first. */
+const isDefault = ({ enum: values }: JsonSchema, value: unknown): boolean =>
+  value !== undefined && (!Array.isArray(values) || values.includes(value));
+
 function withDefaults(schema: JsonSchema, defaults: object | undefined): JsonSchema {
   const properties = schema.properties as Record<string, JsonSchema> | undefined;
   if (!defaults || !properties) return schema;
   const values = defaults as Record<string, unknown>;
   const filled = Object.entries(properties).map(([name, property]) => [
     name,
-    values[name] === undefined || 'default' in property
+    'default' in property || !isDefault(property, values[name])
       ? property
       : { ...property, default: asSent(property, values[name]) },
   ]);

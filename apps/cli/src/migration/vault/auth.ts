@@ -17,14 +17,14 @@ interface MethodConfig {
   readonly needsHidden?: true;
 }
 
-/** What an auth method holds: lists of named settings, and its configurations. */
-interface AuthMethod {
+/** What an auth method or an engine holds: lists of named settings, and its configurations. */
+export interface Held {
   readonly lists: readonly { readonly folder: string; readonly kind: string; readonly ignored?: readonly string[] }[];
   readonly configs?: readonly MethodConfig[];
 }
 
 const role = { folder: 'role', kind: 'role' };
-const oidc: AuthMethod = {
+const oidc: Held = {
   lists: [role],
   configs: [
     {
@@ -35,8 +35,8 @@ const oidc: AuthMethod = {
     },
   ],
 };
-const methods: ReadonlyMap<string, AuthMethod> = new Map(
-  Object.entries<AuthMethod>({
+const methods: ReadonlyMap<string, Held> = new Map(
+  Object.entries<Held>({
     approle: { lists: [{ ...role, ignored: ['role_id'] }] },
     userpass: { lists: [{ folder: 'users', kind: 'user' }] },
     jwt: oidc,
@@ -83,9 +83,14 @@ const methods: ReadonlyMap<string, AuthMethod> = new Map(
 
 /** Copies what an auth method holds. */
 export async function carryMethod(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {
-  const { lists, configs = [] } = methods.get(type) ?? { lists: [] };
+  const held = methods.get(type) ?? { lists: [] };
   const mount = `auth/${path}`;
-  for (const config of configs) await carryConfig(place, `${mount}${config.path ?? 'config'}`, config);
+  for (const config of held.configs ?? []) await carryConfig(place, `${mount}${config.path ?? 'config'}`, config);
+  await carryLists(place, mount, held, type);
+}
+
+/** Copies lists of named settings below a mount. */
+export async function carryLists(place: NamespacePair, mount: string, { lists }: Held, type = ''): Promise<void> {
   let passwords = 0;
   for (const { folder, kind, ignored } of lists) {
     for await (const name of namesThere(place, `${mount}${folder}`)) {
@@ -114,7 +119,8 @@ export async function carryTokenRoles(place: NamespacePair): Promise<void> {
   }
 }
 
-async function carryConfig(
+/** Copies a configuration, and says which secrets it lacks. */
+export async function carryConfig(
   place: NamespacePair,
   path: string,
   { path: _, ignored = [], ...config }: MethodConfig,
@@ -122,7 +128,7 @@ async function carryConfig(
   const { job } = place;
   const label = labelOf(place, path);
   const there = await attempt(job, () => place.from.find(path));
-  if (!there) return;
+  if (!there || config.isUnset?.(there)) return;
   const secrets = Object.entries(config.hidden).filter(([field]) => there[field]);
   const before = await attempt(job, () => findHere(place, path));
   const isNew = !before || config.isUnset?.(before) === true;
@@ -132,7 +138,6 @@ async function carryConfig(
     job.report.leave(`${label}: ${names} is not shown there: ${whole} with it`);
     if (config.needsHidden) return;
   }
-  // A method that was never configured there shows its defaults, or nothing.
   await carry(place, { kind: 'configuration', path, there, ignored: ['status', ...ignored], ...config });
 }
 

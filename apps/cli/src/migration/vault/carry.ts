@@ -83,7 +83,8 @@ function normal(value: unknown): string {
   if (typeof value === 'string') return secondsIn(value) ?? normalList(value.split(','));
   if (Array.isArray(value)) return normalList(value);
   if (typeof value !== 'object') return String(value);
-  const entries = Object.entries(value).map(([name, item]) => [name, normal(item)] as const);
+  // In a map an empty text says something, as in the extensions of a certificate.
+  const entries = Object.entries(value).map(([name, item]) => [name, item === '' ? "''" : normal(item)] as const);
   const pairs = entries.filter(([, item]) => item !== '').sort(([a], [b]) => (a < b ? -1 : 1));
   return pairs.length === 0 ? '' : JSON.stringify(pairs);
 }

@@ -1,4 +1,5 @@
 import { same } from './carry';
+import { engineTypes } from './engines';
 import { attempt, labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
@@ -23,10 +24,7 @@ const tables = {
     table: 'sys/mounts',
     kind: 'secrets engine',
     builtIn: ['system', 'identity', 'ns_system', 'ns_identity', 'cubbyhole', 'ns_cubbyhole'],
-    types: new Map([
-      ['kv', 'kv'],
-      ['generic', 'kv'],
-    ]),
+    types: new Map([['kv', 'kv'], ['generic', 'kv'], ...engineTypes.map((type) => [type, type] as const)]),
   },
   auth: {
     table: 'sys/auth',

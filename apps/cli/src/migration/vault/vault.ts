@@ -2,6 +2,7 @@ import { exitCodes, Problem } from '../../problem';
 import { Refused } from '../refused';
 import { carryMethod, carryTokenRoles } from './auth';
 import { carry } from './carry';
+import { carryEngine } from './engines';
 import { carryIdentity } from './identity';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere, type VaultImport } from './job';
 import { copySecrets } from './kv';
@@ -60,9 +61,11 @@ async function namespaceHere(place: NamespacePair, name: string): Promise<Namesp
   return { job, from: from.within(name), to: to.within(name), exists: place.exists && Boolean(here || !job.dryRun) };
 }
 
-async function fill(place: NamespacePair, { path, versioned }: CarriedMount): Promise<void> {
+async function fill(place: NamespacePair, mount: CarriedMount): Promise<void> {
   const { job, from } = place;
+  const { path, type, versioned } = mount;
   job.progress.begin(`secrets engine ${labelOf(place, path)}`);
+  if (type !== 'kv') return carryEngine(place, mount);
   if (versioned) {
     const there = await attempt(job, () => from.find(`${path}config`));
     const isUnset = ({ max_versions, cas_required, delete_version_after }: Record<string, unknown>) =>

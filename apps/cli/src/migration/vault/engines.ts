@@ -1,0 +1,145 @@
+import { carryConfig, carryLists, type Held } from './auth';
+import { carry } from './carry';
+import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
+import type { CarriedMount } from './mounts';
+import type { Data } from './server';
+
+interface Engine extends Held {
+  /** Settings that are copied before anything else of the engine. */
+  readonly first?: (place: NamespacePair, mount: string) => Promise<void>;
+  /** What no server shows: where its names are listed, and what to do about it. */
+  readonly never?: readonly (readonly [folder: string, advice: string])[];
+}
+
+/** A configuration that shows its defaults before it is first written. */
+const config = (path: string, isUnset: (here: Data) => boolean) => ({ path, hidden: {}, isUnset });
+const isNone = (value: unknown) => !value || (Array.isArray(value) && value.length === 0);
+const roles = { folder: 'roles', kind: 'role' };
+
+/** What engines hold, besides kv. */
+const engines: ReadonlyMap<string, Engine> = new Map(
+  Object.entries<Engine>({
+    transit: {
+      first: carryTransitKeys,
+      lists: [],
+      configs: [config('config/keys', ({ disable_upsert }) => isNone(disable_upsert))],
+    },
+    pki: {
+      first: carryIssuers,
+      lists: [{ ...roles, ignored: ['issuer_ref'] }],
+      configs: [
+        config('config/urls', (here) => Object.values(here).every(isNone)),
+        config('config/cluster', ({ path, aia_path }) => isNone(path) && isNone(aia_path)),
+        config('config/crl', ({ disable, auto_rebuild, expiry }) => !disable && !auto_rebuild && expiry === '72h'),
+        config('config/auto-tidy', ({ enabled }) => !enabled),
+      ],
+    },
+    ssh: {
+      lists: [roles],
+      configs: [],
+      never: [['issuers', 'private keys of authorities are not shown there: import them, or generate new ones']],
+    },
+    database: {
+      first: carryConnections,
+      lists: [roles],
+      never: [['static-roles', 'taking one over changes its password: create it when its clients read from here']],
+    },
+    kubernetes: {
+      lists: [roles],
+      configs: [{ hidden: { kubernetes_host: 'service_account_jwt' } }],
+    },
+    totp: { lists: [], never: [['keys', 'seeds are not shown there: create the keys again']] },
+  }),
+);
+
+/** The types of engines whose content is copied. */
+export const engineTypes: readonly string[] = [...engines.keys()];
+
+/** Copies what an engine holds. */
+export async function carryEngine(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {
+  const engine = engines.get(type);
+  if (!engine) return;
+  await engine.first?.(place, path);
+  for (const one of engine.configs ?? []) await carryConfig(place, `${path}${one.path ?? 'config'}`, one);
+  await carryLists(place, path, engine);
+  for (const [folder, advice] of engine.never ?? []) await tell(place, `${path}${folder}`, advice);
+}
+
+async function tell(place: NamespacePair, folder: string, advice: string): Promise<void> {
+  const names: string[] = [];
+  for await (const name of namesThere(place, folder)) names.push(name);
+  if (names.length === 0) return;
+  const more = names.length > 20 ? ` and ${names.length - 20} more` : '';
+  place.job.report.leave(`${labelOf(place, folder)}: ${names.slice(0, 20).join(', ')}${more}: ${advice}`);
+}
+
+/** Keys with all their versions, by the backup that the other server makes of them. */
+async function carryTransitKeys(place: NamespacePair, mount: string): Promise<void> {
+  const { job, from, to } = place;
+  for await (const name of namesThere(place, `${mount}keys`)) {
+    const path = `${mount}keys/${name}`;
+    await attempt(job, async () => {
+      const there = await from.find(path);
+      if (!there) return;
+      if (await findHere(place, path)) return job.report.skip('key');
+      if (there.exportable !== true || there.allow_plaintext_backup !== true) {
+        return job.report.leave(
+          `${labelOf(place, path)}: there is no backup of it: set exportable and allow_plaintext_backup there, or encrypt again with a new key`,
+        );
+      }
+      if (!job.dryRun) {
+        const backup = (await from.find(`${mount}backup/${name}`))?.backup;
+        await to.write(`${mount}restore/${name}`, { backup });
+      }
+      job.report.add('key');
+    });
+  }
+}
+
+/** Certificates of authorities, without their private keys: chains and lists of what they signed go on. */
+async function carryIssuers(place: NamespacePair, mount: string): Promise<void> {
+  const { job, from, to } = place;
+  const textOf = ({ certificate }: Data) => String(certificate).trim();
+  const known = new Set<string>();
+  for await (const id of place.exists ? to.names(`${mount}issuers`) : []) {
+    known.add(textOf((await to.find(`${mount}issuer/${id}`)) ?? {}));
+  }
+  for await (const id of namesThere(place, `${mount}issuers`)) {
+    await attempt(job, async () => {
+      const there = await from.find(`${mount}issuer/${id}`);
+      if (!there) return;
+      if (known.has(textOf(there))) return job.report.skip('issuer');
+      if (!job.dryRun) await importIssuer(place, mount, there);
+      job.report.add('issuer');
+      const label = labelOf(place, `${mount}issuer/${there.issuer_name || id}`);
+      job.report.leave(`${label}: its private key is not shown there: import it, or sign a new issuer`);
+    });
+  }
+}
+
+async function importIssuer({ to }: NamespacePair, mount: string, there: Data): Promise<void> {
+  const { data } = await to.write(`${mount}issuers/import/cert`, { pem_bundle: there.certificate });
+  const [id] = Array.isArray(data.imported_issuers) ? data.imported_issuers : [];
+  if (id && there.issuer_name) await to.write(`${mount}issuer/${id}`, { issuer_name: there.issuer_name });
+}
+
+async function carryConnections(place: NamespacePair, mount: string): Promise<void> {
+  const { job, from } = place;
+  for await (const name of namesThere(place, `${mount}config`)) {
+    const path = `${mount}config/${name}`;
+    const there = await attempt(job, () => from.find(path));
+    if (!there) continue;
+    const carried = await carry(place, {
+      kind: 'connection',
+      path,
+      there,
+      ignored: ['connection_details', 'root_credentials_rotate_statements', 'plugin_version'],
+      besides: {
+        ...(there.connection_details as Data | undefined),
+        root_rotation_statements: there.root_credentials_rotate_statements,
+        verify_connection: false,
+      },
+    });
+    if (carried) job.report.leave(`${labelOf(place, path)}: its password is not shown there: write it`);
+  }
+}
