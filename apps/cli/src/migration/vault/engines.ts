@@ -1,7 +1,7 @@
 import { carryConfig, carryLists, type Held } from './auth';
 import { carry } from './carry';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
-import type { CarriedMount } from './mounts';
+import type { CarriedMount, EngineType } from './mounts';
 import type { Data } from './server';
 
 interface Engine extends Held {
@@ -49,11 +49,8 @@ const engines: ReadonlyMap<string, Engine> = new Map(
       configs: [{ hidden: { kubernetes_host: 'service_account_jwt' } }],
     },
     totp: { lists: [], never: [['keys', 'seeds are not shown there: create the keys again']] },
-  }),
+  } satisfies Record<EngineType, Engine>),
 );
-
-/** The types of engines whose content is copied. */
-export const engineTypes: readonly string[] = [...engines.keys()];
 
 /** Copies what an engine holds. */
 export async function carryEngine(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {

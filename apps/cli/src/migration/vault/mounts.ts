@@ -1,5 +1,4 @@
 import { same } from './carry';
-import { engineTypes } from './engines';
 import { attempt, labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
@@ -17,6 +16,10 @@ interface MountEntry extends Data {
   readonly config?: Data | null;
   readonly options?: Data | null;
 }
+
+/** The types of engines, besides kv, whose content is copied. */
+const engineTypes = ['transit', 'pki', 'ssh', 'database', 'kubernetes', 'totp'] as const;
+export type EngineType = (typeof engineTypes)[number];
 
 /** The two tables of mounts: where they are, and what of them is taken over. */
 const tables = {
