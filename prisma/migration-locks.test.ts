@@ -6,9 +6,9 @@ import { runsInTransaction, withClient } from '../packages/postgres/src/index';
 import { emptyDatabase } from '../packages/testing/src/index';
 import { readRelease, recordedVersions } from './released/release';
 
-// If it went: an upgrade during which nothing can be read or written for minutes. A migration in one transaction keeps
-// each lock until its end, so one that locks a table against writers must not read it from end to end. PostgreSQL is
-// asked what a migration did: it counts scans and keeps locks whether or not there are rows.
+// What this protects: no upgrade blocks reads or writes for minutes. A migration in one transaction keeps each lock
+// until its end, so one that locks a table against writers must not read it completely. PostgreSQL is asked what a
+// migration did: it counts scans and keeps locks whether or not there are rows.
 
 type Service = 'secrets' | 'workspaces';
 
@@ -34,7 +34,7 @@ interface Scanned {
   readonly file: number;
 }
 
-/** How often each table was read from end to end, and which file it lies in. */
+/** How often each table was read completely, and its file. */
 async function scanned(client: pg.Client): Promise<Map<string, Scanned>> {
   const { rows } = await client.query<Scanned>(
     `SELECT relname AS name, pg_stat_get_xact_numscans(oid)::int AS scans, pg_relation_filenode(oid)::int AS file
@@ -43,7 +43,7 @@ async function scanned(client: pg.Client): Promise<Map<string, Scanned>> {
   return new Map(rows.map((row) => [row.name, row]));
 }
 
-/** Applies a script; answers what it did to tables that were there before, and keeps writers from them meanwhile. */
+/** Applies a script; returns what it did to existing tables while it kept writers from them. */
 async function apply(client: pg.Client, script: string): Promise<{ table: string; what: string }[]> {
   if (!runsInTransaction(script)) {
     await client.query(script);
@@ -70,14 +70,16 @@ async function apply(client: pg.Client, script: string): Promise<{ table: string
   return found;
 }
 
-/** What the scripts of migrations did, each of one with `name` in front; those of `known` are applied and not judged. */
+/**
+ * What the scripts of migrations did, each of one with `name` in front; those of `known` are applied and not checked.
+ */
 async function judge(service: Service, scripts: ReadonlyMap<string, string>, known: ReadonlySet<string>) {
   const database = await emptyDatabase();
   const found = await withClient(database.url, async (client) => {
-    // All of a table is read only where no index could do.
+    // A whole table is read only if no index could help.
     await client.query('SET enable_seqscan = off; SET enable_mergejoin = off; SET enable_hashjoin = off');
     for (const name of known) await client.query(scripts.get(name)!);
-    // What came later is empty while it is migrated.
+    // Later tables are empty when they are migrated.
     const there = new Set((await scanned(client)).keys());
     const all: string[] = [];
     for (const [name, script] of scripts) {

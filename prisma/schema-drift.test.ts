@@ -9,7 +9,7 @@ import { freshDatabase } from '../packages/testing/src/index';
 
 const run = promisify(execFile);
 
-/** What the schema and the migrated database disagree about, one statement each. */
+/** The differences between the schema and the migrated database, one statement each. */
 async function differences(url: string, schemaFile: string): Promise<string[]> {
   const { stdout } = await run(process.execPath, [path.join(__dirname, 'schema-drift.mjs'), schemaFile, url]);
   const statements = stdout
@@ -20,7 +20,7 @@ async function differences(url: string, schemaFile: string): Promise<string[]> {
   return statements.filter((text) => !beyond.has(/^DROP INDEX "(.+)"$/.exec(text)?.[1] ?? ''));
 }
 
-/** Indexes Prisma cannot express, or that an installation may lack: only the migrations have them. */
+/** Indexes that Prisma cannot express, or that an installation may lack: only the migrations have them. */
 async function beyondPrisma(url: string): Promise<Set<string>> {
   const { rows } = await withClient(url, (client) =>
     client.query(`SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid

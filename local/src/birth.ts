@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Tells a process from a later one with the same id: when it was started, where the system says so, else `-`.
- * `undefined` when there is no such process, or only one that has ended and waits to be reaped.
+ * Distinguishes a process from a later one with the same id: its start time if the system provides it, otherwise `-`.
+ * `undefined` if there is no such process, or only one that has ended and waits to be reaped.
  */
 export function birthOf(pid: number): string | undefined {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;

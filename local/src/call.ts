@@ -2,14 +2,14 @@ import http from 'node:http';
 import https from 'node:https';
 import type { ServiceConfig } from './config';
 
-/** An answer of a service, its body parsed when there was one. */
+/** An answer of a service, with its parsed body if it has one. */
 export interface ServiceAnswer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: bodies of two services, read by the caller
   body: any;
 }
 
-/** Asks a local service over HTTP. Rejects when it does not answer within the time. */
+/** Calls a local service over HTTP. Rejects if it does not answer in time. */
 export function call(
   service: ServiceConfig,
   method: string,
@@ -28,7 +28,7 @@ export function call(
         method,
         headers: { ...type, ...headers },
         signal: AbortSignal.timeout(timeoutMs),
-        // The certificate is for the public name; here it only has to be the very one that was configured.
+        // The certificate is for the public name; here it only has to be exactly the configured one.
         ...(secure ? { ca: service.certificate, checkServerIdentity: () => undefined } : {}),
       },
       (response) => {

@@ -8,20 +8,20 @@ import { Stop } from './stop';
 export const serviceNames = ['secrets', 'workspaces'] as const;
 export type ServiceName = (typeof serviceNames)[number];
 
-/** What the local program itself must know about one service; everything else that service reads by itself. */
+/** What the local program itself must know about one service; the service reads everything else. */
 export interface ServiceConfig {
   name: ServiceName;
   host: string;
   port: number;
-  /** Where this machine reaches it. */
+  /** Its address on this machine. */
   address: string;
-  /** The certificate it serves with, to check that it answers. */
+  /** Its certificate, for checking that it answers. */
   certificate?: string;
-  /** The file that holds it. */
+  /** The file that contains it. */
   certificateFile?: string;
-  /** A PostgreSQL of the user's own; absent for the embedded one. */
+  /** The user's own PostgreSQL; absent for the embedded one. */
   databaseUrl?: string;
-  /** True when this program makes no seal key: one was given, or the service is opened by key shares. */
+  /** True if this program creates no seal key: one was given, or the service is unsealed by key shares. */
   ownSealKey: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface LocalConfig {
   dataDir: string;
   /** Remote runs are carried out here. */
   worker: boolean;
-  /** What the worker shows to the workspace service; absent where this program makes it up. */
+  /** The token that the worker sends to the workspace service; absent if this program generates it. */
   agentToken?: string;
   services: Record<ServiceName, ServiceConfig>;
 }
@@ -86,7 +86,7 @@ function reachable(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** The service's own URL wins; one URL for both names a server, on which each service has a database of its name. */
+/** The service's own URL wins; one URL for both names a server, on which each service has a database with its name. */
 function databaseUrl(name: ServiceName, prefix: string, env: NodeJS.ProcessEnv): string | undefined {
   const own = valueOrFile(`${prefix}_DATABASE_URL`, env);
   const both = own ? undefined : valueOrFile('DATABASE_URL', env);

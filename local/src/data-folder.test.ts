@@ -18,7 +18,7 @@ afterEach(() => {
 
 const lockFile = () => path.join(dataDir, 'running.pid');
 
-/** Runs a shell command and resolves with the process and the first number it prints. */
+/** Runs a shell command and resolves with the process and the first number that it prints. */
 function run(command: string) {
   const child = spawn('/bin/sh', ['-c', command], { stdio: ['pipe', 'pipe', 'inherit'] });
   children.push(child);
@@ -45,7 +45,7 @@ describe('the lock of a data folder', () => {
 
   const onLinux = process.platform === 'linux' ? it : it.skip;
   onLinux('is taken over from a killed process that was never reaped', async () => {
-    // A shell that becomes a program which never asks for its children; only then may its child end.
+    // A shell that becomes a program which never reaps its children; only then may its child end.
     const { child, number: zombie } = await run('exec 3<&0; cat <&3 & echo $!; exec sleep 1000 3<&-');
     await until(() => readFileSync(`/proc/${child.pid}/comm`, 'utf8') === 'sleep\n');
     child.stdin.end();

@@ -6,22 +6,25 @@ import { Stop } from './stop';
 
 const LOCK_FILE = 'running.pid';
 
-/** A process, told from a later one with the same id by when it was started. */
+/** A process, identified by its id and start time. */
 interface ProcessId {
   readonly pid: number;
   readonly birth: string;
 }
 
-/** A data folder that this process has for itself. */
+/** A data folder that only this process uses. */
 export interface DataFolderLock {
-  /** Puts down a process that a later start has to wait for when this one is killed. */
+  /** Records a process that a later start has to wait for if this one is killed. */
   note(pid: number): void;
-  /** Resolves when what an earlier, killed start left running has ended; what takes longer than `seconds` is killed. */
+  /**
+   * Resolves when everything that an earlier, killed start left running has ended; processes that take longer than
+   * `seconds` are killed.
+   */
   leftOversEnd(seconds: number): Promise<void>;
   release(): void;
 }
 
-/** Makes the data folder, readable only by its owner. Throws `Stop` when it cannot be written. */
+/** Creates the data folder, readable only by its owner. Throws `Stop` if it cannot be written. */
 export function prepareDataFolder(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -36,8 +39,8 @@ export function prepareDataFolder(dataDir: string): void {
 }
 
 /**
- * Takes the data folder for this process, so that two starts never share one. A lock left by a killed process is taken
- * over, even before that process is reaped. Throws `Stop` when the other one lives.
+ * Locks the data folder for this process, so that two starts never share one. The lock of a killed process is taken
+ * over, even before that process is reaped. Throws `Stop` if the other one is alive.
  */
 export function lockDataFolder(dataDir: string): DataFolderLock {
   const file = path.join(dataDir, LOCK_FILE);
@@ -45,7 +48,7 @@ export function lockDataFolder(dataDir: string): DataFolderLock {
   for (;;) {
     try {
       const own = { pid: process.pid, birth: birthOf(process.pid) ?? '-' };
-      // What is left is put down again at once: this start may be killed as well.
+      // The rest is recorded again at once: this start may be killed as well.
       write(file, 'wx', [own, ...leftOvers]);
       return {
         note: (pid) => write(file, 'a', [{ pid, birth: birthOf(pid) ?? '-' }]),
@@ -70,13 +73,13 @@ function write(file: string, flags: 'wx' | 'a', processes: readonly ProcessId[])
   closeSync(descriptor);
 }
 
-/** The holder of a lock, then what it had started. */
+/** The holder of a lock, then the processes it had started. */
 function read(file: string): ProcessId[] {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch {
-    // Its holder has just given it back.
+    // Its holder has just released it.
     return [];
   }
   return text.split('\n').flatMap((line) => {

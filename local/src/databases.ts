@@ -16,20 +16,20 @@ import { Stop } from './stop';
 const OLDEST = 15;
 const root = path.resolve(__dirname, '../..');
 
-/** Where the embedded PostgreSQL keeps its files. */
+/** Where the embedded PostgreSQL stores its files. */
 const embeddedFolder = (dataDir: string) => path.join(dataDir, 'postgres');
 
-/** Whether the files of an embedded database are there: a new one must never take the place of one that is lost. */
+/** Whether the files of an embedded database exist: a new one must never replace one that is lost. */
 export const hasDatabase = (dataDir: string) => existsSync(path.join(embeddedFolder(dataDir), 'PG_VERSION'));
 
-/** Whether any service has to live on the embedded PostgreSQL. */
+/** Whether any service uses the embedded PostgreSQL. */
 export function needsEmbedded(config: LocalConfig): boolean {
   return serviceNames.some((name) => config.services[name].databaseUrl === undefined);
 }
 
 /**
- * Starts the embedded PostgreSQL or takes over the one a killed start left behind; `before` is the one whose place it
- * takes. It has a socket that only its owner reaches, so nothing a remote run does gets near it. Throws `Stop`.
+ * Starts the embedded PostgreSQL or takes over the one that a killed start left behind; `before` is the one it
+ * replaces. It has a socket that only its owner reaches, so a remote run cannot get near it. Throws `Stop`.
  */
 export async function startDatabase(dataDir: string, before?: EmbeddedServer): Promise<EmbeddedServer> {
   const place = before && before.socketFolder === undefined ? { port: before.port } : { socket: true };
@@ -41,7 +41,7 @@ export async function startDatabase(dataDir: string, before?: EmbeddedServer): P
 }
 
 /**
- * Makes sure a service's database exists on a server that is new enough, and returns its connection string. On the
+ * Makes sure that a service's database exists on a server that is new enough, and returns its connection string. On the
  * embedded server each service has its own role, which owns its database and may not enter the other's.
  */
 export async function prepareDatabase(service: ServiceConfig, embedded: EmbeddedServer | undefined): Promise<string> {

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 
-/** Whether a child process is over. */
+/** Whether a child process has ended. */
 export function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Asks a living process to end and waits until it has; one that does not end in time is killed. */
+/** Asks a live process to end and waits until it has; one that does not end in time is killed. */
 export async function endProcess(child: ChildProcess, patienceSeconds: number): Promise<void> {
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   child.kill('SIGTERM');

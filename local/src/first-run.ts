@@ -9,7 +9,7 @@ const PART = 'first-run.part.json';
 const SHARES = 5;
 const THRESHOLD = 3;
 
-/** What the first start made and shows once. The keys are the file's own names. */
+/** What the first start created and shows once. The keys are the names in the file. */
 export interface FirstRun {
   secrets: { address: string; root_token: string; recovery_keys: string[] };
   workspaces: { address: string; username: string; password: string; token: string };
@@ -18,18 +18,18 @@ export interface FirstRun {
 /** The file of the first start, in the data folder. */
 export const firstRunFile = (dataDir: string) => path.join(dataDir, FILE);
 
-/** Reads what the first start wrote; `undefined` when the file is not there, or was moved away as advised. */
+/** Reads what the first start wrote; `undefined` if the file is not there, or was moved away as advised. */
 export function readFirstRun(dataDir: string): FirstRun | undefined {
   return readJson<FirstRun>(firstRunFile(dataDir));
 }
 
-/** Makes the first administrator of the workspace service; `undefined` when there is one. */
+/** Creates the first administrator of the workspace service; `undefined` if there is one. */
 export type MakeAdministrator = () => Promise<Omit<FirstRun['workspaces'], 'address'> | undefined>;
 
 /**
- * Initialises both services where that was not done and writes the file of the first start. What one service gave is
- * kept before the other is asked, so that an interrupted first start goes on where it was. Answers what it made, or
- * `undefined` when there was nothing to do.
+ * Initialises both services unless that was done and writes the file of the first start. The credentials of one service
+ * are saved before the other is asked, so that an interrupted first start continues where it was. Returns what it
+ * created, or `undefined` if there was nothing to do.
  */
 export async function initialise(
   { dataDir, services }: LocalConfig,
@@ -67,7 +67,7 @@ async function initialiseSecrets(service: ServiceConfig): Promise<FirstRun['secr
   return { address: service.address, root_token: body.root_token, recovery_keys: keys };
 }
 
-/** A service opened by its seal key has recovery shares; one without a seal key is opened by its shares. */
+/** A service with a seal key has recovery shares; one without a seal key is unsealed by its shares. */
 async function sharesFor(service: ServiceConfig): Promise<object> {
   const { body } = await call(service, 'GET', '/v1/sys/seal-status');
   return body?.type === 'shamir'
@@ -75,7 +75,7 @@ async function sharesFor(service: ServiceConfig): Promise<object> {
     : { recovery_shares: SHARES, recovery_threshold: THRESHOLD };
 }
 
-/** Written whole or not at all, readable only by its owner, and on disk before the call returns. */
+/** Written completely or not at all, readable only by its owner, and on disk before the call returns. */
 function writeSecret(file: string, value: unknown): void {
   const fresh = `${file}.new`;
   rmSync(fresh, { force: true });

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import type { Programs } from './installation';
 
-/** Everything `npm start -- --help` prints: the settings of the local program, then those of each service. */
+/** The output of `npm start -- --help`: the settings of the local program, then those of each service. */
 export function helpText(programs: Programs): string {
   return [
     'npm start                  both services on an embedded PostgreSQL',

@@ -11,21 +11,21 @@ import { ServiceProcess } from './service-process';
 import { Stop } from './stop';
 import { checkWorker, type WorkerMeans, WorkerProcess, workerEnvironment } from './worker-process';
 
-/** Where the built services lie, and the worker of remote runs, if there is one. */
+/** Where the built services are, and the worker of remote runs, if there is one. */
 export interface Programs extends Record<ServiceName, string> {
   worker?: string;
 }
 
 export interface Events {
-  /** A process began that holds a port. */
+  /** A process that holds a port has started. */
   launched(pid: number): void;
-  /** One sentence about something that ended and was started again. */
+  /** One sentence about something that ended and was restarted. */
   notice(message: string): void;
   /** Something keeps failing: everything has to stop. */
   failed(error: Error): void;
 }
 
-/** PostgreSQL and both services of one data folder: started in order, kept alive, stopped in the reverse order. */
+/** PostgreSQL and both services of one data folder: started in order, kept running, stopped in the reverse order. */
 export class Installation {
   private embedded: EmbeddedServer | undefined;
   private readonly running: ServiceProcess[] = [];
@@ -38,7 +38,7 @@ export class Installation {
     private readonly events: Events,
   ) {}
 
-  /** Starts PostgreSQL, unless both services were given one, and answers where the databases are. */
+  /** Starts PostgreSQL, unless both services were given one, and returns where the databases are. */
   async startDatabase(): Promise<string> {
     if (!needsEmbedded(this.config)) return 'your own PostgreSQL';
     this.embedded = await startDatabase(this.config.dataDir);
@@ -47,7 +47,7 @@ export class Installation {
     return `embedded PostgreSQL on ${socketFolder === undefined ? `port ${port}` : 'its own socket'}`;
   }
 
-  /** Creates and migrates both databases and answers their connection strings. */
+  /** Creates and migrates both databases and returns their connection strings. */
   async prepareDatabases(): Promise<Record<ServiceName, string>> {
     const prepared = serviceNames.map(async (name) => {
       const url = await prepareDatabase(this.config.services[name], this.embedded);
@@ -76,7 +76,7 @@ export class Installation {
     await Promise.all(processes.map((process) => process.start()));
   }
 
-  /** Finds out whether a worker of remote runs can run here; undefined if none is asked for. */
+  /** Finds out whether a worker of remote runs can run here; undefined if none is wanted. */
   async checkWorker(url: string, env: NodeJS.ProcessEnv): Promise<WorkerMeans | undefined> {
     const { worker: program } = this.programs;
     return program && this.config.worker ? checkWorker(program, workerEnvironment(this.config, url, env)) : undefined;
@@ -96,7 +96,7 @@ export class Installation {
     this.worker.start();
   }
 
-  /** Asks the workspace service for its first administrator; `undefined` when it has one. */
+  /** Asks the workspace service for its first administrator; `undefined` if it has one. */
   async makeAdministrator(
     url: string,
     env: NodeJS.ProcessEnv,
@@ -123,7 +123,7 @@ export class Installation {
     await this.embedded?.stop();
   }
 
-  /** The services know PostgreSQL by its socket or port, so it comes back on the same one. */
+  /** The services know PostgreSQL by its socket or port, so it is restarted on the same one. */
   private watchDatabase(server: EmbeddedServer): void {
     server.ended.then(async () => {
       if (this.stopping) return;
@@ -145,7 +145,7 @@ export class Installation {
   }
 }
 
-/** Settings of one service that the other one has no business seeing. */
+/** Settings of one service that the other must not see. */
 const settingsOf: Record<ServiceName, RegExp> = {
   secrets: /^(SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER)_/,
   workspaces: /^WORKSPACES_/,
@@ -163,18 +163,18 @@ function serviceEnvironment(
   const dropped = [/^(KEYSTEAD_|npm_)/, /^(\w+_)?DATABASE_URL(_FILE)?$/, other];
   const given = Object.entries(env).filter(([variable]) => !dropped.some((pattern) => pattern.test(variable)));
   return {
-    // Every request is audited unless the operator said where to, or that it goes to the output.
+    // Every request is audited unless the operator has set where to, or that it goes to stdout.
     ...(name === 'secrets'
       ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log'), SECRETS_AUDIT_TABLE: 'on' }
       : {}),
     // There is no load balancer in front of these services: Ctrl-C need not wait for one to notice.
     [`${prefix}_DRAIN_DELAY_SECONDS`]: '0',
-    // Links must lead here also when the service listens on all addresses.
+    // Links must lead here even if the service listens on all addresses.
     ...(name === 'workspaces'
       ? {
           WORKSPACES_PUBLIC_URL: service.address,
           WORKSPACES_SECRETS_PUBLIC_URL: config.services.secrets.address,
-          // Nothing is asked of it before a workspace has a secrets-role.
+          // It is not called before a workspace has a secrets-role.
           WORKSPACES_SECRETS_ADDR: config.services.secrets.address,
           ...(config.worker && config.agentToken === undefined
             ? { WORKSPACES_AGENT_TOKEN_FILE: agentTokenFile(config.dataDir) }

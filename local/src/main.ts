@@ -13,7 +13,7 @@ import { Stop } from './stop';
 /** How the caller shows a step that takes a moment. */
 export type ShowStep = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
-// npm passes Ctrl-C on to us although the terminal did so already: one keypress arrives twice.
+// npm passes Ctrl-C on to us although the terminal already did: one keypress arrives twice.
 const SAME_KEYPRESS_MS = 1_000;
 const root = path.resolve(__dirname, '../..');
 const builtPrograms: Programs = {
@@ -22,7 +22,7 @@ const builtPrograms: Programs = {
   worker: path.join(root, 'apps/workspaces/dist/worker-main.js'),
 };
 
-/** Runs everything until a signal ends it. Throws `Stop` when it cannot start; nothing is left running then. */
+/** Runs everything until a signal ends it. Throws `Stop` if it cannot start; nothing is left running then. */
 export async function main(args: string[], step: ShowStep, programs: Programs = builtPrograms): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) {
     process.stdout.write(helpText(programs));

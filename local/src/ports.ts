@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { type LocalConfig, serviceNames } from './config';
 import { Stop } from './stop';
 
-/** Throws `Stop` naming the setting to change when a port cannot be listened on. */
+/** Throws `Stop` naming the setting to change if a port cannot be listened on. */
 export async function requireFreePorts(config: LocalConfig): Promise<void> {
   for (const name of serviceNames) {
     const { host, port } = config.services[name];

@@ -5,20 +5,20 @@ import { type FirstRun, firstRunFile, readFirstRun } from './first-run';
 import { sealKeyFile } from './seal-keys';
 import type { WorkerMeans } from './worker-process';
 
-/** What the program says once everything runs. */
+/** What the program prints once everything runs. */
 export interface Ready {
   config: LocalConfig;
   database: string;
-  /** Present at the first start only. */
+  /** Only present at the first start. */
   firstRun?: FirstRun;
   newKeys: ServiceName[];
   /** Undefined if no worker is wanted. */
   worker?: WorkerMeans;
-  /** Since the process began, installing and building included. */
+  /** Since the process began, including installation and build. */
   seconds: string;
 }
 
-/** The text that ends a start: what runs where, what was made, what to keep, three commands to try. */
+/** The text at the end of a start: what runs where, what was created, what to keep, three commands to try. */
 export function readyText(ready: Ready): string {
   const { config, database, firstRun, newKeys, worker, seconds } = ready;
   const { secrets, workspaces } = config.services;

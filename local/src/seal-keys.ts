@@ -6,12 +6,12 @@ import { type LocalConfig, type ServiceName, serviceNames } from './config';
 import { hasDatabase } from './databases';
 import { Stop } from './stop';
 
-/** Where this program keeps the seal key it made for a service. */
+/** Where this program keeps the seal key that it generated for a service. */
 export const sealKeyFile = (dataDir: string, name: ServiceName) => path.join(dataDir, `${name}.key`);
 
 /**
- * Makes the seal keys that are missing and answers which. It runs before the database exists: a database whose key is
- * gone must never get a new key, which would only hide that the old one is needed. Throws `Stop` then.
+ * Generates missing seal keys and returns which. It runs before the database exists: a database whose key is lost must
+ * never get a new key, which would only hide that the old one is needed. Throws `Stop` then.
  */
 export function ensureSealKeys(config: LocalConfig): ServiceName[] {
   const missing = serviceNames.filter(
@@ -30,7 +30,7 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
 /** Where this program keeps the token with which its worker takes remote runs from the workspace service. */
 export const agentTokenFile = (dataDir: string) => path.join(dataDir, 'agent.token');
 
-/** Makes that token at each start: it need not be kept, so a stolen one works until the next start at most. */
+/** Generates that token at each start: it need not be kept, so a stolen one works only until the next start. */
 export function makeAgentToken(dataDir: string): void {
   writeFileSync(agentTokenFile(dataDir), `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
 }

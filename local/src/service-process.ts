@@ -20,18 +20,18 @@ export interface ServiceProcessOptions {
   program: string;
   env: NodeJS.ProcessEnv;
   logFile: string;
-  /** Holds the process id while the service runs. */
+  /** Records the process id while the service runs. */
   pidFile: string;
   onLaunch(pid: number): void;
-  /** Told in one sentence when the process ended by itself and was started again. */
+  /** Called with one sentence when the process ended by itself and was restarted. */
   onRestart(message: string): void;
-  /** Told when it keeps ending right after its start. */
+  /** Called if it keeps ending right after its start. */
   onGiveUp(message: string): void;
 }
 
 /**
- * One service as a child process, started again when it ends unexpectedly. A process that keeps ending right after
- * its start is given up. Its output goes to its log file.
+ * One service as a child process, restarted if it ends unexpectedly. A process that keeps ending right after its start
+ * is given up. Its output goes to its log file.
  */
 export class ServiceProcess {
   private child: ChildProcess | undefined;
@@ -46,7 +46,7 @@ export class ServiceProcess {
     return this.child?.pid;
   }
 
-  /** Starts the process and resolves when it answers. Throws `Stop` with its last words when it ends before that. */
+  /** Starts the process and resolves when it answers. Throws `Stop` with its last output if it ends before that. */
   async start(): Promise<void> {
     const { service, logFile } = this.options;
     const child = this.launch();
@@ -87,7 +87,7 @@ export class ServiceProcess {
     this.logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
     const output = openSync(logFile, 'a', 0o600);
     this.child = fork(program, [], {
-      // The C library would keep memory that threads give back, separately for each of them.
+      // The C library would keep memory that threads free, separately for each of them.
       env: { MALLOC_ARENA_MAX: '2', ...env },
       execArgv: ['--require', path.resolve(__dirname, '../parent-watch.cjs')],
       stdio: ['ignore', output, output, 'ipc'],
@@ -130,14 +130,14 @@ export class ServiceProcess {
     }
   }
 
-  /** What the process wrote last, which says why it ended. */
+  /** The last output of the process, which says why it ended. */
   private lastWords(): string {
     const { logFile } = this.options;
     return lastWords(readFileSync(logFile).subarray(this.logFrom).toString()) ?? `no word in its log, ${logFile}`;
   }
 }
 
-/** The reason in the end of a log: plain lines such as bad settings, the error of a crash, or the last log line. */
+/** The reason at the end of a log: plain lines such as bad settings, the error of a crash, or the last log line. */
 export function lastWords(log: string): string | undefined {
   const lines = log.split('\n').filter((line) => line.trim() !== '');
   const crash = lines.findLast((line) => /^(Uncaught )?\w*Error\b.*: /.test(line));

@@ -16,14 +16,14 @@ export interface WorkerProcessOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly logFile: string;
   readonly pidFile: string;
-  /** Told in one sentence when the process ended by itself and was started again. */
+  /** Called with one sentence when the process ended by itself and was restarted. */
   onRestart(message: string): void;
 }
 
-/** Longer than a worker lets an interrupted run go on. */
+/** Longer than a worker lets an interrupted run continue. */
 const STOP_SECONDS = 45;
 const CHECK_SECONDS = 60;
-/** One that lived for longer did not end because of how it begins. */
+/** A process that ran for longer did not end because of its start. */
 const STEADY_MS = 10_000;
 const LONGEST_PAUSE_MS = 30_000;
 
@@ -43,11 +43,14 @@ export function checkWorker(program: string, env: NodeJS.ProcessEnv): Promise<Wo
   });
 }
 
-/** Settings of the services, which are no business of what carries out runs. */
+/** Settings of the services, which a process that carries out runs must not see. */
 const notItsOwn =
   /^(KEYSTEAD|npm|SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER|WORKSPACES(?!_WORKER)|AGENT|TFC)_|^(\w+_)?DATABASE_URL(_FILE)?$/;
 
-/** How the worker is run: as an agent of the installation, which has no database and no key. `url`: what runs must not reach. */
+/**
+ * How the worker is run: as an agent of the installation, without a database and without a key. `url`: what runs must
+ * not reach.
+ */
 export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { dataDir, agentToken } = config;
   const { address, certificate } = config.services.workspaces;
@@ -70,9 +73,9 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
     ]
       .filter(Boolean)
       .join(),
-    // That no run reads it is tried at the start.
+    // A test at the start checks that no run can read it.
     WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
-    // The service is on this machine: no proxy leads to it.
+    // The service is on this machine: no proxy is used.
     ...Object.fromEntries(['NO_PROXY', 'no_proxy'].map((name) => [name, [env[name], hostname].filter(Boolean).join()])),
     ...(certificate === undefined ? {} : trustIn(certificate, hostname, env.WORKSPACES_TLS_CERT_FILE)),
   };
@@ -86,7 +89,9 @@ function placeOf(url: string): string {
   return host.startsWith('/') ? path.join(host, `.s.PGSQL.${at}`) : `${decodeURIComponent(host)}:${at}`;
 }
 
-/** Trust in the very certificate that the service was given, which is mostly for another name than that of loopback. */
+/**
+ * Trusts exactly the configured certificate of the service, which is usually for another name than that of loopback.
+ */
 function trustIn(certificate: string, hostname: string, file: string | undefined): NodeJS.ProcessEnv {
   const parsed = new X509Certificate(certificate);
   const name = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -98,13 +103,13 @@ function trustIn(certificate: string, hostname: string, file: string | undefined
   };
 }
 
-/** How long to wait after the worker ended: the longer, the more often it did so right after its start. */
+/** How long to wait after the worker ended: the more often it did so right after its start, the longer. */
 export function restartAfter(failuresBefore: number, livedMs: number): { failures: number; pauseMs: number } {
   const failures = livedMs > STEADY_MS ? 1 : failuresBefore + 1;
   return { failures, pauseMs: Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS) };
 }
 
-/** One worker as a child process, started again when it ends unexpectedly. */
+/** One worker as a child process, restarted if it ends unexpectedly. */
 export class WorkerProcess {
   private child: ChildProcess | undefined;
   private stopping = false;
@@ -139,7 +144,7 @@ export class WorkerProcess {
     rmSync(this.options.pidFile, { force: true });
   }
 
-  /** Ends the process and everything its runs are doing, at once. */
+  /** Ends the process and all processes of its runs, at once. */
   kill(): void {
     this.stopping = true;
     this.child?.kill('SIGKILL');

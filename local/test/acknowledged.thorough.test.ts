@@ -5,14 +5,14 @@ import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim, victims } from './kills';
 import { waitFor } from './start';
 
-// A short form always; --long kills fifty times.
+// Always a short form; --long kills fifty times.
 const rounds = process.env.KEYSTEAD_LONG ? 50 : victims.length;
 const WRITERS = 4;
 const BETWEEN_MS = 300;
 
 type Kind = 'secret' | 'token' | 'lease' | 'workspace';
 
-/** What was promised: what to ask, and what must be answered. */
+/** What was promised: a request, and its required answer. */
 interface Promised {
   kind: Kind;
   address: string;
@@ -50,7 +50,7 @@ describe('what was acknowledged', () => {
     expect(await send(api, workspacesHeaders, organization('kept'))).toMatchObject({ status: 201 });
 
     const promised: Promised[] = [];
-    /** The credentials behind acknowledged leases, as the other system knows them. */
+    /** The credentials of acknowledged leases, as the other system knows them. */
     const credentials: string[] = [];
     const refused: number[] = [];
     let running = true;
@@ -115,7 +115,7 @@ describe('what was acknowledged', () => {
         lostOf.set(kind, (lostOf.get(kind) ?? 0) + 1);
       }
     }
-    // What was begun and not accounted for is undone: then there are as many credentials as leases.
+    // Unrecorded credentials are revoked: then there are as many credentials as leases.
     const leases = () => countOf(installation, 'lease');
     await waitFor(async () => upstream.issued.length === (await leases()));
     const living = new Set(upstream.issued.map(({ AccessorID }) => AccessorID));
@@ -127,7 +127,7 @@ describe('what was acknowledged', () => {
     expect(gone).toEqual([]);
     expect(refused).toEqual([]);
     expect(promised.length).toBeGreaterThan(rounds);
-    // Nothing that lives outside is out of reach.
+    // Everything that exists outside can be reached.
     expect(await insist(`${v1}/sys/leases/revoke-prefix/fleet`, secretsHeaders, {})).toMatchObject({ status: 204 });
     await waitFor(async () => upstream.issued.length === 0 && (await leases()) === 0);
   });
@@ -139,7 +139,10 @@ interface Answer {
   body: any;
 }
 
-/** Asks, with POST when there is a body; undefined when there was no answer, as while a process is being started again. */
+/**
+ * Sends a request, with POST if there is a body; undefined if there was no answer, for example while a process is being
+ * restarted.
+ */
 async function send(address: string, headers: Record<string, string>, body?: object): Promise<Answer | undefined> {
   try {
     const response = await fetch(address, {
@@ -156,7 +159,7 @@ async function send(address: string, headers: Record<string, string>, body?: obj
   }
 }
 
-/** Asks again until there is an answer that is not a fault; for what may be asked twice. */
+/** Repeats a request until the answer is not a fault; for requests that may be repeated. */
 async function insist(address: string, headers: Record<string, string>, body?: object): Promise<Answer | undefined> {
   let answer: Answer | undefined;
   await waitFor(async () => {
@@ -173,7 +176,7 @@ async function countOf(installation: TestInstallation, table: string): Promise<n
   });
 }
 
-/** What happened, as two tables. */
+/** The events, as two tables. */
 function report(seen: {
   killed: ReadonlyMap<Victim, number>;
   promised: readonly Promised[];

@@ -16,23 +16,23 @@ import { lateSeconds, type Pushed, pushed, pushLoop } from './push-loop';
 import { type Ran, runLoop } from './run-loop';
 import { waitFor } from './start';
 
-// If it went: a run that never ends, a state that was acknowledged, a lock. If it came twice: an apply, which a run carries
-// out once, no matter what is killed; it is counted where it takes effect.
+// What this protects: no run hangs, no acknowledged state and no lock is lost; and no apply happens twice, no matter
+// which process is killed: applies are counted where they take effect.
 
 const rounds = Number(process.env.KEYSTEAD_KILLS ?? 200);
 const loops = 3;
-// Victims and pauses are chosen by chance: the same ones for the same seed.
+// Victims and pauses are random: the same ones for the same seed.
 const seed = process.env.KEYSTEAD_SEED || String(randomInt(1e9));
 const chance = (what: string): number =>
   createHash('sha256').update(`${seed} ${what}`).digest().readUInt32BE() / 2 ** 32;
-// Where there is a Git host, most of the runs follow pushes to it; the worker of the installation fetches the commits.
+// If there is a Git host, most of the runs follow pushes to it; the worker of the installation fetches the commits.
 const victims = giteaProgram
   ? (['agent', 'workspaces', 'gitea', 'tool', 'postgres', 'worker', 'gitea', 'tool'] as const)
   : (['agent', 'workspaces', 'tool', 'postgres', 'tool'] as const);
 type Victim = 'agent' | 'workspaces' | 'gitea' | 'tool' | 'postgres' | 'worker';
 const program = path.resolve(__dirname, '../../apps/workspaces/dist/worker-main.js');
 
-// Replaces the tool: each apply reports what it does to the address of the ledger.
+// Replaces the tool: each apply reports its effect to the address of the ledger.
 const tool = (ledger: string) => `#!/bin/sh
 case $1 in
   version) echo "Terraform v1.11.4" ;;
@@ -57,7 +57,7 @@ type Runs = {
   meta: { pagination: { 'total-pages': number } };
 };
 
-// Most of an hour: each kill waits for everything to be well again.
+// Almost an hour: each kill waits until everything works again.
 (process.env.KEYSTEAD_LONG ? describe : describe.skip)('runs of agents while processes are killed', () => {
   const box = mkdtempSync('/var/tmp/keystead-agent-kills-');
   // No other process has this name.
@@ -207,11 +207,11 @@ type Runs = {
     };
     process.stderr.write(`${JSON.stringify({ ...table, lost, doubled, open, locked, late })}\n`);
     expect({ lost, doubled, open, locked, late }).toEqual({ lost: [], doubled: [], open: [], locked: [], late: [] });
-    // Each goes on until one of its runs was applied: how many more there are is up to the machine.
+    // Each continues until one of its runs was applied: how many more there are depends on the machine.
     expect(ended.applied).toBeGreaterThanOrEqual(loops);
   }, 3_600_000);
 
-  /** Connects the Git host; answers what workspaces name it by. */
+  /** Connects the Git host; returns the ids by which workspaces name it. */
   async function connect(api: string, token: string): Promise<string> {
     const asked = document('oauth-clients', {
       'service-provider': 'gitea',
@@ -239,7 +239,7 @@ type Runs = {
   }
 });
 
-/** An agent that is started again when it ends, as systemd does it. */
+/** An agent that is restarted when it ends, as systemd does it. */
 class Agent {
   private child: ChildProcess | undefined;
   private ending = false;

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { call, document, smallState } from '@keystead/testing';
 
-/** A state that the service said it has. */
+/** A state that the service has acknowledged. */
 export interface Acknowledged {
   readonly version: string;
   readonly md5: string;
 }
 
-/** What an apply loop went through. */
+/** The history of an apply loop. */
 export interface Applied {
   readonly workspace: string;
   readonly acknowledged: readonly Acknowledged[];
-  /** Calls that got no answer, or a fault. */
+  /** Calls without an answer, or with a fault. */
   readonly unanswered: number;
   /** Calls that were refused although they should not have been. */
   readonly refused: readonly string[];
@@ -21,13 +21,13 @@ const retryMs = 100;
 const patienceMs = 300_000;
 type Version = { data: { id: string; attributes: Record<string, string> } };
 
-/** What the state of a serial contains, so that it can be recognized. */
+/** The content of the state with a serial, so that it can be recognized. */
 export const noteOf = (workspace: string, serial: number): string =>
   `${workspace} ${serial} ${'x'.repeat(serial % 5000)}`;
 
 /**
- * Applies to one workspace over and over, with the calls of the real tool in local execution and its patience: lock,
- * announce, upload in both forms, unlock. What gets no answer is sent again until one comes.
+ * Applies to one workspace over and over, with the calls and the patience of the real tool in local execution: lock,
+ * announce, upload in both formats, unlock. Unanswered requests are repeated until there is an answer.
  */
 export async function applyLoop(
   origin: string,
@@ -40,7 +40,7 @@ export async function applyLoop(
   let unanswered = 0;
   const at = `${origin}/api/v2/workspaces/${workspace}`;
 
-  /** The first answer that is not a fault; whether earlier ones may have been lost on the way. */
+  /** The first answer that is not a fault; and whether earlier ones may have been lost on the way. */
   async function insist(url: string, key: string | undefined, method: string, body: unknown) {
     const until = Date.now() + patienceMs;
     for (let again = false; ; ) {
@@ -64,7 +64,7 @@ export async function applyLoop(
 
   for (let serial = 1; goesOn(acknowledged.length); serial++) {
     const lock = await insist(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
-    // Only this loop locks here: a lock that is already held means our own call had worked.
+    // Only this loop locks here: a lock that is already held means that our own call had worked.
     expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);
     const { bytes, md5 } = smallState(serial, noteOf(workspace, serial));
     const body = document('state-versions', { serial, md5, lineage: 'one' });
@@ -86,7 +86,7 @@ export async function applyLoop(
   return { workspace, acknowledged, unanswered, refused };
 }
 
-/** The acknowledged states that are not there, or are not what was sent. */
+/** The acknowledged states that are missing, or differ from what was sent. */
 export async function lostOf(origin: string, token: string, { acknowledged }: Applied): Promise<string[]> {
   const lost: string[] = [];
   for (const { version, md5 } of acknowledged) {

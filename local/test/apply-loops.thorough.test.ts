@@ -6,10 +6,10 @@ import { killAndRecover, type Victim } from './kills';
 import { makerOf } from './maker';
 
 const victims: readonly Victim[] = ['workspaces', 'postgres', 'workspaces', 'postgres', 'program'];
-// A short form always; --long kills two hundred times.
+// Always a short form; --long kills two hundred times.
 const rounds = process.env.KEYSTEAD_LONG ? 200 : victims.length;
 const loops = 3;
-// Also on a busy machine long enough for some calls of a service that has just started.
+// Even on a busy machine long enough for some calls to a service that has just started.
 const betweenMs = 1500;
 
 describe('applies that never stop', () => {
@@ -40,7 +40,7 @@ describe('applies that never stop', () => {
       const victim = victims[round % victims.length]!;
       const fought = await workspace(`fought-${round}`);
       const fighters = await lockClients(origin, token, 'loops', fought, 3);
-      // Few enough calls that all orders they could have come in can be looked at.
+      // Few enough calls that all their possible orders can be checked.
       const fight = fightForLock(() => [origin], fighters, fought, { calls: 60, pauseMs: 60 });
       await new Promise((resolve) => setTimeout(resolve, Math.random() * betweenMs));
       await killAndRecover(installation, victim);

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const ASKS_EVERY_MS = 500;
 
 /**
- * A TCP load balancer: it gives connections in turn to the nodes whose `/readyz` said yes when it was last asked, twice a
- * second, and never looks into them. A node that takes no connection is passed over.
+ * A TCP load balancer: it gives connections in turn to the nodes whose `/readyz` was positive at the last check, twice
+ * a second, and never looks into them. A node that accepts no connection is skipped.
  */
 export class Balancer {
   private readonly ready = new Set<number>();
@@ -70,7 +70,7 @@ export class Balancer {
         socket.on('error', () => {});
         socket.once('close', () => this.sockets.delete(socket));
       }
-      // What one side ends, however, the other side sees as it was.
+      // Any kind of end on one side looks the same on the other.
       inner.once('close', (failed) => (failed ? outer.resetAndDestroy() : outer.destroySoon()));
       outer.once('close', () => inner.destroy());
       inner.pipe(outer);

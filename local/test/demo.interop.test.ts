@@ -10,11 +10,11 @@ import { eventually, Gitea, giteaProgram } from '../../apps/workspaces/test/inte
 import { createInstallation, type TestInstallation } from './installation';
 
 const it = giteaProgram ? test : test.skip;
-/** A user id that no one else has, where we may choose. */
+/** A user id that no one else has, if we may choose. */
 const uid = process.getuid?.() === 0 ? 58_000 + (process.pid % 1000) : undefined;
 
-// Takes the place of the tool and a provider: it reads the lines `crane "name" {}` of the configuration, and an address
-// tells it what is there and does the rest.
+// Replaces the tool and a provider: it reads the lines `crane "name" {}` of the configuration, and an address tells it
+// what exists and does the rest.
 const tool = (outside: string) => `#!/bin/sh
 for last; do :; done
 state=$(echo ../state/*)/terraform.tfstate
@@ -54,7 +54,7 @@ type Item = { id: string; attributes: Record<string, never>; relationships: Reco
 describe('a change, from its push until it is undone by hand', () => {
   const box = mkdtempSync('/var/tmp/keystead-demo-');
   const gitea = new Gitea(box);
-  /** Where cranes stand. */
+  /** The outside system of the cranes. */
   const cranes = new Map<string, { place: string }>();
   const outside = createServer((request, response) => {
     const name = request.url?.slice(1) ?? '';
@@ -115,7 +115,7 @@ describe('a change, from its push until it is undone by hand', () => {
   const make = async (at: string, type: string, attributes: object): Promise<Item> =>
     (await api('POST', at, document(type, attributes))).data;
 
-  /** An agent as another user, who is given an address and a token, and by whom no key and no database can be read. */
+  /** An agent as another user, with an address and a token, who can read no key and no database. */
   async function startAgent(secret: string): Promise<void> {
     const scratch = path.join(box, 'agent');
     mkdirSync(scratch);
@@ -246,7 +246,7 @@ describe('a change, from its push until it is undone by hand', () => {
     expect(said).not.toContain(String(secret.attributes.token));
   }, 1_200_000);
 
-  /** As a person does it where there is a browser. */
+  /** Done like a person, if there is a browser. */
   async function confirm(run: string): Promise<void> {
     if (findBrowser() === undefined) {
       await api('POST', `runs/${run}/actions/apply`, { comment: 'go on' });

@@ -15,17 +15,17 @@ export interface TestInstallation {
   workspacesUrl: string;
   program(): Started;
   firstRun(): FirstRun;
-  /** Starts it, again after a stop, and resolves when it says that it is ready. */
+  /** Starts it, also after a stop, and resolves when it says that it is ready. */
   start(): Promise<Started>;
   /** Resolves when both services answer as healthy. */
   healthy(): Promise<void>;
-  /** The living process ids, by name. */
+  /** The live process ids, by name. */
   pids(): Promise<Record<'secrets' | 'workspaces' | 'postgres', number>>;
   /** The process id of the worker of remote runs. */
   workerPid(): number;
-  /** The database of a service, for those who look behind its back. */
+  /** The database of a service, for checks behind its back. */
   databaseUrl(service: 'secrets' | 'workspaces'): Promise<string>;
-  /** Ends all that runs and removes the folder. */
+  /** Ends everything and removes the folder. */
   remove(): Promise<void>;
 }
 

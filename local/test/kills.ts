@@ -3,10 +3,10 @@ import { waitFor } from './start';
 
 /** What can be killed: both services, their PostgreSQL, and the program that started them. */
 export const victims = ['secrets', 'postgres', 'workspaces', 'program'] as const;
-/** And the worker, where there is one. */
+/** And the worker, if there is one. */
 export type Victim = (typeof victims)[number] | 'worker';
 
-/** Kills one process with SIGKILL and resolves when everything is well again: by itself, or by a new start. */
+/** Kills one process with SIGKILL and resolves when everything works again: by itself, or after a new start. */
 export async function killAndRecover(installation: TestInstallation, victim: Victim): Promise<void> {
   if (victim === 'program') {
     const program = installation.program();

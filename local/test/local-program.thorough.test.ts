@@ -17,7 +17,7 @@ for (const name of ['secrets.cjs', 'workspaces.cjs']) {
   writeFileSync(path.join(programs, name), `require(${JSON.stringify(path.join(__dirname, 'fake-service.cjs'))});`);
 }
 
-/** What a first start has left, once there was one: where a test is about something else, it need not be made again. */
+/** The result of a first start, once there was one: tests about something else can reuse it. */
 const seed = path.join(box, 'seed');
 const copySeed = (to: string) => {
   if (existsSync(seed)) execFileSync('cp', ['-a', seed, to]);
@@ -170,7 +170,7 @@ describe('while running', () => {
     const program = run();
     await program.says(/Ctrl-C stops everything/);
     const server = (await findEmbedded(path.join(dataDir, 'postgres')))!;
-    // Its services still drain when the next start looks at their ports.
+    // Its services are still draining when the next start checks their ports.
     program.process.kill('SIGKILL');
     const next = run();
     await next.says(/Ctrl-C stops everything/);

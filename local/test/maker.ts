@@ -2,9 +2,9 @@ import { expect } from '@jest/globals';
 import { call } from '@keystead/testing';
 
 /**
- * Makes things in the workspace service at an address, with a token; each call answers the new id. What got no
- * answer, such as the first request on a connection whose other end was killed, is sent again: a body that is made for each
- * time can name something else then.
+ * Creates things in the workspace service at an address, with a token; each call returns the new id. Unanswered
+ * requests, such as the first one on a connection whose other end was killed, are repeated: a body that is built for
+ * each attempt can then use another name.
  */
 export const makerOf = (api: string, token: string) => {
   return async (path: string, body: object | ((time: number) => object)): Promise<string> => {

@@ -9,7 +9,7 @@ import { type Started, start, waitFor } from './start';
 
 const root = path.resolve(__dirname, '../..');
 
-/** Processes of the service whose parent this is. */
+/** Child processes of the service. */
 function childrenOf(parent: number): number[] {
   return fs
     .readdirSync('/proc')
@@ -111,7 +111,7 @@ describe.each([
     over = true;
     await Promise.all(callers);
     for (const agent of agents) agent.destroy();
-    // Connections go to the two in turn: those of the one that lives have not noticed, the others broke once.
+    // Connections go to the two in turn: those of the surviving one have not noticed, the others broke once.
     expect([...broken.values()].every((times) => times === 1)).toBe(true);
     expect(broken.size).toBeLessThanOrEqual(agents.length / 2 + 1);
     expect(program.output()).toContain('another takes its place');
@@ -121,7 +121,7 @@ describe.each([
     expect(await ask(url(), false)).toBeUndefined();
   });
 
-  // The rest is of the program that starts the others, which both services share.
+  // The rest is in the program that starts the others, which both services share.
   if (name === 'workspaces') return;
 
   it('ends with what keeps the first from starting, and says it once', async () => {

@@ -4,9 +4,9 @@ import { type Clone, eventually } from '../../apps/workspaces/test/interop/gitea
 import type { Ran } from './run-loop';
 
 /**
- * How late a run may begin: its commit climbs through all pauses of a host that is away (2.5, 5, 10, 20, 40, 60 s), two workers die with it,
- * each missed after 45 s, a node dies while it looks, missed after 45 s, the host is away at the next look, a minute before the one after;
- * what is done meanwhile takes a moment.
+ * How late a run may begin: its commit goes through all pauses for a host that is down (2.5, 5, 10, 20, 40, 60 s), two
+ * workers die with it, each noticed after 45 s, a node dies during its check, noticed after 45 s, the host is down at
+ * the next check, a minute before the one after; the work in between takes a moment.
  */
 export const lateSeconds = 138 + 90 + 45 + 60 + 20;
 const patienceSeconds = 420;
@@ -19,20 +19,21 @@ type Outputs = { data: { attributes: { name: string; value: unknown } }[] };
 /** What the loop pushes, with the number it is given. */
 export const pushed = (n: number) => ({ 'main.tf': `# n = ${n}\n` });
 
-/** What a loop of pushes went through. */
+/** The history of a loop of pushes. */
 export interface Pushed extends Ran {
   /** Pushes that began more than one run. */
   readonly doubled: readonly string[];
   /** The messages of all pushes. */
   readonly pushes: readonly string[];
-  /** How long after each push there was a run of it. */
+  /** How long after each push its run appeared. */
   readonly begunSeconds: readonly number[];
 }
 
 /**
- * Pushes to the repository of one workspace over and over, each time another number, and waits for the run of it. A push that the host does
- * not take is pushed again; that its run begins is left to the service. A run may begin late while something is killed; it is lost when it
- * has not begun, and stuck when it has not ended, so long after `calmSince`, when the last was.
+ * Pushes to the repository of one workspace over and over, each time another number, and waits for its run. A push that
+ * the host refuses is repeated; beginning its run is left to the service. A run may begin late while processes are
+ * killed; it is lost if it has not begun, and stuck if it has not ended, within the time after `calmSince`, the last
+ * kill.
  */
 export async function pushLoop(
   api: string,
@@ -55,7 +56,7 @@ export async function pushLoop(
       },
       patienceSeconds,
     );
-  /** What became of the last commits that were seen. */
+  /** The outcome of the last commits that were seen. */
   const configurations = async (): Promise<string> => {
     const { data } = await get<Configurations>(`workspaces/${workspace}/configuration-versions`);
     const said = data.slice(0, 3).map(({ attributes }) => [attributes.status, attributes['error-message']].join(' '));

@@ -9,7 +9,9 @@ import { freePort, freshDatabase, fromSource } from '@keystead/testing';
 const root = path.resolve(__dirname, '../..');
 const key = (byte: string) => byte.repeat(32);
 
-/** A service started by itself from its sources; answers its exit code and its last line, or stops it when it listens. */
+/**
+ * A service started directly from its sources; returns its exit code and its last line, or stops it once it listens.
+ */
 async function start(name: 'secrets' | 'workspaces', command: string[], settings: Record<string, string>) {
   const prefix = name.toUpperCase();
   const program = path.join(root, `apps/${name}/src/main.ts`);

@@ -6,12 +6,12 @@ import { freePort, freshDatabase, fromSource, type TestDatabase } from '@keystea
 import { Balancer } from './balancer';
 import { waitFor } from './start';
 
-// Two nodes of each service behind a load balancer, restarted one after the other while clients go on asking:
-// no client may notice. Some hundred requests always, ten thousand in the long form.
+// Two nodes of each service behind a load balancer, restarted one after the other under load: no client may notice.
+// Some hundred requests always, ten thousand in the long form.
 
 const long = process.env.KEYSTEAD_LONG === '1';
 const ENOUGH = long ? 10_000 : 400;
-/** Longer than the balancer takes to notice, also on a machine that is very busy. */
+/** Longer than the balancer takes to notice, even on a very busy machine. */
 const DELAY_SECONDS = 5;
 const root = path.resolve(__dirname, '../..');
 
@@ -50,7 +50,7 @@ class Node {
     });
   }
 
-  /** Ends as an orchestrator ends it; answers the exit code. */
+  /** Ends as an orchestrator ends it; returns the exit code. */
   async stop(): Promise<number | null> {
     const { child } = this;
     if (!child || child.exitCode !== null || child.signalCode !== null) throw new Error(`ended early: ${this.said}`);
@@ -119,7 +119,7 @@ describe('a rolling restart behind a balancer', () => {
   const problems: string[] = [];
   let over = false;
 
-  /** One request; a failure without an answer is noted. */
+  /** One request; a failure without an answer is recorded. */
   function ask(url: string, agent: http.Agent | false, method: string, body?: object): Promise<number | undefined> {
     return new Promise((resolve) => {
       const headers = { 'x-service-token': token, ...(body ? { 'content-type': 'application/json' } : {}) };

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call, document } from '@keystead/testing';
 
-/** What a loop of remote runs went through. */
+/** The history of a loop of remote runs. */
 export interface Ran {
   readonly workspace: string;
   /** How many runs ended in which way. */
   readonly ended: Readonly<Record<string, number>>;
-  /** Runs that said `applied` whose state is not there. */
+  /** Runs that reported `applied` whose state is not there. */
   readonly lost: readonly string[];
   /** Runs that did not end. */
   readonly stuck: readonly string[];
@@ -26,7 +26,7 @@ output "n" { value = terraform_data.n.output }
 `;
 
 /**
- * Applies to one workspace over and over with remote runs, each with another number. What gets no answer is asked again:
+ * Applies to one workspace over and over with remote runs, each with another number. Unanswered requests are repeated:
  * a run that was created without our seeing it ends like any other, and then the next one is created.
  */
 export async function runLoop(

@@ -6,7 +6,8 @@ import { killAndRecover, type Victim } from './kills';
 import { makerOf } from './maker';
 import { numbered, runLoop } from './run-loop';
 
-// With the real tool, so only where it is installed, and only in the long form: applies that never stop are killed always.
+// With the real tool, so only if it is installed, and only in the long form: killing applies that never stop is always
+// tested.
 const rounds = 60;
 const loops = 2;
 const victims: readonly Victim[] = ['worker', 'workspaces', 'postgres', 'worker', 'program'];

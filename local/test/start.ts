@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A started local program and what it said so far. */
+/** A started local program and its output so far. */
 export interface Started {
   process: ChildProcess;
   output(): string;
-  /** What of it came on the error stream. */
+  /** The part of it on stderr. */
   complaints(): string;
-  /** Resolves once the output matches; rejects when the program ends or five minutes pass before that. */
+  /** Resolves once the output matches; rejects if the program ends or five minutes pass before that. */
   says(pattern: RegExp): Promise<void>;
   /** Resolves with the exit code. */
   ended: Promise<number | null>;
@@ -45,7 +45,7 @@ export function start(command: string[], env: Record<string, string>): Started {
   };
 }
 
-/** Resolves when `done` holds; rejects when the program ends or five minutes pass before that. */
+/** Resolves when `done` is true; rejects if the program ends or five minutes pass before that. */
 export async function waitFor(
   done: () => boolean | Promise<boolean>,
   child?: ChildProcess,
@@ -60,7 +60,7 @@ export async function waitFor(
   }
 }
 
-/** What a terminal would pass on: nothing that Jest or a calling npm set. */
+/** The environment of a terminal: nothing that Jest or a calling npm set. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|JEST_|NODE_|KEYSTEAD_|SECRETS_|WORKSPACES_|DATABASE_URL)/.test(name),

@@ -8,7 +8,7 @@ import { createInstallation, type TestInstallation } from './installation';
 import { makerOf } from './maker';
 import { waitFor } from './start';
 
-// What would be lost: a state that was acknowledged before the store had it, or half a state that looks whole.
+// What this protects: no state is acknowledged before the store has it, and half a state never looks complete.
 
 const rounds = process.env.KEYSTEAD_LONG ? 40 : 3;
 const loops = 3;

@@ -5,7 +5,8 @@ import { type Program, startProgram } from '../../prisma/released/programs';
 import { createInstallation, type TestInstallation } from './installation';
 import { waitFor } from './start';
 
-// What would be lost: a write that the killed node had acknowledged, or something that lives and another node does not find.
+// What this protects: no write that the killed node had acknowledged is lost, and other nodes find everything that
+// exists.
 
 const rounds = 30;
 const writers = 3;
@@ -29,7 +30,7 @@ const names: readonly Name[] = ['secrets', 'workspaces'];
       await installation.remove();
     });
 
-    /** One more node besides the one that npm start runs. */
+    /** One more node in addition to the one that npm start runs. */
     async function another(name: Name): Promise<Program> {
       const prefix = name.toUpperCase();
       return startProgram(version, name, {
@@ -85,7 +86,7 @@ const names: readonly Name[] = ['secrets', 'workspaces'];
         else if (answer.status >= 400) wrong.push(`${what}: ${answer.status} ${JSON.stringify(answer.body)}`);
         return answer !== undefined && answer.status < 300;
       };
-      /** Writes on one node; what that acknowledges, another one has to know at once. */
+      /** Writes on one node; another one has to know at once what that acknowledges. */
       const write = async (
         name: Name,
         at: string,

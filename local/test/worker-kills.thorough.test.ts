@@ -12,13 +12,14 @@ import { makerOf } from './maker';
 import { runLoop } from './run-loop';
 import { waitFor } from './start';
 
-// What would be lost: the state of an apply whose worker died, a lock, or a token of the secrets service that is never revoked.
+// What this protects: the state of an apply whose worker died, a lock, and that every token of the secrets service is
+// revoked.
 
 const rounds = 30;
 const loops = 3;
 const version = { root: path.resolve(__dirname, '../..'), built: true };
 
-// Replaces the tool: its state has the number it was given as output, and everything takes a moment.
+// Replaces the tool: its state has the given number as output, and everything takes a moment.
 const tool = `#!/bin/sh
 case $1 in
   version) echo "Terraform v1.11.4" ;;
@@ -103,14 +104,15 @@ esac
     }
     workers.push(await startWorker(), await startWorker());
     const killsMs: number[] = [];
-    // A worker killed before the answer to its login is recorded leaves a token unknown to the service, until the role's time is up.
+    // A worker killed before the answer to its login is recorded leaves a token unknown to the service, until the
+    // role's time limit.
     const jwtTokens = (known: boolean) =>
       `SELECT count(*)::int AS n FROM token WHERE path LIKE 'auth/jwt/%' AND ${
         known ? 'NOT' : ''
       } EXISTS (SELECT FROM unnest('{${killsMs}}'::bigint[]) AS k WHERE created_at_ms BETWEEN k - 5000 AND k)`;
     let withCredential = 0;
     for (let round = 0; round < rounds; round++) {
-      // A run is working with a credential then, so the kill has something to leave behind.
+      // A run is using a credential then, so the kill has something to leave behind.
       await waitFor(async () => (await count('workspaces', 'SELECT count(*)::int AS n FROM run_credential')) > 0);
       await sleep(Math.random() * 1500);
       if ((await count('workspaces', 'SELECT count(*)::int AS n FROM run_credential')) > 0) withCredential++;

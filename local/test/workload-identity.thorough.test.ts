@@ -33,7 +33,10 @@ esac
 
 const sdk = createRequire(path.resolve('apps/secrets/package.json')).resolve('@aws-sdk/credential-providers');
 
-/** Logs in as the providers do: AWS by its own library, Google and Azure by what their files say, each at the stand-in. */
+/**
+ * Logs in like the providers: AWS with its own library, Google and Azure with the data in their files, each at the
+ * stand-in.
+ */
 const probe = `
 import { readFileSync } from 'node:fs';
 import sdk from '${sdk}';
@@ -90,7 +93,7 @@ describe('the identities of runs', () => {
   const at = (server: { address(): AddressInfo | string | null }) =>
     `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-  /** Checks a token as others do, by the published keys. Throws why it is refused. */
+  /** Checks a token like others do, with the published keys. Throws the reason of a refusal. */
   async function check(token: string, who: string): Promise<Claims> {
     const [head = '', body = '', signature = ''] = token.split('.');
     const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString());
@@ -184,7 +187,7 @@ describe('the identities of runs', () => {
     return id as string;
   }
 
-  /** Claims the next job and carries it out; what the log says. */
+  /** Claims the next job and carries it out; returns the log. */
   async function carryNext(runs = executor) {
     const { db, env } = workspaces.service;
     const versions = runs.binaries.map(({ version }) => version);

@@ -1,11 +1,11 @@
-/** An answer, its body parsed when it is JSON. */
+/** An answer, with its parsed body if it is JSON. */
 export interface Answer {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
   readonly body: any;
 }
 
-/** One request to a service; a path that begins with a slash is taken as it is. */
+/** One request to a service; a path that begins with a slash is used as it is. */
 export interface Asked {
   readonly method: string;
   readonly path: string;
@@ -13,7 +13,7 @@ export interface Asked {
   readonly body?: unknown;
 }
 
-/** Sends one request, its body as JSON unless it is bytes. Rejects when nothing answers. */
+/** Sends one request, its body as JSON unless it is bytes. Rejects if nothing answers. */
 export async function ask(address: string, { method, path, headers = {}, body }: Asked): Promise<Answer> {
   const bytes = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
   const sent = new Headers(headers);
@@ -33,7 +33,7 @@ export async function ask(address: string, { method, path, headers = {}, body }:
   }
 }
 
-/** Like `ask`, and throws unless the answer is a success; answers the body. */
+/** Like `ask`, but throws unless the answer is a success; returns the body. */
 export async function insist(address: string, asked: Asked): Promise<Answer['body']> {
   const { status, body } = await ask(address, asked);
   if (status < 200 || status > 299) {

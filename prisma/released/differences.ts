@@ -1,12 +1,14 @@
-/** An answer that is deliberately another one than that of a released version. */
+/** An answer that deliberately differs from that of a released version. */
 export interface Difference {
   readonly of: string;
-  /** Where, as a difference is written: service, path, way in the body or who asked, what was and what is. */
+  /**
+   * Where, in the notation of differences: service, path, path in the body or the caller, the old and the new value.
+   */
   readonly where: RegExp;
   readonly why: string;
 }
 
-/** What later versions answer differently on purpose, one entry each. Each entry must occur. */
+/** Deliberate differences of later versions, one entry each. Each entry must occur. */
 export const differences: readonly Difference[] = [
   {
     of: '0.1.0',
@@ -145,8 +147,8 @@ export const differences: readonly Difference[] = [
   ),
 ];
 
-/** What becomes another answer just by the passing of time, and so may differ or not: where, as of a difference. */
+/** Answers that change with time, and so may differ or not: where, in the notation of differences. */
 export const aging: readonly RegExp[] = [
-  // Signing keys rotate once a day, and those of before stay for a while.
+  // Signing keys rotate once a day, and earlier ones stay for a while.
   /\/\.well-known\/keys \/keys: \d became \d$/,
 ];

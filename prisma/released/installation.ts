@@ -10,7 +10,7 @@ import { makeWorkspaces, type WorkspacesCredentials } from './make-workspaces';
 import { type Program, startProgram, type Version } from './programs';
 import { writeStandInTool } from './stand-in-tool';
 
-/** What the services of a recording are started with, besides database and port. Kept with it: the keys open it. */
+/** The settings of a recording's services, except database and port. Stored with it: the keys open it. */
 export interface Settings {
   readonly secrets: Readonly<Record<string, string>>;
   readonly workspaces: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface Credentials {
 /** Databases of both services. */
 export type Urls = Readonly<Record<'secrets' | 'workspaces', string>>;
 
-/** Settings of a new recording: fixed addresses, so that links read the same wherever it is opened. */
+/** Settings of a new recording: fixed addresses, so that links are the same wherever it is opened. */
 export const settings: Settings = {
   secrets: {
     SECRETS_SEAL_KEY: '1e'.repeat(32),
@@ -43,7 +43,7 @@ export const settings: Settings = {
   },
 };
 
-/** Users that the runs of a worker have here. */
+/** Users for the runs of a worker here. */
 const uids = { first: 300_000, last: 300_063 };
 
 /** Both services of a version on two databases. */
@@ -88,7 +88,7 @@ export class Installation {
     await Promise.all([this.stopWorker(signal), this.secrets.kill(signal), this.workspaces.kill(signal)]);
   }
 
-  /** Ends the worker, and opens again what it closed to the users that its runs had. */
+  /** Ends the worker, and reopens what it closed to the users of its runs. */
   async stopWorker(signal: NodeJS.Signals): Promise<void> {
     if (!this.worker) return;
     await this.worker.kill(signal);
@@ -102,16 +102,16 @@ function environmentOf(name: 'secrets' | 'workspaces', urls: Urls, given: Settin
   return { ...given[name], [`${name.toUpperCase()}_DATABASE_URL`]: urls[name] };
 }
 
-/** A version with something of every kind, and the stand-ins that its engines speak to. */
+/** A version with something of every kind, and the stand-ins that its engines call. */
 export interface Furnished {
   readonly installation: Installation;
   readonly credentials: Credentials;
   readonly scheduler: SchedulerStandIn;
-  /** Ends everything, if it still runs. */
+  /** Ends everything that still runs. */
   end(): Promise<void>;
 }
 
-/** Starts a version on two new databases and makes something of every kind. */
+/** Starts a version on two new databases and creates something of every kind. */
 export async function furnish(version: Version, urls: Urls): Promise<Furnished> {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-furnish-'));
   const firstRun = path.join(box, 'first-run.json');

@@ -2,23 +2,23 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { Answer } from './ask';
 import { insist } from './ask';
 
-/** The name of nearly everything that is made, so that one value fills nearly every parameter. */
+/** The name of nearly everything that is created, so that one value fits nearly every parameter. */
 export const kept = 'kept';
-/** The namespace that has the same once more. */
+/** The namespace that contains the same once more. */
 export const below = 'below';
-/** Longer than any released version is kept: what is made must live when it is upgraded. */
+/** Longer than any released version is kept: everything must still exist when it is upgraded. */
 const lasting = '876000h';
 
-/** What opens what was made in the secrets service. */
+/** The credentials for what was created in the secrets service. */
 export interface SecretsCredentials {
   readonly root: string;
   readonly recoveryKeys: readonly string[];
-  /** A token of the child namespace, an orphan, and one that leads to an entity. */
+  /** A token of the child namespace, an orphan, and one with an entity. */
   readonly tokens: Readonly<Record<'child' | 'periodic' | 'person', string>>;
   readonly password: string;
   readonly roleId: string;
   readonly secretId: string;
-  /** What the authenticator was given, and the method it answers for. */
+  /** The secret of the authenticator, and the method it is for. */
   readonly totp: { readonly url: string; readonly methodId: string; readonly recoveryCode: string };
   readonly issuerKey: string;
   readonly wrapping: string;
@@ -38,7 +38,7 @@ type Make = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<Answer['body']>;
 
-/** Makes something of every kind in a new secrets service, over HTTP. */
+/** Creates something of every kind in a new secrets service, over HTTP. */
 export async function makeSecrets(address: string, outside: Outside): Promise<SecretsCredentials> {
   const opened = await insist(address, {
     method: 'PUT',
@@ -85,7 +85,7 @@ export async function makeSecrets(address: string, outside: Outside): Promise<Se
   };
 }
 
-/** Engines and logins of one namespace, what they keep, and who is known there. */
+/** Engines and logins of one namespace, their content, and the identities in it. */
 async function makeEngines(make: Make, { scheduler, cloud }: Outside) {
   const policy = `path "cubbyhole/*" { capabilities = ["create", "read", "update"] }
 path "${kept}/data/{{identity.entity.name}}" { capabilities = ["read"], allowed_parameters = { "*" = [] } }
@@ -177,7 +177,7 @@ path "sys/*" { capabilities = ["deny"] }`;
   return { password, roleId, secretId, entity, accessor, issuerKey };
 }
 
-/** A second factor of one person, demanded at one login. */
+/** A second factor of one person, required at one login. */
 async function makeSecondFactor(make: Make, entity: string, accessor: string) {
   const method = { issuer: 'Kept', method_name: kept, qr_size: 0, recovery_codes: 2 };
   const methodId = (await make('POST', 'identity/mfa/method/totp', method)).data.method_id;

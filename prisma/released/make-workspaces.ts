@@ -5,13 +5,13 @@ import { codeFor, counterAt, fromBase32 } from '../../packages/auth/src/index';
 import { type Answer, insist } from './ask';
 import { kept } from './make-secrets';
 
-/** What opens what was made in the workspace service. */
+/** The credentials for what was created in the workspace service. */
 export interface WorkspacesCredentials {
   readonly admin: { readonly username: string; readonly password: string; readonly token: string };
   readonly person: { readonly username: string; readonly password: string; readonly twoFactorSecret: string };
-  /** Of the organization, of a team, of an agent pool, and of a person who may little. */
+  /** Of the organization, of a team, of an agent pool, and of a person with few rights. */
   readonly tokens: Readonly<Record<'organization' | 'team' | 'agent' | 'person', string>>;
-  /** An invitation that waits. */
+  /** A waiting invitation. */
   readonly invitation: string;
   readonly workspaceId: string;
   /** A run whose plan waits for approval, and the secret it will write. */
@@ -45,7 +45,7 @@ export function workspacesMaker(address: string, token?: string): Make {
   return (method, path, body) => insist(address, { method, path: `/api/v2/${path}`, body, headers });
 }
 
-/** A code as the authenticator of a person shows it now. */
+/** The current code of a person's authenticator. */
 export const codeOf = (secret: string, periods = 0) =>
   codeFor(
     { key: fromBase32(secret), algorithm: 'SHA1', digits: 6, periodSeconds: 30 },
@@ -72,7 +72,7 @@ export const stateOf = (serial: number, lineage = kept): Buffer =>
     }),
   );
 
-/** Makes something of every kind in a new workspace service that has a worker, over HTTP, as its first administrator. */
+/** Creates something of every kind in a new workspace service with a worker, over HTTP, as its first administrator. */
 export async function makeWorkspaces(
   address: string,
   admin: WorkspacesCredentials['admin'],
@@ -206,7 +206,7 @@ export async function makeWorkspaces(
   };
 }
 
-/** A team, a member with a second factor, and an invitation that waits. */
+/** A team, a member with a second factor, and a waiting invitation. */
 async function makePeople(address: string, make: Make) {
   const access = Object.fromEntries(everyRight.map((right) => [right, true]));
   const given = document('teams', { name: kept, 'organization-access': access, visibility: 'organization' });
@@ -240,7 +240,7 @@ async function makePeople(address: string, make: Make) {
   };
 }
 
-/** A directory that keeps a person, and a group that fills a team. */
+/** A directory with a person, and a group that fills a team. */
 async function makeDirectory(address: string, make: Make, team: string): Promise<void> {
   await make('PATCH', 'admin/scim-settings', document('scim-settings', { enabled: true }));
   const token = await make('POST', 'admin/scim-tokens', document('authentication-tokens', { description: kept }));
@@ -256,7 +256,7 @@ async function makeDirectory(address: string, make: Make, team: string): Promise
   await make('POST', `admin/teams/${team}/scim-group-mapping`, link);
 }
 
-/** Variables of both kinds, plain and sensitive, on a workspace and in sets. */
+/** Variables of both kinds, plain and sensitive, in a workspace and in sets. */
 async function makeVariables(make: Make, workspace: string, project: string): Promise<void> {
   const add = (path: string, attributes: object) => make('POST', path, document('vars', attributes));
   for (const path of [`workspaces/${workspace}/vars`]) {
@@ -271,7 +271,7 @@ async function makeVariables(make: Make, workspace: string, project: string): Pr
   await make('POST', `varsets/${id}/relationships/projects`, { data: [{ type: 'projects', id: project }] });
 }
 
-/** Two states, one that was refused and kept aside, and a lock that is held. */
+/** Two states, one that was refused and quarantined, and a held lock. */
 async function makeStates(address: string, make: Make, workspace: string): Promise<void> {
   await make('POST', `workspaces/${workspace}/actions/lock`, { reason: kept });
   const announce = (bytes: Buffer, serial: number, lineage: string, inline: boolean) => {
@@ -308,7 +308,7 @@ async function makeRuns(address: string, make: Make, workspace: string, other: s
   });
   await make('POST', `runs/${applied}/comments`, document('comments', { body: kept }));
   const runsOf = async (at: string) => (await make('GET', `workspaces/${at}/runs`)).data as { id: string }[];
-  // The trigger starts one in the other workspace only if that has a configuration.
+  // The trigger starts a run in the other workspace only if that has a configuration.
   const discarded = await start(other, 'discarded', 'planned', { 'auto-apply': false });
   await make('POST', `runs/${discarded}/actions/discard`, { comment: kept });
   const planned = await start(workspace, 'planned', 'planned', { 'auto-apply': false });
@@ -316,7 +316,7 @@ async function makeRuns(address: string, make: Make, workspace: string, other: s
   return { runId: planned, workspaceId: workspace, secret };
 }
 
-/** Waits until a run is where it is expected. */
+/** Waits until a run has the expected status. */
 export async function reaches(status: () => Promise<string>, wanted: string): Promise<void> {
   const until = Date.now() + 120_000;
   for (let now = await status(); now !== wanted; now = await status()) {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../packages/testing/src/free-port';
 import { fromSource } from '../../packages/testing/src/from-source';
 
-/** Programs of one version: the built ones of a checkout, or those of this tree as they stand. */
+/** Programs of one version: the built ones of a checkout, or those of the current tree. */
 export interface Version {
   readonly root: string;
   readonly built: boolean;
@@ -26,7 +26,7 @@ const mains: Record<ProgramName, string> = {
 };
 const patienceMs = 120_000;
 
-/** Starts one program and resolves when it answers; a worker is not asked. Rejects with its last words. */
+/** Starts one program and resolves when it answers; a worker is not asked. Rejects with its last output. */
 export async function startProgram(
   { root, built }: Version,
   name: ProgramName,

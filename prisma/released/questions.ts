@@ -2,24 +2,24 @@ import { type Answer, type Asked, ask } from './ask';
 import type { Credentials, Installation } from './installation';
 import { below, kept } from './make-secrets';
 
-/** Something readable, as it was answered. */
+/** Something readable, with its answer. */
 export interface Question {
   readonly service: 'secrets' | 'workspaces';
-  /** With the query; for what a link led to, the path of the answer that had the link. */
+  /** With the query; if a link led here, the path of the answer that had the link. */
   readonly path: string;
   readonly namespace?: string;
-  /** The way to the link in that answer, which is followed without a token. */
+  /** The place of the link in that answer; it is followed without a token. */
   readonly link?: string;
-  /** What it answered to its owner. What differed between two askings is replaced by `varies`. */
+  /** The answer to its owner. Parts that differed between two requests are replaced by `varies`. */
   readonly body: unknown;
   /** The status for each caller who asked. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 
-/** Replaces a value that is another one each time, with its type. */
+/** Replaces a value that differs each time with its type. */
 const varies = (value: unknown): string => `~varies: ${value === null ? 'null' : typeof value}`;
 
-/** Who asks, and as whom. The first may read everything. */
+/** The callers. The first may read everything. */
 export function askers(service: Question['service'], { secrets, workspaces }: Credentials): Record<string, string> {
   if (service === 'secrets') return { root: secrets.root, ...secrets.tokens };
   return { admin: workspaces.admin.token, ...workspaces.tokens };
@@ -41,7 +41,7 @@ export function askAs(
   return ask(installation[service].address, { method: 'GET', path, headers });
 }
 
-/** What is asked nothing, by what it would do. */
+/** Endpoints that are not asked, with the effect they would have. */
 const unasked: readonly (readonly [RegExp, string])[] = [
   [/\/(creds|sts)\/\{/, 'makes credentials'],
   [/\/config\/root\/check$/, 'asks the cloud provider'],
@@ -56,7 +56,7 @@ const unasked: readonly (readonly [RegExp, string])[] = [
 ];
 
 const ofWorkspace = `filter[organization][name]=${kept}&filter[workspace][name]=${kept}`;
-/** What is asked for if nothing is answered otherwise. */
+/** The default request. */
 const queries: Readonly<Record<string, readonly string[]>> = {
   '/sys/leases': ['type=irrevocable'],
   '/sys/leases/count': ['type=irrevocable'],
@@ -77,7 +77,8 @@ interface Document {
 }
 
 /**
- * Everything that a furnished installation answers to reading, and the declared operations that nothing was asked of.
+ * Everything that an installation with one of everything answers to reads, and the declared operations that were not
+ * asked.
  */
 export async function findQuestions(
   installation: Installation,
@@ -94,7 +95,7 @@ export async function findQuestions(
   return { questions: [...questions, ...found.questions], unheard: [...unheard, ...found.unheard] };
 }
 
-/** Asks everything that is declared, with all that earlier answers named, until no answer names anything new. */
+/** Asks everything that is declared, with all names from earlier answers, until no answer names anything new. */
 async function crawl(
   installation: Installation,
   credentials: Credentials,
@@ -153,9 +154,9 @@ async function crawl(
   return { questions: [...questions.values()], unheard: patterns.filter((pattern) => !heard(pattern)) };
 }
 
-/** What paths can be filled with: what lists and documents have named. */
+/** Values for paths: the names in lists and documents. */
 class Names {
-  /** By the segment that comes before, or the whole path of the list. */
+  /** By the preceding segment, or the whole path of the list. */
   private readonly known = new Map<string, Set<string>>();
 
   constructor(credentials: Credentials) {
@@ -183,14 +184,14 @@ class Names {
     return made;
   }
 
-  /** Remembers the keys of a list, the objects of a map of mounts, and ids with their types. */
+  /** Records the keys of a list, the objects of a map of mounts, and ids with their types. */
   learn(path: string, body: unknown): void {
     const list = path.split('?')[0]!;
     const { data } = (body ?? {}) as { data?: { keys?: unknown } };
     if (Array.isArray(data?.keys)) for (const key of data.keys) this.add(`${list}/`, String(key).replace(/\/$/, ''));
     else if (/\/sys\/(auth|mounts)$/.test(list))
       for (const key of Object.keys(data ?? {})) this.add(`${list}/`, key.slice(0, -1));
-    // Tokens have one type, wherever they are listed.
+    // Tokens have one type, in every list.
     else if (/\/scim-tokens$/.test(list) && Array.isArray(data))
       for (const { id } of data as { id: string }[]) this.add('scim-tokens', id);
     this.learnIds(body);
@@ -205,7 +206,7 @@ class Names {
   }
 
   private after(start: string, next: string): Set<string> {
-    // The top of what is listed below any path.
+    // The top level of a list below any path.
     if (next === '?list=true') return new Set(['', ...(this.known.get(start) ?? []), ...(this.known.get('*') ?? [])]);
     const filtered = /filter\[(\w+)\]\[id\]=$/.exec(start);
     if (filtered) return this.known.get(`${filtered[1]}s`) ?? new Set();
@@ -221,7 +222,7 @@ class Names {
   }
 }
 
-/** Signed links of an answer, with the way to each. */
+/** The signed links of an answer, each with its place. */
 export function linksIn(value: unknown, way = ''): [string, string][] {
   if (typeof value === 'string') {
     if (!/^https:\/\/workspaces\.kept\.test\/.*(signature=|\/logs\/)/.test(value) || /upload/.test(way)) return [];
@@ -232,7 +233,7 @@ export function linksIn(value: unknown, way = ''): [string, string][] {
   return Object.entries(value).flatMap(([key, inner]) => linksIn(inner, `${way}/${key}`));
 }
 
-/** The first answer, with `varies` in place of everything that is another one in the second. */
+/** The first answer, with `varies` in place of everything that differs in the second. */
 export function withoutVarying(first: unknown, second: unknown): unknown {
   if (Object.is(first, second)) return first;
   const objects = [first, second].every((one) => one !== null && typeof one === 'object');
@@ -249,7 +250,7 @@ export function withoutVarying(first: unknown, second: unknown): unknown {
   );
 }
 
-/** What a later answer lacks of a recorded one, as ways to the places. More than was recorded is welcome. */
+/** What a later answer lacks of a recorded one, as paths. More than was recorded is welcome. */
 export function lacking(recorded: unknown, answered: unknown, way = ''): string[] {
   if (recorded === varies(answered)) return [];
   if (recorded === null || typeof recorded !== 'object') {
@@ -263,7 +264,7 @@ export function lacking(recorded: unknown, answered: unknown, way = ''): string[
   );
 }
 
-/** A link without what changes by the hour. */
+/** A link without the parts that change every hour. */
 const unsigned = (value: unknown) =>
   typeof value === 'string'
     ? value.replace(/\?expires=\d+&signature=[\w-]+$/, '?signed').replace(/(\/logs\/)\d+\/[\w-]+$/, '$1signed')

@@ -42,7 +42,7 @@ const empty: Readonly<Record<string, string>> = {
   'workspaces.sign_in_attempt': 'guesses are forgotten within the hour',
 };
 
-/** Operations that nothing was asked of, and why. */
+/** Operations that are not asked, and why. */
 const silent: readonly (readonly [RegExp, string])[] = [
   [/^\/sys\/(rekey|rotate\/root)\//, 'the seal key has no shares'],
   [/^\/sys\/(rekey-recovery-key|rotate\/recovery)\/(backup|update)$/, 'no share was given'],
@@ -60,7 +60,7 @@ const silent: readonly (readonly [RegExp, string])[] = [
   [/\/ingress-attributes$/, 'of configurations that a provider sends'],
 ];
 
-/** Makes and asks everything, twice, and reads the databases; also what was not reached and should be. */
+/** Creates and asks everything, twice, and reads the databases; also lists what was not reached but should be. */
 export async function recording(
   version: Version,
   urls: Urls,

@@ -30,7 +30,7 @@ export function readRelease(version: string): Release {
   return { ...plain, databases, questions: unpacked('questions.json.gz') };
 }
 
-/** Writes a recorded version into a separate folder; answers the folder. */
+/** Writes a recorded version into a separate folder; returns the folder. */
 export function writeRelease({ databases, questions, ...plain }: Release): string {
   const folder = path.join(__dirname, plain.version);
   mkdirSync(folder, { recursive: true });

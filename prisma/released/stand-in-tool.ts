@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** The version that the stand-in says it has. */
+/** The version that the stand-in reports. */
 const toolVersion = '1.11.4';
 
-// A plan always has changes. An apply writes a state whose output is the sensitive variable it was given, so that the state
-// tells whether the variable could be read.
+// A plan always has changes. An apply writes a state whose output is the sensitive variable it was given, so the state
+// shows whether the variable could be read.
 const script = `#!/bin/sh
 case $1 in
   version) echo "Terraform v${toolVersion}" ;;
@@ -23,7 +23,7 @@ case $1 in
 esac
 `;
 
-/** Writes the stand-in of the infrastructure tool into a folder; answers the file. */
+/** Writes the stand-in of the infrastructure tool into a folder; returns the file. */
 export function writeStandInTool(folder: string): string {
   const file = path.join(folder, 'terraform');
   writeFileSync(file, script, { mode: 0o755 });

@@ -3,7 +3,7 @@ import { asSuperuser } from '../../packages/testing/src/index';
 
 /** A database as rows of text, which keep every digit and every byte. */
 export interface Tables {
-  /** What was applied, in order, with the checksum of each script. */
+  /** The applied migrations, in order, with the checksum of each script. */
   readonly migrations: readonly { readonly name: string; readonly checksum: string }[];
   /** One JSON text per row, by table. */
   readonly rows: Readonly<Record<string, readonly string[]>>;
@@ -35,8 +35,8 @@ export async function readTables(url: string): Promise<Tables> {
 }
 
 /**
- * Fills the empty tables of a database. Constraints and triggers rest meanwhile, as they do when a backup is restored: the
- * rows are those that they once let through.
+ * Fills the empty tables of a database. Constraints and triggers are off meanwhile, as during a restore: they accepted
+ * the same rows before.
  */
 export async function writeTables(url: string, { rows, sequences }: Tables): Promise<void> {
   await withClient(await asSuperuser(url), async (client) => {
@@ -60,11 +60,11 @@ export async function writeTables(url: string, { rows, sequences }: Tables): Pro
   });
 }
 
-/** Beyond that a recording is good for as long as it is kept. */
+/** After that, a recording is good for as long as it is kept. */
 const SOON_MS = 365 * 24 * 3600_000;
 
 /**
- * The same rows as if they had been read now: what was to end soon after they were recorded has as much time left as it had.
+ * The same rows as if they had been read now: what was to end soon after they were recorded has the same time left.
  * What is due or recorded stays as it is.
  */
 export function asOf(nowMs: number, recordedAtMs: number, tables: Tables): Tables {

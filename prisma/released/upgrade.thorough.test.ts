@@ -16,8 +16,8 @@ import { askAs, askers, lacking, linksIn, type Question } from './questions';
 import { readRelease, recordedVersions } from './release';
 import { asOf, readTables, type Tables, writeTables } from './tables';
 
-// If it went: an upgrade that a user's data does not survive. Each released version was recorded with something of
-// every kind, and what it answered; this version must take its tables and answer the same.
+// What this protects: user data survives an upgrade. Each released version was recorded with something of every kind,
+// and its answers; this version must accept its tables and give the same answers.
 
 const root = path.resolve(__dirname, '../..');
 type Name = 'secrets' | 'workspaces';
@@ -60,7 +60,7 @@ describe.each(versions)('the data of version %s', (version) => {
     rmSync(box, { recursive: true, force: true });
   });
 
-  /** The migrations that a recording had, as they are in this version. */
+  /** The migrations of a recording, as they are in this version. */
   function migrationsOf(name: Name, { migrations }: Tables): string {
     const dir = path.join(box, name);
     for (const one of migrations) {
@@ -106,7 +106,8 @@ describe.each(versions)('the data of version %s', (version) => {
         if (statuses[who] !== recorded) note(`${nameOf(question)} as ${who}: ${recorded} is ${statuses[who]}`);
       }
     };
-    // A read may write what is due, such as a key to be rotated, and a refusal is an event: records are read before all else.
+    // A read may write something due, such as a rotated key, and a refusal is an event: records are read before
+    // everything else.
     const tellsOfWrites = ({ path: at }: Question) => /^\/v1\/sys\/audit-chain|\/audit-events/.test(at);
     for (const one of release.questions.filter(tellsOfWrites)) await judge(one);
     const waiting = release.questions.filter((one) => !tellsOfWrites(one));
@@ -119,7 +120,7 @@ describe.each(versions)('the data of version %s', (version) => {
     expect(unused).toEqual([]);
   });
 
-  /** What is answered now; for what a link led to, what the link of now leads to. */
+  /** The current answer; if a link led to it, what the current link leads to. */
   async function answerTo(question: Question, token: string | undefined): Promise<Answer> {
     const said = await askAs(installation, question, token);
     if (question.link === undefined) return said;
@@ -228,7 +229,7 @@ describe.each(versions)('the data of version %s', (version) => {
 const nameOf = ({ service, namespace, path: at, link }: Question) =>
   `${service}${namespace ? ` in ${namespace}` : ''} ${at}${link === undefined ? '' : ` → ${link}`}`;
 
-/** A code of an authenticator that was given this address. */
+/** A code of an authenticator with this address. */
 function codeOfUrl(url: string): string {
   const { searchParams: query } = new URL(url);
   const periodSeconds = Number(query.get('period'));

@@ -12,7 +12,7 @@ interface Named {
   readonly schema: Json;
 }
 
-/** What an attribute, or its parts, may be. */
+/** The possible values of an attribute, or of its parts. */
 function parts(name: readonly string[], schema: Json): Named[] {
   const inner = Object.entries<Json>(schema.properties ?? {});
   return inner.length === 0 ? [{ steps: name, schema }] : inner.flatMap(([key, each]) => parts([...name, key], each));
@@ -95,7 +95,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'general-settings require-two-factor-for-admins': 'sessions',
 };
 
-/** Values that no shape tells. */
+/** Values that a shape does not show. */
 const toldValue: Readonly<Record<string, (world: World) => Promise<unknown> | unknown>> = {
   'sign-in-providers issuer': () => 'https://another.provider.test',
   'sign-in-providers scopes': () => ['openid', 'email', 'phone'],
@@ -134,7 +134,7 @@ const connected = async (world: World): Promise<Json> => {
   );
   return { identifier: 'acme/boats', 'oauth-token-id': made.relationships['oauth-tokens'].data[0].id };
 };
-/** What else has to be said for an attribute to be taken. */
+/** What else an attribute needs to be accepted. */
 const besides = async (type: string, name: string, world: World): Promise<Json> => {
   if (type === 'tasks' && name === 'url') return { 'hmac-key': 'sent again with it' };
   if (type === 'team-workspaces' && name !== 'access') return { access: 'custom' };
@@ -179,7 +179,7 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
     ({ endpoint }) => declarationOf(endpoint),
   );
 
-  /** Sends a request of an example with more attributes; answers what is there afterwards. */
+  /** Sends the request of an example with more attributes; returns the resource afterwards. */
   const shownAfter = async (one: Taking, example: Example, n: number, more: Json): Promise<Json> => {
     const { data: base, ...rest } = (example.body?.(n) ?? resource(one.type)) as Json;
     const answer = await ask(one, example, { ...rest, data: merged(base, { attributes: more }) });
@@ -192,13 +192,13 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
 
   it.each(keeping.map((one) => [one.name, one] as const))('%s keeps what it takes', async (_name, one) => {
     const { type } = one;
-    // Some requests can be made once.
+    // Some requests can be made only once.
     const once = type.startsWith('team-') || madeOnce.has(type) || one.name.endsWith('/parameters');
     const failures: string[] = [];
     let example = await make(one);
     let n = 0;
     const named = Object.entries<Json>(attributesOf(one)).flatMap(([key, each]) => parts([key], each));
-    // Last, as the path may have the name.
+    // Last, because the path may contain the name.
     named.sort((a, b) => Number(a.steps[0] === 'name') - Number(b.steps[0] === 'name'));
     for (const { steps, schema } of named) {
       const name = steps.join('.');
@@ -222,7 +222,7 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
         const shown = await shownAfter(one, example, n++, merged(also, nested(steps, value)));
         const got = inside(shown.attributes, steps);
         if (shown.refused) {
-          // What an edition has in only one way is refused in another.
+          // A value that an edition does not allow is refused.
           last = shown.refused.includes('in this edition') ? '' : shown.refused;
           continue;
         }
@@ -241,7 +241,7 @@ it('is looked at elsewhere where the list says so', () => {
     return !text.includes(name.split(/[ .]/).at(-1)!);
   });
   expect(unread).toEqual([]);
-  // Names that are not there any more.
+  // Names that no longer exist.
   const names = editions.flatMap(takingOf).flatMap((one) =>
     Object.entries<Json>(attributesOf(one) ?? {})
       .flatMap(([key, each]) => parts([key], each))

@@ -37,7 +37,7 @@ describe('what requests may say that are not documents of a resource', () => {
     const unwalked = operations.filter((one) => {
       const isDocument = documentOf(one)?.properties?.attributes || documentOf(one)?.type === 'array';
       const isOurs = isAction(one) || isLock(one) || isOfDirectory(one) || isOfAgents(one);
-      // Of agents, the examples say why one is left out.
+      // For agents, the examples say why one is left out.
       return !(isDocument || isOurs) || (typeof one.making === 'string' && !isOfAgents(one));
     });
     const assignment = 'PATCH /workspaces/:workspace_id/relationships/ssh-key';
@@ -112,7 +112,7 @@ describe('what requests may say that are not documents of a resource', () => {
     }
   });
 
-  // What becomes of what agents say is shown by the tests of agents, runs and fetches. They say nothing that is not heard.
+  // The tests of agents, runs and fetches show the effect of agents' requests. Every field of them is used.
   it.each(keyed(operations.filter((one) => isOfAgents(one) && typeof one.making === 'function')))(
     '%s takes what it knows, and nothing else',
     async (_name, one) => {
@@ -127,7 +127,7 @@ describe('what requests may say that are not documents of a resource', () => {
   );
 
   const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User';
-  /** Another value than any before, with all parts there are. */
+  /** A value that differs from all earlier ones, with all its parts. */
   const anotherOf = async (schema: Json, at: string): Promise<unknown> => {
     if (at === 'members') return [{ value: await newMember() }];
     switch (schema.type) {
@@ -148,7 +148,7 @@ describe('what requests may say that are not documents of a resource', () => {
   let token = '';
   const newMember = async () =>
     (await send(token, 'POST', '/scim/v2/Users', { userName: world.fresh() })).body.id as string;
-  /** Says in each way what a directory may say of an attribute. */
+  /** Sends an attribute in each way that a directory may. */
   const ways = (one: Taking, name: string, value: Json): object[] => {
     if (one.endpoint.method !== 'PATCH') return [{ [name]: value }];
     const whole = [
@@ -168,7 +168,7 @@ describe('what requests may say that are not documents of a resource', () => {
   it.each(keyed(operations.filter(isOfDirectory)))('%s keeps what a directory says', async (_name, one) => {
     const kind = one.endpoint.path.includes('Users') ? 'Users' : 'Groups';
     const whole = operations.find(({ name }) => name === `POST /scim/v2/${kind}`)!;
-    // What has no type is the service's own.
+    // Attributes without a type belong to the service.
     const attributes = Object.entries<Json>(whole.schema.properties).filter(([, { type }]) => type !== undefined);
     expect(attributes.length).toBe(kind === 'Users' ? 20 : 3);
     const example = await make(one);

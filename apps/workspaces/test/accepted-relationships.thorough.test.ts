@@ -12,7 +12,7 @@ const madeIn = async ({ root, fresh, organization }: World, type: string, more: 
   return ref(type, (await root('POST', `organizations/${organization}/${type}`, body)).id).data;
 };
 
-/** Something of each type that a relationship may name. */
+/** One thing of each type that a relationship may name. */
 const things: Readonly<Record<string, (world: World) => Promise<Json> | Json>> = {
   workspaces: (world) => madeIn(world, 'workspaces'),
   projects: (world) => madeIn(world, 'projects'),
@@ -32,7 +32,7 @@ const things: Readonly<Record<string, (world: World) => Promise<Json> | Json>> =
   },
 };
 
-/** What is named by its place: things of the example itself. */
+/** Relationships that name things of the example itself. */
 const told: Readonly<Record<string, (world: World, example: Example) => Promise<Json> | Json>> = {
   'runs configuration-version': async (world, { body }) => {
     const id = (body!(0) as Json).data.relationships.workspace.data.id;
@@ -47,7 +47,7 @@ const told: Readonly<Record<string, (world: World, example: Example) => Promise<
   'varsets parent': (world) => madeIn(world, 'projects'),
 };
 
-/** What else has to be said for a relationship to be taken. */
+/** What else a relationship needs to be accepted. */
 const besides: Readonly<Record<string, object>> = {
   'workspaces agent-pool': { 'execution-mode': 'agent' },
   'projects default-agent-pool': { 'default-execution-mode': 'agent' },
@@ -59,7 +59,7 @@ const besides: Readonly<Record<string, object>> = {
 };
 
 const pools = 'a workspace chooses its pool itself';
-/** What is not taken, with its place in the refusal. */
+/** Relationships that are refused, with the pointer of the refusal. */
 const refused: Readonly<Record<string, string>> = {
   'POST /organizations default-agent-pool': 'a new organization has no pool yet',
   'POST /organizations/:organization_name/agent-pools workspaces': pools,
@@ -68,7 +68,7 @@ const refused: Readonly<Record<string, string>> = {
   'PUT /varsets/:varset_id parent': 'a set stays with whom it was made for',
 };
 
-/** Lists that add to what there is: an empty one says nothing. */
+/** Lists that add to the existing items: an empty one has no effect. */
 const adding = ['workspaces tags', 'varsets vars'];
 
 /** Relationships accepted only from callers of another kind, and the tests that compare them with what was sent. */
@@ -92,12 +92,12 @@ describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s editi
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off', WORKSPACES_EDITION: edition } });
   const { world, send, make, ask, at, read } = walkOf(workspaces);
   const operations = takingOf(edition).filter(({ making }) => typeof making === 'function');
-  // The editions take most bodies alike: those of the second are tried where they differ.
+  // The editions accept most bodies alike: those of the second are tried only if they differ.
   const same = new Set(edition === 'hosted' ? takingOf('self-hosted').map(bodyOf) : []);
   const naming = operations.filter(relationsOf);
   const listing = operations.filter(isList);
 
-  /** Where relationships are read that the resource itself does not name. */
+  /** Where relationships are read that the resource itself does not show. */
   const readElsewhere: Readonly<Record<string, (id: string, shown: Json) => Promise<Json[]>>> = {
     'workspaces tags': (id) => read(`workspaces/${id}/relationships/tags`),
     'workspaces tag-bindings': (id) => read(`workspaces/${id}/tag-bindings`),
@@ -113,7 +113,7 @@ describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s editi
     const data = (again ?? shown).relationships?.[name]?.data;
     return data == null ? [] : [data].flat();
   };
-  /** Whether something that was named is among what is shown. */
+  /** Whether a thing that was named is shown. */
   const isAmong = (shown: readonly Json[], { id, attributes = {} }: Json): boolean =>
     shown.some(
       (one) =>
@@ -147,14 +147,14 @@ describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s editi
       const shown = await named(type, name, answer.body.data);
       expect([isAmong(shown, [thing].flat()[0]), shown]).toEqual([true, shown]);
       if (one.endpoint.method === 'POST' || usual || adding.includes(`${type} ${name}`)) return;
-      // Nothing in its place takes it away, or is refused.
+      // Sending nothing in its place removes it, or is refused.
       const emptied = await send(shape.items ? [] : null);
       const left = await named(type, name, emptied.body?.data ?? {});
       expect([emptied.status >= 400 || !isAmong(left, [thing].flat()[0]), left]).toEqual([true, left]);
     },
   );
 
-  /** What a list names now: under its own path, in the resource that it belongs to, or of what was named. */
+  /** The current items of a list: at its own path, in its resource, or in the thing that was named. */
   const listed = async ({ endpoint }: Taking, example: Example, sent: readonly Json[]): Promise<Json[]> => {
     const path = at(endpoint.path, example);
     const own = await send(workspaces.admin.token!, 'GET', `${path}?page[size]=100`);

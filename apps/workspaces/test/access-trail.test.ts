@@ -68,7 +68,7 @@ describe('the trail', () => {
       target: { type: 'workspaces', id: workspaceId },
       after: { method: 'PATCH', path: '/workspaces/:workspace_id' },
     });
-    // Who is not a member writes nothing into the trail of an organization.
+    // Callers who are not members leave nothing in the trail of an organization.
     const strangers = async (from: Promise<Event[]>) => (await from).filter(({ actor }) => actor.name === 'stranger');
     expect(await strangers(inAcme())).toEqual([]);
     const [first] = await strangers(ofInstallation());
@@ -81,7 +81,7 @@ describe('the trail', () => {
     });
     for (let n = 0; n < 29; n++) await stranger.get(`workspaces/${workspaceId}`).expect(404);
     expect(await strangers(ofInstallation())).toHaveLength(20);
-    // Many of one kind hide nothing of another.
+    // Many events of one kind hide none of another.
     await stranger.delete(`workspaces/${workspaceId}`).expect(404);
     expect(await strangers(ofInstallation())).toHaveLength(21);
     nowMs += 61_000;

@@ -13,7 +13,7 @@ const verifier = 'v'.repeat(64);
 const redirect = 'http://localhost:10003/login';
 const other = 'another good password';
 
-/** Tables that belong to an account or a token and open nothing that another could have made. */
+/** Tables that belong to an account or a token and give no access that another person could have made. */
 const noDoors: Record<string, string> = {
   membership: 'says what an account may see',
   external_identity: 'opens only for the subject at its provider, and an account that has one is never linked',
@@ -21,7 +21,7 @@ const noDoors: Record<string, string> = {
   run_worker: 'is of the tokens of agents',
 };
 
-/** What opens an account, by how many of it there are. */
+/** The ways into an account, with their number. */
 const doors: Record<string, string> = {
   session: "SELECT FROM token WHERE user_id = $1 AND kind = 'session' AND id = $2",
   'API token': "SELECT FROM token WHERE user_id = $1 AND kind = 'user' AND id <> $2",
@@ -72,7 +72,7 @@ describe('what opens an account', () => {
       code_verifier: verifier,
     });
 
-  /** A person with every door there is. */
+  /** A person with every way into their account. */
   const withDoors = async (): Promise<Person> => {
     const username = `person-${++count}`;
     const api = await workspaces.person(username);

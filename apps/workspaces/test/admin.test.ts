@@ -173,7 +173,7 @@ describe('site administration', () => {
       const { body: refused } = await set(`${kind}-second`).expect(422);
       expect(refused.errors[0].source.pointer).toBe('/data/attributes/policy-tool-version');
       const change = (given: object) => admin.patch(`policy-sets/${made}`, resource('policy-sets', given));
-      // What it has stays; it cannot be chosen again.
+      // Workspaces that use it keep it; it cannot be chosen again.
       await change({ ...chosen, description: 'x' }).expect(200);
       await change({ 'policy-tool-version': 'latest' }).expect(200);
       await change(chosen).expect(422);

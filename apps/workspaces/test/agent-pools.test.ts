@@ -71,7 +71,7 @@ describe('who may use an agent pool', () => {
       'allowed-projects': many('projects', first),
       'excluded-workspaces': many('workspaces', other.id),
     });
-    // What would take the pool away from who uses it is refused, and changes nothing.
+    // A change that would take the pool away from its users is refused, and changes nothing.
     const away = await change(pool.id, {}, { 'allowed-projects': { data: [] } }).expect(422);
     expect(away.body.errors[0].source.pointer).toBe('/data/relationships/allowed-projects');
     const moved = resource('workspaces', {}, { project: ref('projects', second) });
@@ -112,7 +112,7 @@ describe('who may use an agent pool', () => {
     await change(pool.id, {}, { 'allowed-projects': many('projects', first) }).expect(200);
     await onProject().expect(200);
     await change(pool.id, {}, { 'allowed-projects': { data: [] } }).expect(422);
-    // A workspace that only inherits it may be excluded: it has no runs then.
+    // A workspace that only inherits it may be excluded: then it has no runs.
     const one = await inFirst();
     await configured(workspaces, one.id);
     await startRun(admin, one.id).expect(201);

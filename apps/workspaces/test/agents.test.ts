@@ -93,7 +93,7 @@ describe('agents', () => {
         .set('Content-Type', 'application/octet-stream')
         .send(bytes),
   });
-  /** An agent with a plan of a fresh run that it has begun. */
+  /** An agent that has begun the plan of a new run. */
   const begun = async () => {
     const id = await queued();
     const agent = await register();
@@ -200,13 +200,13 @@ describe('agents', () => {
     await actor(agent, { ...job, lease: '' })
       .get('/inputs')
       .expect(403);
-    // Of another pool: that there is such an agent is not said.
+    // Of another pool: the existence of the agent is not revealed.
     await actor(agent, job, elsewhere.secret).get('/inputs').expect(404);
     await actor(stranger, job, elsewhere.secret).get('/inputs').expect(403);
     await claim(agent, {}, token);
     await send('post', `/${agent}/jobs`, elsewhere.secret).send(asked).expect(404);
     await send('delete', `/${agent}`, elsewhere.secret).expect(404);
-    // What was handed in for one job, or under one name, is named by none else.
+    // Bytes uploaded for one job, or under one name, cannot be used for another.
     const { body } = await doing.put('/uploads/json-plan', Buffer.from('{}')).expect(201);
     await doing.post('/finish', { outcome: 'planned', uploads: { 'plan-file': body.upload } }).expect(403);
     await doing.post('/finish', { outcome: 'planned', uploads: { 'json-plan': 'blob-1.abc' } }).expect(403);
@@ -223,7 +223,7 @@ describe('agents', () => {
     expect(again).toMatchObject({ id: job.id, attempt: job.attempt + 1 });
     await doing.post('/finish', { outcome: 'errored', 'error-message': 'old' }).expect(409);
     await doing.put('/log?offset=0', Buffer.from('old')).expect(409);
-    // The same agent that gets the job again has a new proof; the old one stays void.
+    // If the same agent gets the job again, it has a new proof; the old one stays invalid.
     await actor(second, again).post('/start').expect(200);
     await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(409);
     expect((await run(id)).status).toBe('planning');
@@ -237,7 +237,7 @@ describe('agents', () => {
     await Promise.all(two.map((agent) => claim(agent, { holds: ['job-none'] })));
     const unheard = await Promise.all(two.map((agent) => claim(agent)));
     const got = new Map<string, string>();
-    // A late answer is void: the job was given out again since.
+    // A late answer is ignored: the job was given out again since.
     for (const [index, agent] of two.entries()) {
       const job = await claim(agent, { holds: [...got.keys()] });
       expect([job.id, job.attempt]).toEqual([unheard[index].id, unheard[index].attempt + 1]);
@@ -291,7 +291,7 @@ describe('agents', () => {
     expect(job['run-id']).toBe(id);
     const shown = async () => (await admin.get(`agents/${agent}`).expect(200)).body.data.attributes.status;
     expect(await shown()).toBe('busy');
-    // Of the same pool, but not what it registered with.
+    // Of the same pool, but not the token it registered with.
     await send('post', `/${agent}/jobs`).send(asked).expect(409);
     await admin.delete(`authentication-tokens/${first.id}`).expect(204);
     await actor(agent, job, first.secret).get('/inputs').expect(401);
@@ -300,13 +300,13 @@ describe('agents', () => {
     await admin.get(`agents/${agent}`).expect(404);
   });
 
-  // A pool is closed to no workspace that uses it: it is left first.
+  // A pool cannot be closed to a workspace that uses it: the workspace has to leave it first.
   const closePool = async (attributes: object, relationships: object = {}) => {
     await admin.patch(`workspaces/${workspace}`, resource('workspaces', { 'execution-mode': 'remote' })).expect(200);
     await admin.patch(`agent-pools/${pool}`, resource('agent-pools', attributes, relationships)).expect(200);
   };
   const exclude = () => closePool({}, { 'excluded-workspaces': { data: [{ type: 'workspaces', id: workspace }] } });
-  // What happens to the pool of an agent that has a job, and what the agent hears then.
+  // What happens to the pool of an agent with a job, and what the agent is answered then.
   const closings: readonly (readonly [string, number, () => Promise<unknown>])[] = [
     ['is limited to named workspaces', 409, () => closePool({ 'organization-scoped': false })],
     ['excludes the workspace', 409, exclude],
@@ -327,7 +327,7 @@ describe('agents', () => {
     const before = await run(id);
     const taken: string[] = [];
     for (const { method, path } of agentResource.endpoints.filter((one) => one.path.includes(':job_id'))) {
-      // To give something back is not a harm.
+      // Returning something does no harm.
       if (path.endsWith('/release') || path.endsWith(':credential_id')) continue;
       const at = path.replace(prefix, '').replace(':agent_id', agent).replace(':job_id', job.id);
       const query = method === 'PUT' ? queryOf(path) : '';

@@ -13,12 +13,12 @@ interface Seen {
 type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; not?: object };
 
 const most = 3000;
-/** Nothing that an operation announces: faults, which tests provoke, and heads that are too large. */
+/** Not announced by any operation: faults, which tests provoke, and headers that are too large. */
 const unannounced = [405, 431, 500];
 
 /**
- * Holds the answers a test file saw against the OpenAPI document: each has to be of a status, a media type and a shape that
- * its operation announces, with no attribute that is not declared.
+ * Checks the answers that a test file saw against the OpenAPI document: each must have a status, a media type and a
+ * shape that its operation announces, and no undeclared attribute.
  */
 export class AnswerSchemas {
   private readonly seen: Seen[] = [];
@@ -27,12 +27,12 @@ export class AnswerSchemas {
     if (req === undefined || this.seen.length >= most || unannounced.includes(status)) return;
     const sent = new Map(Object.entries(headers as Record<string, string>));
     const answer = { status, headers: sent, body: Buffer.from(text ?? '') };
-    // The schemas are of whole resources.
+    // The schemas describe whole resources.
     if (/[?&]fields(?:\[|%5B)/i.test(req.path)) return;
     this.seen.push({ method: req.method, path: req.path.replace(/\?.*$/s, ''), answer });
   }
 
-  /** One line per answer that is not as announced. */
+  /** One line per answer that differs from the document. */
   problems({ env }: Service): string[] {
     const { operations, find } = announcedBy(env);
     const problems = new Set<string>();
@@ -51,7 +51,7 @@ interface Announced {
   readonly find: ReturnType<typeof finder>;
 }
 
-/** What the editions announce: read and compiled once for all test files of a worker. */
+/** The documents of the editions: read and compiled once for all test files of a worker. */
 const worker = globalThis as { answerSchemas?: Map<string, Announced> };
 worker.answerSchemas ??= new Map();
 const compiled = worker.answerSchemas;
@@ -60,7 +60,7 @@ function announcedBy({ edition, aliases }: Service['env']): Announced {
   const key = `${edition} ${aliases}`;
   let announced = compiled.get(key);
   if (announced === undefined) {
-    // Its own address, which a document names, says nothing of answers.
+    // Its own address in a document does not concern answers.
     const options = { edition, aliases, publicUrl: 'https://workspaces.test', prefix: '/api/v2' };
     const document = openapiDocument(resources, options) as unknown as ApiDocument;
     closeAnswers(document);
@@ -95,7 +95,7 @@ function answersOf({ paths }: ApiDocument): Schema[] {
   return contents.flatMap((content = {}) => Object.values(content).flatMap(({ schema }) => schema ?? []));
 }
 
-/** Finds the operation of a path: a literal segment is nearer than a parameter. */
+/** Finds the operation of a path: a literal segment wins over a parameter. */
 function finder(all: readonly ApiOperation[]): (method: string, path: string) => ApiOperation | undefined {
   const known = all.map((operation) => {
     const segments = operation.template.split('/');

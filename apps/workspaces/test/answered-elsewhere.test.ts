@@ -19,7 +19,7 @@ interface Jar {
   readonly api: ReturnType<ReturnType<typeof startWorkspaces>['as']>;
 }
 
-/** What a flow begins with: what the browser that began knows, and what it was led to. */
+/** The beginning of a flow: what the browser that began it has, and the address it was sent to. */
 interface Begun {
   readonly cookie: string;
   readonly state: string;
@@ -27,12 +27,12 @@ interface Begun {
   readonly id: string;
 }
 
-/** A way by which the answer of another service comes with a browser. */
+/** A way in which the answer of another service comes through a browser. */
 interface Flow {
   begin(by: Jar): Promise<Begun>;
-  /** A person answers at the other service: what their browser, without the cookie of the other, is led to in the end. */
+  /** A person answers at the other service: where their browser, without the cookies of the other, is finally sent. */
   answer(begun: Begun): Promise<URLSearchParams>;
-  /** Ends it from a jar, with what it brings: the status. */
+  /** Completes it with a cookie jar and the answer's parameters; returns the status. */
   finish(by: Jar & { cookie: string }, begun: Begun, brought: URLSearchParams): Promise<number>;
   readonly good: number;
 }
@@ -166,7 +166,7 @@ describe('an answer that arrives in one browser', () => {
   it('has a flow here for every path at which one arrives', () => {
     const open = resources
       .flatMap(({ endpoints }) => endpoints)
-      // Services that check runs answer by PATCH, with a token of the request, and no browser.
+      // Services that check runs answer by PATCH, with a token of the request, and without a browser.
       .filter(({ method, path }) => method !== 'PATCH' && /\/callback$|saml\/auth$/.test(path));
     const paths = ['/ui/sign-in/callback', ...open.map(({ path }) => path)];
     expect(Object.keys(flows).sort()).toEqual(paths.sort());
@@ -182,7 +182,8 @@ describe('an answer that arrives in one browser', () => {
       (await workspaces.service.pool.query('SELECT 1 FROM console_session UNION ALL SELECT 1 FROM oauth_token')).rows
         .length;
     const before = await sessions();
-    // The victim's browser has all but the cookie or the session; the attacker's has all but what was brought.
+    // The victim's browser has everything except the cookie or the session; the attacker's has everything except the
+    // parameters.
     const victim = { cookie: '', api: workspaces.as((await workspaces.person(`v${path.length}`)).token!) };
     const other = await flow.begin(attacker);
     expect([400, 403, 404, 422]).toContain(await flow.finish(victim, begun, brought));
@@ -191,7 +192,7 @@ describe('an answer that arrives in one browser', () => {
     if (path === '/users/saml/auth')
       for (const guess of guesses) expect(await flow.finish(knows, begun, new URLSearchParams(guess))).toBe(403);
     expect(await sessions()).toBe(before);
-    // Nothing was spent by any of it.
+    // None of this used anything up.
     expect(await flow.finish(knows, begun, brought)).toBe(flow.good);
     expect(await flow.finish(knows, begun, brought)).not.toBe(flow.good);
   });

@@ -38,7 +38,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     const manifest = JSON.parse(unescaped(/name="manifest" value="([^"]*)"/.exec(answer.text)?.[1]));
     return { answer, action: new URL(action), manifest, state: new URL(action).searchParams.get('state')! };
   };
-  /** A person at the page of the host: the code that the browser is sent back with. */
+  /** A person at the page of the host: returns the code with which the browser is sent back. */
   const agree = () => {
     const code = `code-${host.codes.size}-${host.calls.length}`;
     host.codes.add(code);
@@ -85,7 +85,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
       secret: null,
       'organization-scoped': false,
     });
-    // Key and webhook secret are those of the app.
+    // Key and webhook secret belong to the app.
     const { db, env } = workspaces.service;
     await lookForInstallations({ db, keyring: env.keyring, reach: env.vcsReach! }, () => Date.now());
     const installed = (await admin.get('github-app/installations').expect(200)).body.data;
@@ -93,7 +93,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     const { headers, text } = host.delivery('installation', { action: 'created' });
     const hook = new URL(manifest.hook_attributes.url).pathname;
     await request(workspaces.server).post(hook).set(headers).send(text).expect(202);
-    // All of it counts once.
+    // All of it is valid once.
     await request(workspaces.server).get(`/github-app/${id}`).expect(404);
     await request(workspaces.server).get(`/github-app/${id}/callback`).query({ code, state }).expect(404);
     await end(id, agree(), state).expect(404);
@@ -160,7 +160,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     const { id } = (await begin({}, 'other', pool).expect(201)).body.data;
     const { state } = await open(id);
     const before = conversions();
-    // No agent is there: the code is not sent from here instead.
+    // There is no agent, and the code is not sent from here instead.
     const { body } = await end(id, agree(), state).expect(422);
     expect(body.errors[0].detail).toContain('no agent of the connection’s pool');
     expect(conversions()).toBe(before);

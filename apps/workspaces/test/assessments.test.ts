@@ -9,8 +9,8 @@ import { grant, team, teamToken } from './members';
 import { stateOf } from './run-fixture';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 
-// What would be lost: drift that is reported to no one, runs that wait for one that was not asked for, and plans that show
-// secrets to readers.
+// What this protects: without it, drift would be reported to no one, runs would wait for assessments, and readers would
+// see secrets in plans.
 
 const fine = {
   resourcesDrifted: 0,
@@ -58,7 +58,7 @@ describe('assessments', () => {
   const hidden = async () =>
     (await sql('SELECT id, status FROM run WHERE workspace_id = $1 AND is_assessment ORDER BY number', [workspace]))
       .rows;
-  /** Carries out the assessment that waits. */
+  /** Carries out the waiting assessment. */
   const assess = async (health: object | undefined = fine, more: Partial<PlanResult> = {}) => {
     const given = { hasChanges: false, health: health as typeof fine, jsonPlan: Buffer.from('{"of":"hush"}') };
     const redactedJsonPlan = Buffer.from('{"provider_format_version":"1.0","provider_schemas":{"a.test/b/c":{}}}');
@@ -124,7 +124,7 @@ describe('assessments', () => {
     const data = await shown();
     expect(data.attributes['last-assessment-result-at']).toBe(result.attributes['created-at']);
     expect(data.relationships['current-assessment-result'].data).toEqual({ type: 'assessment-results', id: result.id });
-    // It is nowhere among the runs, by no way.
+    // It does not appear among the runs anywhere.
     const [{ id }] = await hidden();
     expect([data.relationships['current-run'].data, data.relationships['latest-run'].data]).toEqual([null, null]);
     expect(data.attributes['workspace-kpis-runs-count']).toBeNull();
@@ -196,7 +196,7 @@ describe('assessments', () => {
     expect(await start()).toBe(0);
     await admin.post(`runs/${run}/actions/discard`, {}).expect(202);
     expect(await start()).toBe(1);
-    // A plan that changes nothing is not a reason to stop.
+    // A plan without changes does not stop it.
     await startRun(admin, workspace, { 'plan-only': true }).expect(201);
     expect(await hidden()).toMatchObject([{ status: 'canceled' }, { status: 'plan_queued' }]);
   });

@@ -19,7 +19,7 @@ const poolOf = async (world: World): Promise<string> => {
   return (await world.root('POST', path, resource('agent-pools', { name: world.fresh() }))).id;
 };
 
-/** An agent that has registered, with the token of its pool. */
+/** An agent that has registered with the token of its pool. */
 async function agent(world: World, more: object = {}) {
   const pool = await poolOf(world);
   const body = resource('authentication-tokens', { description: world.fresh() });
@@ -35,7 +35,7 @@ const ofAgent =
     return { at: { agent_id: id }, token, ...more };
   };
 
-/** A plan, or the apply after it, in the hands of an agent. */
+/** A plan, or the following apply, held by an agent. */
 const ofJob =
   (
     more: Partial<Example>,
@@ -77,7 +77,7 @@ const needsConnection = 'needs a private connection: `private-connections.test.t
 const needsPlan = 'needs a plan that waits for policies: `policy-evaluations.test.ts` sends it twice at once';
 const needsHost = 'needs a Git host: `vcs.test.ts` sends it twice at once';
 
-/** What agents call, by many at once about one agent or one job. */
+/** The requests of agents, made by many at once about one agent or one job. */
 export const agentExamples = {
   'DELETE /agents/:agent_id': async (world: World) => {
     const { id, token } = await agent(world);

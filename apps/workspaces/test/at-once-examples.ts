@@ -14,9 +14,12 @@ export interface Person {
   readonly username: string;
 }
 
-/** What an example makes its objects with. */
+/** What an example creates its objects with. */
 export interface World {
-  /** Answers `data` of the answer to a request of the site administrator, who owns every organization; throws when it is refused. */
+  /**
+   * Returns `data` from the answer to a request of the site administrator, who owns every organization; throws if it is
+   * refused.
+   */
   root(method: string, path: string, body?: object): Promise<Body>;
   /** The same as another person. */
   as(
@@ -31,18 +34,18 @@ export interface World {
   person(): Promise<Person>;
   /** The organization that most examples share. */
   readonly organization: string;
-  /** A key as people use for cloning. */
+  /** A key as people use it for cloning. */
   readonly sshKey: string;
   readonly password: string;
-  /** The code of an authenticator now. */
+  /** The current code of an authenticator. */
   codeOf(secret: string): string;
-  /** Stores a configuration in a workspace; answers its id. */
+  /** Stores a configuration in a workspace; returns its id. */
   configuration(workspaceId: string): Promise<string>;
   /** Uploads an archive to a signed link. */
   upload(url: string): Promise<unknown>;
-  /** An archive as one uploads it. */
+  /** An archive for an upload. */
   readonly archive: Buffer;
-  /** A run that waits for confirmation, or is carried out by a worker that says nothing, and may not stop. */
+  /** A run that waits for confirmation, or has a worker that reports nothing and may not stop. */
   run(how: 'planned' | 'planning' | 'canceled long ago'): Promise<{ id: string; workspaceId: string }>;
 }
 
@@ -50,7 +53,7 @@ export interface World {
 export interface Example {
   /** Values of the path's parameters. */
   readonly at?: Readonly<Record<string, string>>;
-  /** Where to, instead of the path with its parameters: a signed link. */
+  /** The address to use instead of the path with its parameters: a signed link. */
   readonly url?: string;
   /** The body of the n-th call. */
   readonly body?: (n: number) => object | Buffer | string;
@@ -58,15 +61,15 @@ export interface Example {
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: string;
   /**
-   * Statuses that are right besides success: of those who come second to what can be done once. Nothing else makes a
-   * refusal right, as the object lives throughout.
+   * Accepted statuses besides success: of later callers of an operation that succeeds once. No other refusal is
+   * accepted, since the object exists throughout.
    */
   readonly also?: readonly number[];
-  /** Done between the calls of the others, for instance to make again what they remove. */
+  /** Done between the calls of the others, for example to recreate what they remove. */
   readonly between?: () => Promise<unknown>;
 }
 
-/** Prepares an object and says how it is called; or why an operation is left out. */
+/** Prepares an object and says how the operation is called; or why it is left out. */
 export type Making = ((world: World) => Promise<Example> | Example) | string;
 
 const hosted = 'is of the other edition';
@@ -84,7 +87,7 @@ const ofNotification = async (world: World) => {
   const made = await world.root('POST', `workspaces/${id}/notification-configurations`, notification(world.fresh()));
   return { at: { notification_configuration_id: made.id } };
 };
-/** A module with a version that was announced. */
+/** A module with an announced version. */
 const moduleIn = async (world: World) => {
   const { organization } = world;
   const name = world.fresh();
@@ -201,7 +204,7 @@ const parameterIn = async (world: World) => {
   const made = await world.root('POST', `policy-sets/${id}/parameters`, parameter('k'));
   return { at: { policy_set_id: id, parameter_id: made.id } };
 };
-/** A list of a set, and what a request names in it. */
+/** A list of a set, and the member that a request names. */
 const memberOf = (list: string, type: string, make: (world: World) => Promise<Body>) =>
   Object.fromEntries(
     (['POST', 'DELETE'] as const).map((method) => [
@@ -277,9 +280,9 @@ const ofWorkspace = async (world: World, attributes: object = {}) => {
 const onWorkspace =
   (body?: Example['body'], more: Partial<Example> = {}): Making =>
   async (world) => ({ at: await ofWorkspace(world), body, ...more });
-/** The value of one key-value tag, another each time. */
+/** The value of one key-value tag, different each time. */
 const sameKey = (n: number) => ({ data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }] });
-/** A thing of the shared organization, by the id it is made with. */
+/** A thing of the shared organization, by the id it is created with. */
 const onThing =
   (param: string, make: (world: World) => Promise<Body>, body?: Example['body'], more: Partial<Example> = {}): Making =>
   async (world) => ({ at: { [param]: (await make(world)).id }, body, ...more });
@@ -293,7 +296,7 @@ const adding =
 const description = (type: string) => (n: number) => resource(type, { description: `d${n}` });
 const named = (type: string) => (n: number) => resource(type, { name: `n${n}-${Math.random().toString(36).slice(2)}` });
 
-/** Locked by the administrator, as uploads of states need it. */
+/** Locked by the administrator, as uploads of states require. */
 const lockedWorkspace = async (world: World): Promise<string> => {
   const { id } = await workspace(world);
   await world.root('POST', `workspaces/${id}/actions/lock`, {});
@@ -451,7 +454,7 @@ const addingToDirectory = (key: string): Making => {
 const operation = (path: string, value: (n: number) => unknown) => (n: number) => ({
   Operations: [{ op: 'replace', path, value: value(n) }],
 });
-/** A team, linked with a group of the directory unless told. */
+/** A team, linked with a group of the directory by default. */
 const ofLinkedTeam = (isLinked: boolean, body?: Example['body'], more: Partial<Example> = {}): Making => {
   return async (world) => {
     const token = await directory(world);
@@ -577,7 +580,7 @@ export const examples: Readonly<Record<string, Making>> = {
     return { token: made.attributes.token, also: [401, 404] };
   },
   'POST /account/two-factor': asPerson(({ password }) => resource('two-factor', { password })),
-  // A code counts once, and only some may be wrong.
+  // A code is accepted once, and only some may be wrong.
   'POST /account/two-factor/actions/verify': async (world) => {
     const { person, secret } = await enrolled(world);
     return {
@@ -763,7 +766,7 @@ export const examples: Readonly<Record<string, Making>> = {
     at: await setVariable(world),
     ...once,
   }),
-  // One of all with a serial is stored, and the rest refused.
+  // Of all with the same serial one is stored, and the rest refused.
   'POST /workspaces/:workspace_id/state-versions': async (world) => ({
     at: { workspace_id: await lockedWorkspace(world) },
     body: (n) => stateBody(1 + Math.floor(n / 4)),
@@ -824,7 +827,7 @@ export const examples: Readonly<Record<string, Making>> = {
     );
     return { at: { run_id: id }, body: () => ({}), also: [403, 409] };
   },
-  // A workspace has a bounded number of sources, each once.
+  // A workspace has a limited number of sources, each once.
   'POST /workspaces/:workspace_id/run-triggers': async (world) => {
     const { id } = await workspace(world);
     const body = resource('run-triggers', {}, { sourceable: ref('workspaces', id) });

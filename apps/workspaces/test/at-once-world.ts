@@ -8,7 +8,7 @@ import { PASSWORD, type Workspaces } from './start-workspaces';
 
 const organization = 'arena';
 
-/** What the examples of a test file make their objects with, in a separate organization. */
+/** What the examples of a test file create their objects with, in a separate organization. */
 export function worldOf(workspaces: Workspaces, as: World['as']): World {
   let made = 0;
   let archive: Buffer = Buffer.alloc(0);
@@ -39,9 +39,9 @@ export function worldOf(workspaces: Workspaces, as: World['as']): World {
       return archive;
     },
     async run(how) {
-      // What other examples left behind is not a work for this one.
+      // Jobs that other examples left behind are not for this one.
       await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
-      // The newest version may be one that another example has made, which no worker has.
+      // The newest version may come from another example, and no worker has it.
       const pinned = { 'infra-version': '1.11.4' };
       const { id: workspaceId } = await workspaces.workspace(organization, world.fresh(), pinned);
       await configured(workspaces, workspaceId);

@@ -12,7 +12,7 @@ import { startWorkspaces } from './start-workspaces';
 const callers = 16;
 const long = process.env.KEYSTEAD_LONG === '1';
 const longMs = 2000;
-/** Callers wait at least so long for a connection. */
+/** Callers wait at least this long for a connection. */
 const slowMs = 9000;
 
 const nameOf = ({ method, path }: Pick<Endpoint, 'method' | 'path'>): string => `${method} ${path}`;
@@ -23,8 +23,8 @@ interface Answer {
   readonly text: string;
 }
 
-// Every declared operation that writes, called by many about one object: what cannot be decided twice at once must be
-// decided one after the other, without an error for any caller.
+// Every declared operation that writes, called by many about one object: decisions that exclude each other must be made
+// one after the other, without an error for any caller.
 describe('every writing operation, called by many at once about one object', () => {
   const workspaces = startWorkspaces();
   const nodes = withSecondNode(workspaces);
@@ -47,7 +47,7 @@ describe('every writing operation, called by many at once about one object', () 
       if (token !== '') headers.Authorization = `Bearer ${token}`;
       const sentMs = performance.now();
       const text = isJson ? JSON.stringify(body) : body;
-      // Node sends a body of a DELETE without saying how long it is.
+      // Node sends the body of a DELETE without a Content-Length.
       if (text !== undefined) headers['Content-Length'] = String(Buffer.byteLength(text));
       const request = http.request(node + path, { method, agent, headers }, (response) => {
         let answer = '';
@@ -55,7 +55,7 @@ describe('every writing operation, called by many at once about one object', () 
           answer += chunk;
         });
         response.on('end', () => {
-          // A machine that stands still, or needs most of a minute for what waits, says so, and is not what is looked for.
+          // A machine that stalls, or needs most of a minute, answers so; this test does not look for that.
           const isSlow = answer.includes('storage is unavailable') || performance.now() - sentMs > slowMs;
           const stoodStill = response.statusCode === 503 && isSlow;
           if (stoodStill) send(node, method, path, token, body, more).then(resolve, reject);
@@ -98,7 +98,7 @@ describe('every writing operation, called by many at once about one object', () 
     return Object.keys(operation[method.toLowerCase()]!.responses);
   };
 
-  /** Calls it from everywhere, and answers how often which answer came. */
+  /** Calls it from all nodes, and returns how often each answer came. */
   const callAtOnce = async (endpoint: Endpoint, example: Example, on: readonly string[]) => {
     const seen = new Map<string, number>();
     const path = endpoint.path.replace(/:(\w+)/g, (_all, param: string) => {

@@ -62,12 +62,12 @@ describe('attempts to prove who one is', () => {
     await signIn('dee', PASSWORD).expect(422);
     await signIn('dee', PASSWORD, codes[0]).expect(201);
     for (let i = 0; i < allowed; i++) await signIn('dee', PASSWORD, '000000').expect(401);
-    // Asking without a code does not shorten the lock.
+    // A request without a code does not shorten the lock.
     await signIn('dee', PASSWORD).expect(429);
     await signIn('dee@example.com', PASSWORD, codes[1]).expect(429);
   });
 
-  /** How each operation that looks at a password or a code is asked with a wrong one. */
+  /** How to send a wrong password or code to each operation that checks one. */
   const asked: Readonly<Record<string, (client: Client & { username: string }) => Test>> = {
     'POST /session': ({ username }) => signIn(username, 'wrong'),
     'PATCH /account/password': (client) =>
@@ -82,7 +82,7 @@ describe('attempts to prove who one is', () => {
     'POST /account/two-factor/actions/verify': (client) =>
       client.post('account/two-factor/actions/verify', resource('two-factor', { code: '000000' })),
   };
-  /** They set a password, and check none. */
+  /** They set a password and check none. */
   const sets = ['POST /one-time-links/:secret', 'POST /admin/users'];
 
   it('are counted by every operation that looks at a password or a code, together', async () => {

@@ -5,7 +5,7 @@ import { configured } from './configurations';
 import { startRuns, stateOf } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
-// What would be lost: things destroyed without being asked for, twice, or before their time.
+// What this protects: without it, things would be destroyed without a request, twice, or before their time.
 
 describe('automatic destruction', () => {
   const runs = startRuns();
@@ -21,7 +21,7 @@ describe('automatic destruction', () => {
   const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
   const hoursUntil = (at: string | null) =>
     Math.round((new Date(at ?? Number.NaN).getTime() - Date.now()) / 36_000) / 100;
-  /** As if so much time had gone by. */
+  /** As if this much time had passed. */
   const pass = (hours: number) =>
     sql(`ALTER TABLE workspace DISABLE TRIGGER workspace_auto_destroy;
          UPDATE workspace SET auto_destroy_at = auto_destroy_at - interval '${hours} hours',
@@ -54,7 +54,7 @@ describe('automatic destruction', () => {
     (await trail())
       .filter(({ action }: { action: string }) => action === 'workspace.auto-destroy-skip')
       .map(({ after }: { after: { reason: string } }) => after.reason);
-  /** Deliveries that wait, newest first; there is no need to send them. */
+  /** Waiting deliveries, newest first; they need not be sent. */
   const told = async () =>
     (
       await sql(
@@ -131,7 +131,7 @@ describe('automatic destruction', () => {
     const longer = await set({ 'auto-destroy-activity-duration': '2d' }).expect(200);
     expect(hoursUntil(longer.body.data.attributes['auto-destroy-at'])).toBe(48);
     expect(longer.body.data.attributes['auto-destroy-activity-duration']).toBe('2d');
-    // Other changes do not count.
+    // Other changes do not matter.
     await pass(5);
     await set({ description: 'busy' }).expect(200);
     await admin.post(`workspaces/${runs.workspace}/actions/lock`, {}).expect(200);
@@ -140,7 +140,7 @@ describe('automatic destruction', () => {
     await pass(44);
     expect([await start(), await start()]).toEqual([1, 0]);
     expect(await shown()).toBeNull();
-    // The setting stays, and waits for the next change; nothing is left to destroy after this one.
+    // The setting stays, and waits for the next change; after this one there is nothing left to destroy.
     await runs.worker.plan();
     const job = await runs.worker.take('apply');
     await runs.worker.start(job);
@@ -243,7 +243,7 @@ describe('automatic destruction', () => {
     expect(await counts()).toEqual([0, 0]);
     await pass(9);
     expect(await counts()).toEqual([1, 0]);
-    // Moved, it is another time.
+    // After a move it is another time.
     await set({ 'auto-destroy-at': inHours(40) }).expect(200);
     expect(await counts()).toEqual([0, 0]);
     await pass(17);
@@ -261,7 +261,7 @@ describe('automatic destruction', () => {
     expect((await told()).slice(3)).toEqual([
       expect.objectContaining({ trigger: 'workspace:auto_destroy_run_results', run_id: run.id, run_status: 'errored' }),
     ]);
-    // Other runs are none of its business.
+    // It ignores other runs.
     await runs.made({ 'plan-only': true });
     await runs.worker.plan();
     expect(await told()).toHaveLength(4);
@@ -280,7 +280,8 @@ describe('automatic destruction', () => {
       )
       .expect(201);
     expect(await shown(made.body.data.id)).toBe(at);
-    // What is sent again, as clients do, is what it was; and a state that changes as the time comes does not undo it.
+    // A request that repeats the value, as clients do, changes nothing; and a state that changes when the time comes
+    // does not undo it.
     const soon = inHours(1);
     await set({ 'auto-destroy-at': soon }).expect(200);
     await set({ 'auto-destroy-at': soon, description: 'again' }).expect(200);

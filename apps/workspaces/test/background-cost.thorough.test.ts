@@ -12,9 +12,9 @@ import { fetchAll } from './fetch-all';
 import { resource, startWorkspaces } from './start-workspaces';
 
 const copies = 2000;
-/** What is done so seldom may look at everything. */
+/** Jobs that run this seldom may read everything. */
 const seldomSeconds = 600;
-/** Tables in which everything is over, and what is unique in them besides ids. */
+/** Tables in which everything has ended, with their unique columns besides ids. */
 const past: Readonly<Record<string, string>> = {
   workspace: `'name', 'copy-' || n`,
   workspace_lock: `'id', n * 100 + x.id`,
@@ -32,7 +32,7 @@ const past: Readonly<Record<string, string>> = {
   blob: '',
 };
 
-/** A background job, and what it has under way with Git hosts. */
+/** A background job, and the calls to Git hosts that it has begun. */
 interface Doing {
   readonly name: string;
   readonly everySeconds: number;
@@ -40,7 +40,7 @@ interface Doing {
   run(): Promise<unknown>;
 }
 
-// What was has no work in it: a background job that reads it all, every few seconds, is slower each month.
+// Finished rows are no work: a background job that reads all of them every few seconds gets slower each month.
 describe('the background jobs of an installation with a past', () => {
   const host = new FakeGitea();
   let client: Client;
@@ -106,7 +106,7 @@ describe('the background jobs of an installation with a past', () => {
       SELECT 'nd-past', id, 'run:completed', now(), now(), now() FROM notification_configuration`);
   }
 
-  /** Copies every row of the past as often as wanted, each for new runs and workspaces. */
+  /** Copies every old row as often as wanted, each time for new runs and workspaces. */
   async function repeated(): Promise<void> {
     const ids = new Set<string>();
     for (const table of Object.keys(past)) {
@@ -140,7 +140,7 @@ describe('the background jobs of an installation with a past', () => {
   /** Rows that `work` read, by table. */
   async function read(work: () => Promise<unknown>): Promise<Record<string, number>> {
     const counted = async () => {
-      // By itself a connection tells its counters once a second.
+      // By itself a connection reports its counters once a second.
       const { prisma } = workspaces.service.db;
       await Promise.all(
         Array.from({ length: 20 }, () => prisma.$queryRaw`SELECT 1 FROM pg_sleep(0.05), pg_stat_force_next_flush()`),
@@ -156,7 +156,7 @@ describe('the background jobs of an installation with a past', () => {
     return Object.fromEntries([...after].map(([table, rows]) => [table, rows - (before.get(table) ?? 0)]));
   }
 
-  /** What calls hosts does not wait for slow ones: what it has begun is part of it here. */
+  /** Calls to hosts do not wait for slow ones: here the calls that have begun are included. */
   const whole = async ({ run, turns }: Doing): Promise<void> => {
     await run();
     await turns?.settled();
@@ -184,7 +184,7 @@ describe('the background jobs of an installation with a past', () => {
   it('read what is due, not what was', async () => {
     const jobs = everything();
     expect(jobs.length).toBeGreaterThan(25);
-    // What is over is put away the first time, and what is due is done: also the look at the repository.
+    // Finished rows are marked the first time, and due work is done, including the look at the repository.
     await client.query('UPDATE vcs_repository SET next_at = now()');
     for (const job of jobs) await whole(job);
     for (let rest = 1; rest > 0; ) {

@@ -6,7 +6,7 @@ const list = (type: string, id: string) => ({ data: [{ type, id }] });
 describe('references', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
-  /** Ids of the organization the requests are about, and of one that the caller owns as well. */
+  /** Ids in the organization of the requests, and in another one that the caller also owns. */
   const own: Record<string, string> = {};
   const foreign: Record<string, string> = {};
 
@@ -177,7 +177,7 @@ describe('references', () => {
       expect([404, 422]).toContain(answer.status);
       answers.push(answer.body);
     }
-    // What is in another organization is no different from what is nowhere.
+    // Something in another organization is no different from something that does not exist.
     expect(answers[1]).toEqual(answers[0]);
     const after = await admin.get(`workspaces/${own.workspace}`).expect(200);
     expect(after.body).toEqual(before.body);

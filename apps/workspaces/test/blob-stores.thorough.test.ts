@@ -66,7 +66,7 @@ describe('blobs in an object store', () => {
     await expect(removeObjects(db())).rejects.toThrow();
     expect(mine()).toBe(5);
     store.fail = () => undefined;
-    // Not at once: the store is given time.
+    // Not at once: the store gets some time.
     await removeObjects(db());
     expect(mine()).toBe(5);
     await db().prisma.objectRemoval.updateMany({ data: { notBefore: new Date(0) } });

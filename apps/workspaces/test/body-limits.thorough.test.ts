@@ -32,7 +32,7 @@ describe('the body of a request', () => {
     const md5 = createHash('md5').update(state).digest('hex');
     return resource('state-versions', { serial, md5, state: state.toString('base64'), ...more });
   };
-  /** Sends a body without saying how long it is; answers the status. */
+  /** Sends a body without a Content-Length; returns the status. */
   const unannounced = (path: string, body: object): Promise<number> =>
     new Promise((resolve, reject) => {
       const { port } = workspaces.server.address() as AddressInfo;

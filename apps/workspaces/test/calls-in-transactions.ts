@@ -4,8 +4,8 @@ import type { ClientRequest } from 'node:http';
 import type { Database } from '../src/kernel/database/database';
 
 /**
- * Calls of other systems from within a transaction: it holds its connection and its locks for as long as the other system
- * likes, and a retry makes the call again.
+ * Calls to other systems within a transaction: it holds its connection and its locks for as long as the other system
+ * likes, and a retry repeats the call.
  */
 export class CallsInTransactions {
   readonly found: string[] = [];

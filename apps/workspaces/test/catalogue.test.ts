@@ -122,7 +122,7 @@ describe('the catalogue of versions', () => {
     expect(await shaOf('96.0.0')).toMatchObject({ sha: 'ab'.repeat(32) });
     const url = `${base}/tofu/v96.1.0/tofu_96.1.0_linux_amd64.zip`;
     expect(await shaOf('96.1.0')).toMatchObject({ sha: 'cd'.repeat(32), url });
-    // What one vendor lists badly keeps nothing of the other's away.
+    // A bad list of one vendor does not affect those of the other.
     files.set('/tofu.json', Buffer.from('{"versions":{}}'));
     await release('96.9.0');
     index('96.9.0');

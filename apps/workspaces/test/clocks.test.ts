@@ -8,7 +8,8 @@ import { startHousekeeping } from '../src/housekeeping';
 import { createService, type Service } from '../src/service';
 import { resource, startWorkspaces } from './start-workspaces';
 
-// What would be lost: a node whose clock is weeks ahead removes states for good that its organization wants to keep.
+// What this protects: without it, a node whose clock is weeks ahead would remove states for good that its organization
+// wants to keep.
 
 const DAY_MS = 86_400_000;
 
@@ -50,7 +51,7 @@ describe('a node whose machine has the wrong time', () => {
         .set('Authorization', `Bearer ${token}`)
         .then(({ status }) => status);
     expect(await there()).toBe(200);
-    // On a busy machine a clock is read only to a tenth of a second.
+    // On a busy machine a clock is accurate to a tenth of a second.
     const trouble = expect.stringMatching(/345(5999|6000)\.\d s ahead of the database \(2 s are allowed\)/);
     expect(await node.ready()).toEqual({ ready: false, reasons: [trouble] });
 

@@ -40,7 +40,7 @@ describe('the status of a commit', () => {
     await syncRepositories(means(), () => workspaces.service.env.settings(), 3600);
   };
   const fetchAll = () => fetchEverything(workspaces.service);
-  /** Commits to `main`; answers the statuses of the commit, newest last, once asked. */
+  /** Commits to `main`; returns the statuses of the commit, newest last, once they were requested. */
   const push = async () => {
     const sha = host.commit(`Commit ${++counter}`);
     host.branches.set('main', sha);
@@ -54,7 +54,7 @@ describe('the status of a commit', () => {
       .filter((one) => one.sha === sha && one.context.startsWith(`keystead/${organizationName}`))
       .map(({ context, state, description }) => `${context.replace('keystead/', '')} ${state}: ${description}`);
   };
-  /** Plans the next run, and discards it where it has changes, so that another may follow. */
+  /** Plans the next run, and discards it if it has changes, so that another may follow. */
   const plan = async (result: Parameters<typeof worker.plan>[0]) => {
     const { runId } = await worker.plan(result);
     if (result?.hasChanges !== false && result?.outcome !== 'errored')

@@ -103,7 +103,7 @@ describe('configuration versions', () => {
   it('start a run when they are uploaded, unless told otherwise', async () => {
     const first = await configured(workspaces, workspace);
     expect(await runsOf()).toEqual([]);
-    // Announced and not uploaded yet: runs take the one before.
+    // Announced and not uploaded yet: runs use the previous one.
     expect((await currentOf()).id).toBe(first);
     const waiting = await announced(admin, workspace);
     expect((await currentOf()).id).toBe(waiting.id);

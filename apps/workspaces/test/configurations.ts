@@ -39,13 +39,13 @@ export function putUrl(workspaces: Pick<Spoken, 'server'>, url: string, bytes: B
   return request(workspaces.server).put(withoutHost(url)).set('Content-Type', 'application/octet-stream').send(bytes);
 }
 
-/** Creates a configuration version; answers the resource. */
+/** Creates a configuration version; returns the resource. */
 export async function announced(client: Client, workspaceId: string, attributes: object = {}) {
   const body = resource('configuration-versions', { 'auto-queue-runs': false, ...attributes });
   return (await client.post(`workspaces/${workspaceId}/configuration-versions`, body).expect(201)).body.data;
 }
 
-/** Creates and uploads a configuration; answers its id. */
+/** Creates and uploads a configuration; returns its id. */
 export async function configured(
   workspaces: Pick<Spoken, 'server' | 'admin'>,
   workspaceId: string,

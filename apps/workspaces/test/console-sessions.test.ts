@@ -23,7 +23,7 @@ describe('console sessions', () => {
       .post('/ui/session')
       .set({ ...headers, 'Content-Type': 'application/json' })
       .send(proof);
-  /** Signs in and answers the cookie. */
+  /** Signs in and returns the cookie. */
   const entered = async (username: string): Promise<string> =>
     cookieOf(await signIn({ method: 'password', username, password: PASSWORD }).expect(201));
   const cookieOf = (answer: { headers: Record<string, string> }): string =>
@@ -168,7 +168,7 @@ describe('console sessions', () => {
       await gil.post('organizations/doomed/workspaces', resource('workspaces', { name: 'w' })).expect(201)
     ).body.data;
     const cookie = await entered('gil');
-    // Signing in was a proof.
+    // Signing in counted as a proof.
     nowMs += 5 * MINUTE;
     const headers = { ...ours, Cookie: cookie };
     const remove = (path: string) => request(there()).delete(`/api/v2/${path}`).set(headers);

@@ -14,7 +14,7 @@ const takers = endpoints.filter(({ body }) => body !== undefined);
 const pathOf = ({ path, outside }: Endpoint) => `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'visited')}`;
 const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`;
 
-// What a request costs is bounded by what its sender paid, and that is looked at before it is read: Decision 0060.
+// The cost of a request is limited by the rights of its sender, which are checked before it is read: Decision 0060.
 describe('what a request may cost', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
@@ -24,7 +24,7 @@ describe('what a request may cost', () => {
     port = (workspaces.server.address() as AddressInfo).port;
   });
 
-  /** The status that is answered after the head: the body it announces is never sent. */
+  /** The status that is answered after the headers: the announced body is never sent. */
   function statusOfHead(endpoint: Endpoint, token: string | undefined, announced: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(port, '127.0.0.1');

@@ -9,7 +9,8 @@ jest.setTimeout(300_000);
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`;
 
-// Every create that takes an Idempotency-Key: a repetition is a way to read what was made, and no way around a right.
+// Every create that accepts an Idempotency-Key: a repetition is a way to read the created resource, and no way around a
+// right.
 describe('a create that is sent again with its key', () => {
   const workspaces = startWorkspaces();
   const creates = resources
@@ -24,7 +25,7 @@ describe('a create that is sent again with its key', () => {
   };
   const world = worldOf(workspaces, as);
 
-  /** Takes the rights of a person who administered the site and owned what they made, or gives them back. */
+  /** Removes the rights of a person who administered the site and owned what they created, or restores them. */
   const setRights = async (has: boolean): Promise<void> => {
     const { pool } = workspaces.service;
     const whose = "WHERE user_id = (SELECT id FROM user_account WHERE username = 'admin')";

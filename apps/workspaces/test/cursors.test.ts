@@ -20,7 +20,7 @@ describe('lists of which a page may begin behind an item', () => {
   const below = (url: string): string => url.split('/api/v2/')[1]!;
   const at = (path: string, after: string) =>
     `${path}${path.includes('?') ? '&' : '?'}page[size]=2&page[after]=${after}`;
-  /** All ids from a page on, as `links.next` leads; `between` is called after each page. */
+  /** All ids from a page on, following `links.next`; `between` is called after each page. */
   const follow = async (path: string, between: (page: Page) => Promise<void> = async () => {}, client = admin) => {
     const ids: string[] = [];
     for (let next: string | null = path; next !== null; ) {
@@ -32,7 +32,7 @@ describe('lists of which a page may begin behind an item', () => {
     return ids;
   };
 
-  /** Rows of one moment: among states of the same time the id decides. */
+  /** Rows of the same time: the id decides their order. */
   const fill = async () => {
     const { prisma } = workspaces.service.db;
     for (const name of ['e', 'B', 'a', 'd', 'c', 'A_1', 'z']) await workspaces.workspace('acme', name);
@@ -96,7 +96,7 @@ describe('lists of which a page may begin behind an item', () => {
       [`${all[0]}&page[number]=2`, 'page[number]'],
     ] as const) {
       const { status, body } = await admin.get(at(path, after));
-      // What is in the form of a place is one, whether or not something was ever there.
+      // Anything in the format of a cursor is one, whether or not such a row ever existed.
       if (parameter === undefined) expect([200, 400]).toContain(status);
       else expect([status, body.errors[0].source.parameter]).toEqual([400, parameter]);
     }
@@ -118,7 +118,7 @@ describe('lists of which a page may begin behind an item', () => {
   it.each(sortKeys.flatMap((key) => [key, `-${key}`]))('continues in the order of sort=%s', async (sort) => {
     const path = `${lists.get('GET /organizations/:organization_name/workspaces')!.path}?sort=${sort}`;
     const all = (await read(path)).data.map(({ id }) => id);
-    // Two workspaces of one time, three without a run, and the others a microsecond apart.
+    // Two workspaces with the same time, three without a run, and the others a microsecond apart.
     await workspaces.service.pool.query(
       `UPDATE workspace w SET latest_change_at = t.at, current_run_created_at = CASE WHEN n > 3 THEN t.at END
          FROM unnest($1::text[]) WITH ORDINALITY AS u(id, n),
@@ -137,7 +137,7 @@ describe('lists of which a page may begin behind an item', () => {
   });
 
   it('misses nothing, and shows nothing twice, while the reader deletes all that was read', async () => {
-    // Workspaces take their runs and states along, and are the last.
+    // Deleting workspaces deletes their runs and states, so they come last.
     for (const [name, { path, table, all }] of lists) {
       if (name === 'GET /organizations/:organization_name/runs') continue;
       const left = new Set(all);

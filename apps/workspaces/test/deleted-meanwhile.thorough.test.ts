@@ -11,7 +11,7 @@ const wordOf = { GET: 'get', POST: 'post', PATCH: 'patch', PUT: 'put', DELETE: '
 const callers = 24;
 const rounds = process.env.KEYSTEAD_LONG === '1' ? 12 : 2;
 
-/** Every operation about something of a tenant that is open to it, with a body for each id that it may name. */
+/** Every operation on things of a tenant that the tenant may call, with a body for each id that it may name. */
 function callsAbout(mine: Tenant): ((client: Client) => Promise<{ what: string; status: number }>)[] {
   const endpoints = resources
     .flatMap((resource) => resource.endpoints)
@@ -45,7 +45,7 @@ describe('what is deleted while others are busy with it', () => {
     for (const mine of tenants) {
       const calls = callsAbout(mine);
       expect(calls.length).toBeGreaterThan(150);
-      // In another order in each round, and begun over: half of them come before the end and half after.
+      // In another order in each round, with the deletion in the middle: half of them come before it and half after.
       const order = [...calls.keys()].sort((a, b) => ((a * 7919 + 13) % 101) - ((b * 7919 + 13) % 101));
       let next = 0;
       let deleted: Promise<unknown> | undefined;

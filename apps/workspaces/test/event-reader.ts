@@ -11,7 +11,7 @@ export interface Following {
   readonly status: number;
   readonly contentType: string | null;
   readonly events: readonly SentEvent[];
-  /** Waits for what the events must come to. */
+  /** Waits until the events satisfy a condition. */
   until<T>(find: (all: readonly SentEvent[]) => T | undefined | false): Promise<T>;
   /** Resolves when the other side has ended the stream. */
   ended(): Promise<void>;
@@ -45,7 +45,7 @@ export async function follow(url: string, headers: Record<string, string>): Prom
         wake();
       }
     } catch {
-      // Left, or the node went away.
+      // The client left, or the node stopped.
     }
     isOver = true;
     wake();

@@ -26,17 +26,15 @@ const numbers = [
 ];
 const list = `[${numbers.join(',')}]`;
 const ofWorkspace = 'state-versions?filter[organization][name]=acme&filter[workspace][name]=exact';
-/** Next to them, an object that looks like the form in which a number is kept. */
+/** Next to them, an object that looks like the format in which a number is stored. */
 const value = `{"numbers":${list},"kept":{"digits":"1"}}`;
 
-/**
- * Where the service reads its own JSON, or fields that are not numbers. What people send and read again goes by `parseExact`.
- */
+/** Where the service reads its own JSON, or fields that are not numbers. Data of users is read by `parseExact`. */
 const parsesPlainly = [
   'http/body.ts',
   'kernel/database/keyed-reads.ts',
   'kernel/installation/identity-keys.ts',
-  // The parser of the tools reads numbers itself; what is kept are texts.
+  // The parser of the tools reads numbers itself; only texts are stored.
   'resources/artifacts/modules/module-thread.ts',
   'resources/connections/forwarding/requests.ts',
   'resources/connections/oauth/app-manifests.ts',

@@ -12,19 +12,19 @@ export interface FakePull {
   readonly fork?: boolean;
 }
 
-/** A Gitea of one repository, `team/net`, as far as it is asked: what tests move is what it answers. */
+/** The parts of Gitea that are called, with one repository, `team/net`: its answers are fields that tests change. */
 export class FakeGitea extends FakeHost {
   readonly branches = new Map<string, string>();
   readonly tags = new Map<string, string>();
   readonly pulls: FakePull[] = [];
   readonly statuses: { sha: string; state: string; context: string; description: string }[] = [];
   readonly comments: string[] = [];
-  /** What every call said of itself, and with which credential. */
+  /** The User-Agent of every call, and its credential. */
   readonly calls: { call: string; authorization: string }[] = [];
   readonly hooks = new Map<string, { url: string; secret: string }>();
   /** Files that differ between two commits, by `base...head`; others cannot be compared. */
   readonly changed = new Map<string, readonly string[]>();
-  /** It answers nothing but 503. */
+  /** It answers only 503. */
   away = false;
 
   protected async respond(
@@ -37,7 +37,7 @@ export class FakeGitea extends FakeHost {
     return body === undefined ? [404, {}] : [200, body];
   }
 
-  /** A commit by what it says. */
+  /** A commit with a message. */
   commit(message: string): string {
     const id = sha(message);
     this.messages.set(id, message);

@@ -10,56 +10,56 @@ export interface FakeInstallation {
   suspended?: boolean;
 }
 
-/** GitHub as an app sees it: one app, its installations, and one repository, `team/net`, of the first of them. */
+/** GitHub's API for apps: one app, its installations, and one repository, `team/net`, in the first of them. */
 export class FakeGithub extends FakeHost {
   readonly appId = '424242';
   readonly webhookSecret = 'canary-webhook';
   readonly privateKey: string;
   readonly installations: FakeInstallation[] = [{ id: 7001, login: 'team' }];
-  /** Tokens that are good, by the installation they are of. */
+  /** Valid tokens, by their installation. */
   readonly tokens = new Map<string, number>();
   readonly statuses: { sha: string; state: string }[] = [];
   readonly commits = new Map<string, string>();
-  /** What every call said of itself, for those who look for secrets. */
+  /** Everything that calls contained, for tests that look for secrets. */
   readonly calls: string[] = [];
   branch = '';
   minted = 0;
-  /** Answers 500 to all. */
+  /** Answers 500 to everything. */
   away = false;
-  /** It makes no tokens. */
+  /** It issues no tokens. */
   refuses = false;
-  /** Answers 403 to all, with these words. */
+  /** Answers 403 to everything, with this message. */
   says = '';
-  /** How long its tokens are good. */
+  /** The lifetime of its tokens. */
   seconds = 3600;
-  /** A token that is none. */
+  /** An invalid token. */
   lies = false;
   private readonly publicKey;
   constructor() {
     super();
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-    // As GitHub hands it out.
+    // In the form that GitHub uses.
     this.privateKey = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
     this.publicKey = createPublicKey(this.privateKey);
   }
 
-  /** Codes of apps that people had it make, each good once. */
+  /** Codes of apps that people created on it, each valid once. */
   readonly codes = new Set<string>();
-  /** What is given for a code. */
+  /** The answer to a code. */
   made: unknown;
 
   protected async respond(
     { method, url, headers }: IncomingMessage,
     text: string,
   ): Promise<readonly [number, unknown]> {
-    // GitHub Enterprise has its interface below its address.
+    // GitHub Enterprise has its API below its address.
     const call = `${method} ${url?.replace(/^\/api\/v3/, '')}`;
     this.calls.push(call);
     if (this.says !== '') return [403, { message: this.says }];
     return this.away ? [500, {}] : this.answer(call, headers.authorization ?? '', text);
   }
 
-  /** Moves the branch `main` to a commit that says this. */
+  /** Moves the branch `main` to a commit with this message. */
   push(message: string): string {
     this.branch = createHash('sha1').update(message).digest('hex');
     this.commits.set(this.branch, message);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A Git host on loopback that answers JSON: what tests move is what it answers. */
+/** A Git host on loopback that answers JSON: its answers are fields that tests change. */
 export abstract class FakeHost {
   origin = '';
   private readonly server = createServer((req, res) => {

@@ -8,7 +8,7 @@ import type { Workspaces } from './start-workspaces';
 
 let counter = 0;
 
-/** A worker that claims jobs as a real one does, and reports what a test wants it to. */
+/** A worker that claims jobs like a real one, and reports what a test wants it to. */
 export function fakeWorker(
   workspaces: Pick<Workspaces, 'service'>,
   workerId = `worker-${++counter}`,
@@ -36,7 +36,7 @@ export function fakeWorker(
     saveState: (job: RunJob, state: Uint8Array) => results.saveState(db(), keyring(), job, state),
     release: (job: RunJob) => claims.releaseJob(db(), job, workerId),
     retire: () => claims.retireWorker(db(), workerId),
-    /** Plans the next run: with changes, unless told otherwise. */
+    /** Plans the next run: with changes by default. */
     async plan(result: Partial<PlanResult> = {}): Promise<RunJob> {
       const job = await worker.take('plan');
       assert.ok(await worker.start(job));

@@ -2,17 +2,17 @@ import { claimFetch, failFetch, finishFetch, releaseFetch } from '../src/resourc
 import type { Service } from '../src/service';
 import { archiveOf } from './worker-fixture';
 
-/** How commits are fetched; well, by a worker, unless told. */
+/** How commits are fetched: by default successfully, by a worker. */
 interface Fetching {
   /** Why they cannot be. */
   readonly fails?: string;
   readonly again?: boolean;
   readonly agentPoolId?: string;
-  /** What is in the commits. */
+  /** The content of the commits. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Fetches everything that is to be, as a worker would, once each; answers how many that were. */
+/** Fetches all waiting commits once, like a worker; returns how many there were. */
 export async function fetchAll(
   { db, env }: Service,
   { fails, again = false, agentPoolId, files = { 'main.tf': '' } }: Fetching = {},
@@ -23,7 +23,7 @@ export async function fetchAll(
     const fetch = await claimFetch(db, keyring, 'worker', agentPoolId);
     if (!fetch) return seen.size;
     if (seen.has(fetch.configurationVersionId)) {
-      // Its pause was shorter than this machine is quick.
+      // Its pause was shorter than the time that this machine needed.
       await releaseFetch(db, fetch);
       return seen.size;
     }

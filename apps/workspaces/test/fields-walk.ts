@@ -23,11 +23,11 @@ export const merged = (one: Json, other: Json): Json =>
       )
     : other;
 
-/** An operation that takes a body, as the description of an edition has it. */
+/** An operation with a body, as the document of an edition describes it. */
 export interface Taking {
   readonly name: string;
   readonly endpoint: Endpoint;
-  /** The type of the document; empty if the body is none. */
+  /** The type of the document; empty if the body is not one. */
   readonly type: string;
   readonly schema: Json;
   readonly making: Making;
@@ -70,18 +70,18 @@ const idempotent = resources
 const isIdempotent = (method: string, path: string): boolean =>
   method === 'POST' && idempotent.some((pattern) => pattern.test(path.startsWith('/') ? path : `/${path}`));
 
-/** Sends the requests of a walk and reads back what they did. */
+/** Sends the requests of a walk and reads back their effects. */
 export function walkOf(workspaces: Workspaces) {
   const send = async (token: string, method: string, path: string, body?: object, headers?: object): Promise<Json> => {
     const key = randomUUID();
     for (;;) {
       const test = workspaces.as(token)[method.toLowerCase() as 'post'](path, body);
-      // What is asked again may have been done.
+      // A repeated request may have been done before.
       if (isIdempotent(method, path)) test.set('Idempotency-Key', key);
       if (path.startsWith('/scim/')) test.set('Content-Type', 'application/scim+json');
       for (const [name, value] of Object.entries(headers ?? {})) test.set(name, value);
       const answer = await test;
-      // A machine that stands still says so, and is not what is looked for.
+      // A machine that stalls answers so; this test does not look for that.
       if (answer.status !== 503 || !answer.text.includes('storage is unavailable')) return answer;
     }
   };
@@ -103,7 +103,7 @@ export function walkOf(workspaces: Workspaces) {
       if (typeof making === 'string') throw new Error(`${name} ${making}`);
       return making(world);
     },
-    /** Sends a body as an example does. */
+    /** Sends a body like an example does. */
     ask: ({ endpoint }: Taking, example: Example, body: object): Promise<Json> => {
       const path = at(endpoint.path, example);
       return send(example.token ?? workspaces.admin.token!, endpoint.method, path, body, example.headers);

@@ -18,19 +18,21 @@ const tenantEveryMs = 20_000;
 const jobsAtOnce = 12;
 const patience = 400;
 
-/** Organizations with one of everything, made again while others delete them, and a worker for runs. */
+/** Organizations with one of everything, created again while others delete them, and a worker for runs. */
 export interface Garden {
-  /** Works, now and then makes another tenant and takes away the oldest; tells what lives there and how it is called. */
+  /**
+   * Works, and now and then creates another tenant and deletes the oldest; reports which exist and how to call them.
+   */
   tend(): Promise<readonly FuzzExample[]>;
   close(): Promise<void>;
 }
 
-/** A garden in a service that runs elsewhere, on the same database; everything in it belongs to one person. */
+/** A garden in a service that runs elsewhere, on the same database; one person owns everything in it. */
 export async function startGarden(
   place: { url: string; databaseUrl: string; sealKey: string },
   owner: { token: string; id: string; username: string },
 ): Promise<Garden> {
-  // Another node, for what the interface does not allow: to make people, and to work.
+  // Another node, for what the API does not allow: creating people, and working on runs.
   const config = readConfig({
     WORKSPACES_DATABASE_URL: place.databaseUrl,
     WORKSPACES_SEAL_KEY: place.sealKey,
@@ -75,7 +77,7 @@ export async function startGarden(
   };
 }
 
-/** A worker that finds its own job among those of others, and ends theirs as it likes. */
+/** A worker that finds its own job among those of others, and ends theirs in any way. */
 function patientWorker(worker: ReturnType<typeof fakeWorker>) {
   const endPlan = async (job: RunJob, result: Partial<PlanResult> = {}) => {
     await worker.start(job);
@@ -125,7 +127,7 @@ function patientWorker(worker: ReturnType<typeof fakeWorker>) {
 
 const json = (operation: string, path: string | undefined, body: object): FuzzExample => ({ operation, path, body });
 
-/** What may be uploaded where a link leads. */
+/** The bytes that may be uploaded to a link. */
 async function uploadsOf(): Promise<FuzzExample[]> {
   const bytes = (await archiveOf()).toString('base64');
   const content = '/api/v2/configuration-versions/{configuration_version_id}/content';

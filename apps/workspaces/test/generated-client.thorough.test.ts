@@ -46,7 +46,7 @@ export async function session(make: typeof createClient, baseUrl: string, token:
     expect((await generatedSession(document, wrong)).faults).toEqual([
       expect.stringContaining('nom'),
       expect.stringContaining(`Type '"projects"' is not assignable to type '"teams"'`),
-      // In which order the compiler names the types of a union is its own affair.
+      // The order in which the compiler prints the types of a union does not matter.
       expect.stringMatching(/types '(?=.*"projects")(?=.*"entitlement-sets").*' and '"teams"' have no overlap/),
     ]);
   });

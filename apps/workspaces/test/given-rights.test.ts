@@ -16,7 +16,7 @@ describe('who gives others what they have themselves', () => {
     projectId = await project(workspaces, 'acme', 'core');
   });
 
-  /** What a team may do, beyond what every giver may. */
+  /** A right of a team beyond those of every giver. */
   const powers: Readonly<Record<string, (teamId: string) => Promise<unknown>>> = {
     'a right in the organization': (id) =>
       admin
@@ -65,7 +65,7 @@ describe('who gives others what they have themselves', () => {
         ),
     },
     {
-      // It would be told of what the team may read.
+      // It would receive notifications about what the team may read.
       endpoint: 'POST /teams/:team_id/notification-configurations',
       give: (by, id) =>
         by.post(

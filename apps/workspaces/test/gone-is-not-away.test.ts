@@ -5,7 +5,7 @@ import { FakeHost } from './fake-host';
 import { fakeWorker } from './fake-worker';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** Answers one thing to everything. */
+/** Gives the same answer to everything. */
 class OneAnswer extends FakeHost {
   answer: readonly [number, unknown] = [404, {}];
 

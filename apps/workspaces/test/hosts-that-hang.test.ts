@@ -10,7 +10,7 @@ import { reportUntriggered } from '../src/resources/runs/vcs/untriggered-statuse
 import { FakeGitea } from './fake-gitea';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** A host that can be made to take calls and never answer. */
+/** A host that can be made to accept calls and never answer. */
 class HangingGitea extends FakeGitea {
   hangs = false;
 

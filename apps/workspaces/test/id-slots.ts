@@ -2,7 +2,7 @@ import type { Endpoint } from '../src/kernel/endpoints/endpoint';
 import { ref, resource } from './start-workspaces';
 import type { Tenant } from './tenant';
 
-/** A place in a body where an id stands, and how a body with it is made. */
+/** A place for an id in a body, and how a body with it is built. */
 export interface Slot {
   readonly name: string;
   readonly type: string;
@@ -38,11 +38,11 @@ const typeOf: Readonly<Record<string, string>> = {
   'workspace-exclusions': 'workspaces',
   'project-exclusions': 'projects',
 };
-/** Names that end like ids and are none of this service's. */
+/** Names that end like ids and are not ids of this service. */
 const others = ['key-id', 'sso-team-id', 'owners-team-saml-role-id', 'client-id'];
 
 let counter = 0;
-/** What has to be there besides the id, for it to be looked at. */
+/** What must be there besides the id, so that it is checked. */
 const needed = (path: string, method: string, slot: string): object => {
   const name = `new-${++counter}`;
   const isNew = method === 'POST' ? { name } : {};
@@ -84,7 +84,7 @@ const needed = (path: string, method: string, slot: string): object => {
   return {};
 };
 
-/** Relationships that have to be there besides the one that is looked at. */
+/** Relationships that must be there besides the checked one. */
 const nested = (mine: Pick<Tenant, 'ids' | 'params'>, path: string, slot: string): object => {
   if (path === '/team-workspaces')
     return slot === 'team'
@@ -126,7 +126,7 @@ export function idSlots(endpoint: Endpoint, mine: Pick<Tenant, 'ids' | 'params'>
   const document = (attributes: object, relationships: object) => resource(typeIn(endpoint), attributes, relationships);
   const related = Object.entries(propertiesOf(data, 'relationships'))
     .filter(([name]) => !['tag-bindings', 'variable-options', 'feature-set'].includes(name))
-    // Variables of a new workspace come whole.
+    // Variables of a new workspace are complete resources.
     .filter(([name]) => !(name === 'vars' && endpoint.path.startsWith('/no-code-modules/')))
     .map(([name, shape]): Slot => {
       const type = typeOf[name] ?? name;

@@ -53,7 +53,7 @@ describe('an address that anyone may write down', () => {
     ).rows.map(({ name }) => name);
   let [provider, strong] = ['', ''];
   let count = 0;
-  /** Signs in at the provider as a person with the group of `devs`: the cookie of the session. */
+  /** Signs in at the provider as a person in the group `devs`; returns the cookie of the session. */
   const enter = async (claims: Record<string, unknown>) => {
     const left = await request(workspaces.server).get(`/ui/sign-in/${provider}`).expect(303);
     const cookie = (left.headers['set-cookie'] as unknown as string[])[0]!.split(';')[0]!;
@@ -102,7 +102,7 @@ describe('an address that anyone may write down', () => {
     const left = await admin.get(`organization-memberships/${id}`).expect(200);
     expect(left.body.data.attributes).toMatchObject({ status: 'invited', email: 'boss@corp.example' });
     expect(left.body.data.relationships.teams.data).toHaveLength(1);
-    // The holder of the link comes in, with or without an account, even if another person wrote the address down.
+    // The holder of the link joins, with or without an account, even if another person entered the address.
     await workspaces.anyone
       .post(link, resource('one-time-links', { username: 'boss', password: PASSWORD }))
       .expect(200);
@@ -115,7 +115,7 @@ describe('an address that anyone may write down', () => {
   });
 
   const sql = (text: string, id: string) => workspaces.service.pool.query(text, [id]);
-  /** How the one who invited loses the right to. */
+  /** How the inviter loses the right to invite. */
   const losses: readonly (readonly [string, (inviter: Member) => Promise<unknown>])[] = [
     ['removed', ({ membershipId }) => admin.delete(`organization-memberships/${membershipId}`).expect(204)],
     [
@@ -185,7 +185,7 @@ describe('an address that anyone may write down', () => {
     const after = await admin.get(`notification-configurations/${configuration.id}`).expect(200);
     expect(after.body.data.relationships.users.data).toEqual([{ type: 'users', id: user.id }]);
     expect(await teamsOf('ida')).toEqual(['devs', 'strong']);
-    // What was given by hand stays when the group goes.
+    // What was given by hand stays when the group is removed.
     await enter({ sub: 'ida', groups: [] });
     expect(await teamsOf('ida')).toEqual(['strong']);
   });
@@ -223,13 +223,13 @@ describe('an address that anyone may write down', () => {
     const naming = (email: string) => resource('users', { email });
     await cy.post(confirm, naming('cy@corp.example')).expect(404);
     await admin.post(confirm).expect(422);
-    // What was asked for when the administrator looked is not what is asked for by now.
+    // The request may differ by now from the one that the administrator saw.
     const other = await admin.post(confirm, naming('chief@corp.example')).expect(422);
     expect(other.body.errors[0].source.pointer).toBe('/data/attributes/email');
     expect((await cy.get('account/details')).body.data.attributes.email).toBe('cy@example.com');
     await admin.post(confirm, naming('Cy@corp.example')).expect(200);
     expect((await cy.get('account/details')).body.data.attributes.email).toBe('cy@corp.example');
-    // A second administrator hears the same; another address is not asked for.
+    // A second administrator gets the same answer; another address is not asked for.
     await admin.post(confirm, naming('cy@corp.example')).expect(200);
     await admin.post(confirm, naming('chief@corp.example')).expect(422);
   });

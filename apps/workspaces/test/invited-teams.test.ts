@@ -43,7 +43,7 @@ describe('an invitation whose membership others gave more', () => {
     owners = body.data.find((one: { attributes: { name: string } }) => one.attributes.name === 'owners').id;
   });
 
-  /** What may be given to a membership that waits, which the one who invited could not give. */
+  /** Rights of a waiting membership that the inviter could not give. */
   const given: Record<string, (membershipId: string, userId: string) => Promise<unknown>> = {
     'the owners team': (id) => intoTeam(owners, id).expect(204),
     'the owners team, by the id of the user': (_, id) =>
@@ -70,7 +70,7 @@ describe('an invitation whose membership others gave more', () => {
     await eve.post(linkIn(made)).expect(403);
     await accepts(linkIn(made)).expect(403);
     expect(await refusals(id)).toHaveLength(2);
-    // The one who may give it all invites again: only the new link works, and gives everything.
+    // Someone who may give all of them invites again: only the new link works, and gives everything.
     await invite(eve, email).expect(422);
     const again = await invite(admin, email).expect(201);
     expect(again.body.data.id).toBe(id);

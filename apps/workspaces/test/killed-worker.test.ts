@@ -30,7 +30,7 @@ describe('the job of a worker that was killed', () => {
       writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), start: 'before' }));
     }
   };
-  /** Its successor comes up. */
+  /** Starts its successor. */
   const restart = async () => {
     const { db, env } = workspaces.service;
     const source = databaseSource({

@@ -13,7 +13,7 @@ const isCredential = (schema: Schema): boolean => (schema.items ?? schema).forma
 
 const given = 'the password is in the request';
 const anonymous = 'the caller is not known yet: the proof is in the request';
-/** Operations that answer a new credential and need no proof of who the person is: why not. */
+/** Operations that return a new credential without asking for a proof of identity, with the reason. */
 const exempt: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'POST /session': anonymous,
@@ -25,7 +25,7 @@ const exempt: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Attributes that are named like credentials and are none, everywhere or of one type: why not. */
+/** Attributes that are named like credentials but are not, everywhere or in one type, with the reason. */
 const innocent: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'avatar-url': 'an address that all may know',

@@ -7,7 +7,7 @@ import { type Client, PASSWORD, ref, resource } from './start-workspaces';
 
 type Held = Member & { readonly grantId: string; readonly teamId: string };
 
-// What would be lost: a right that was taken away still works, through what was asked for while it was there.
+// What this protects: without it, a right that was taken away would still work through earlier requests.
 
 describe('what was asked for before a right was lost', () => {
   const runs = startRuns();
@@ -22,7 +22,7 @@ describe('what was asked for before a right was lost', () => {
   const audited = async (action: string, id: string) =>
     (await sql('SELECT after FROM audit_event WHERE action = $1 AND target_id = $2', action, id)).length;
 
-  /** How a person loses what they could do. */
+  /** How a person loses their rights. */
   const losses: Readonly<Record<string, (person: Held) => Promise<unknown>>> = {
     'removed from the organization': ({ membershipId }) =>
       admin.delete(`organization-memberships/${membershipId}`).expect(204),
@@ -51,7 +51,7 @@ describe('what was asked for before a right was lost', () => {
   const started = async (by: Client, attributes: object = {}): Promise<string> =>
     (await startRun(by, runs.workspace, attributes).expect(201)).body.data.id;
 
-  /** What takes effect later: it is asked for, and answers how it takes effect, and what must be so instead. */
+  /** Requests that take effect later: how each takes effect, and what must happen instead. */
   const effects: Readonly<Record<string, (person: Held) => Promise<() => Promise<void>>>> = {
     'a queued plan': async (person) => {
       const id = await started(person);
@@ -85,7 +85,7 @@ describe('what was asked for before a right was lost', () => {
       expect((await send().expect(201)).body.data.id).toBe(id);
       return async () => {
         const [sent, read] = [await send(), await person.get(`runs/${id}`)];
-        // A repetition shows what a read shows, and nothing to those who may not read.
+        // A repetition shows what a read shows, and nothing to callers who may not read.
         if (read.status === 200) expect(sent.body.data.attributes.status).toEqual(read.body.data.attributes.status);
         else expect([401, 403, 404]).toContain(sent.status);
         if (read.status !== 200) expect(sent.text).not.toContain(id);
@@ -138,7 +138,7 @@ describe('what was asked for before a right was lost', () => {
   });
 
   const token = 'organizations/acme/authentication-token';
-  /** What a token of the organization asks for, and whether it takes effect. */
+  /** A request by the organization's token, and whether it takes effect. */
   const ofOrganization: Record<string, (by: Client) => Promise<() => Promise<boolean>>> = {
     'an invitation': async (by) => {
       const body = resource('organization-memberships', { email: `guest-${++count}@b.co` });
@@ -194,7 +194,7 @@ describe('what was asked for before a right was lost', () => {
     expect(await runs.statusOf(second)).toBe('applied');
   });
 
-  /** Whose right each background job acts on. A job that is not here has not been asked that question. */
+  /** Whose right each background job uses. For a job that is missing here the question was not asked. */
   const jobs: Readonly<Record<string, readonly string[]>> = {
     'what is decided when a worker begins, or when the plan is done': [
       'start triggered runs',

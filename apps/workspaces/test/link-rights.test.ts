@@ -18,7 +18,7 @@ interface Link {
 }
 
 const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'];
-/** Other ways to write a number that some reader may take for the same. */
+/** Other spellings of a number that some reader may accept. */
 const spellings = (expires: string): string[] => [
   ...[
     ` ${expires}`,
@@ -150,7 +150,7 @@ describe('links that hold their own secret', () => {
     const zip = providerZip('crane', '2.0.0');
     const sums = sumsOf([['crane.zip', zip]]);
     const signature = await signatureOf(sums, key);
-    // The second of both is the one after which neither changes.
+    // After the second of the two, neither can change.
     const [two, three] = [await announcedProvider('2.0.0'), await announcedProvider('3.0.0')];
     await ask('PUT', new URL(two['shasums-sig-upload']), signature).expect(200);
     add('PUT', two['shasums-upload'], Buffer.from(sums));
@@ -243,7 +243,7 @@ describe('links that hold their own secret', () => {
     }
   });
 
-  // How the one whom a link was made for loses what it is good for, and how they get it back.
+  // How the holder of a link loses the right that it uses, and how they get it back.
   const losses: readonly (readonly [how: string, lose: string, restore: string])[] = [
     [
       'is suspended',
@@ -302,7 +302,7 @@ describe('links that hold their own secret', () => {
   it('work, and those to write once', async () => {
     for (const { endpoint, url, body } of links) {
       await ask(endpoint.method, url, body).expect(200);
-      // Nothing has used them, so another archive could take their place: this is none.
+      // Nothing has used them, so another archive could replace them: this is not an archive.
       const refused = /^\/(configuration|registry-module|policy-set)-versions|^\/registry-provider-platforms/.test(
         endpoint.path,
       )

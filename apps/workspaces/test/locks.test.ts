@@ -82,7 +82,7 @@ describe('the lock of a workspace', () => {
     const { id, holders } = await fresh();
     await act(holders[0]!, id, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
     const { pool, db } = workspaces.service;
-    // Marked only: the worker would delete it.
+    // Only marked: the worker would delete it.
     await pool.query(`UPDATE organization SET removed_at = now() WHERE name = 'gone'`);
     await stopBeating(left);
     await stopBeating(id);
@@ -188,7 +188,7 @@ describe('the lock of a workspace on two nodes', () => {
     const rounds = long ? 60 : 2;
     let calls = 0;
     let accepted = 0;
-    // Calls are random: a history without an accepted upload says little, so there is another one then.
+    // Calls are random: a history without an accepted upload proves little, so another one follows then.
     for (let round = 0; round < rounds || (accepted === 0 && round < 20); round++) {
       const { id } = await workspaces.workspace('acme', `fought-${round}`);
       const clients = await lockClients(nodes[0]!, workspaces.admin.token!, 'acme', id, 4);

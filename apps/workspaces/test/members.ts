@@ -80,7 +80,7 @@ export async function project(workspaces: Workspaces, organization: string, name
   return body.data.id;
 }
 
-/** Another API token of a person, made directly in the database, with an expiry if wanted. */
+/** Another API token of a person, created directly in the database, with an expiry if wanted. */
 export async function tokenFor(workspaces: Workspaces, userId: string, expiredAt?: Date): Promise<Client> {
   const { db, env } = workspaces.service;
   const made = await tokens.create(db, env.keyring, system, { kind: 'user', userId }, { expiredAt }, env.now());

@@ -68,7 +68,7 @@ describe('memberships', () => {
     const link = linkOf(body);
     await ann.get('organizations/acme').expect(404);
     await eve.get(`organization-memberships/${body.data.id}`).expect(404);
-    // The inviter knows the link: it must not make a person a member without their doing.
+    // The inviter knows the link: it must not make a person a member without their consent.
     await workspaces.anyone.post(link).expect(422);
     const shown = await ann.get(link).expect(200);
     expect(shown.body.data.attributes).toMatchObject({ 'needs-username': false, 'needs-password': false });

@@ -50,7 +50,7 @@ describe('modules that follow a repository', () => {
     return { db, keyring, publicUrl, reach: env.vcsReach!, configurationBytes, largeUploads };
   };
   const settings = () => workspaces.service.env.settings();
-  /** What all nodes do about repositories, and a worker about commits. */
+  /** The jobs of all nodes about repositories, and of a worker about commits. */
   const work = async (fetching: Parameters<typeof fetchAll>[1] = { files: module1 }) => {
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await syncRepositories(deps(), settings, 3600, undefined, followArtifacts);

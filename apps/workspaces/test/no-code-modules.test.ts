@@ -36,7 +36,7 @@ describe('no-code modules', () => {
     await workspaces.organization('other');
   });
 
-  /** A module with published versions; answers its id. */
+  /** A module with published versions; returns its id. */
   const published = async (versions: readonly string[] = ['1.0.0'], organization = 'acme', attributes: object = {}) => {
     const name = `quay-${++counter}`;
     const body = resource('registry-modules', { name, provider: 'crane', 'registry-name': 'private', ...attributes });
@@ -300,7 +300,7 @@ describe('no-code modules', () => {
     await make(id, {}, [], plain).expect(404);
     await stranger.get(`${type}/${id}`).expect(404);
     await make(id, {}, [], stranger).expect(404);
-    // The organization's own token makes workspaces and runs nothing.
+    // The organization's own token creates workspaces and runs nothing.
     const { body } = await make(id, {}, [], robot).expect(201);
     expect(await runsOf(body.data.id)).toEqual([]);
     expect((await configurationOf(body.data.id)).module.this.source).toContain(module.name);

@@ -12,7 +12,7 @@ import { fakeWorker } from './fake-worker';
 import { grant, member, team, teamToken } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
-/** What an address was sent. */
+/** The messages that an address received. */
 interface Got {
   readonly path: string;
   readonly headers: http.IncomingHttpHeaders;
@@ -21,11 +21,11 @@ interface Got {
   readonly body: any;
 }
 
-/** An address that keeps what it is sent, and answers as a test wants. */
+/** An address that stores messages, and answers as a test wants. */
 class Receiver {
   readonly got: Got[] = [];
   status = 200;
-  /** Done before the next answer. */
+  /** Called before the next answer. */
   meanwhile: (() => Promise<unknown>) | undefined;
   private readonly server = http.createServer(async (request, answer) => {
     const pieces: Buffer[] = [];
@@ -493,7 +493,8 @@ describe('notifications', () => {
     await verify().expect(200);
     await make({ ...attributes, 'email-addresses': ['Eve@example.com'] });
     expect(mails).toHaveLength(5);
-    // The address has had enough, over all configurations; others in the same list get no mail, and are not counted.
+    // The address has reached its limit, across all configurations; others in the same list get no mail, and are not
+    // counted.
     const others = ['eve@EXAMPLE.com', 'bob@example.com'];
     const refused = await post({ ...attributes, 'email-addresses': others }).expect(429);
     expect(refused.body.errors[0].detail).toEqual(tooOften);

@@ -9,7 +9,7 @@ import { tokenText } from '../src/resources/connections/repositories/repository'
 import { allRows } from './database-rows';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** A Git host as Gitea answers: codes are good once, refresh tokens are rotated. */
+/** A Git host that answers like Gitea: codes are valid once, refresh tokens are rotated. */
 function fakeHost() {
   const codes = new Map<string, string>();
   const refresh = new Set<string>();
@@ -49,7 +49,7 @@ function fakeHost() {
       return challenge === proven ? answer(200, grant()) : no('invalid_grant');
     });
   });
-  /** A person agrees: the code that the browser is sent back with. */
+  /** A person consents: returns the code with which the browser is sent back. */
   const agree = (url: string): string => {
     const code = `code-${codes.size}-${asked.length}`;
     codes.set(code, new URL(url).searchParams.get('code_challenge') ?? '');
@@ -120,10 +120,10 @@ describe('connecting a Git host in the browser', () => {
       expect(stored).not.toContain(canary);
       expect(stored).not.toContain(Buffer.from(canary).toString('hex'));
     }
-    // The same again is over.
+    // A repetition is refused.
     const again = await finish(made.id, host.agree(url), state).expect(422);
     expect(again.body.errors[0].detail).toContain('is over already');
-    // After a second consent the token has the id that workspaces know.
+    // After a second consent the token keeps the id that workspaces know.
     const second = await leave(made.id);
     const replaced = await finish(made.id, host.agree(second.url), second.state).expect(201);
     expect(replaced.body.data.id).toBe(body.data.id);
@@ -201,7 +201,7 @@ describe('connecting a Git host in the browser', () => {
     expect(await tokenText(db, keyring, id)).toBe(before);
     const due = () => db.prisma.oauthToken.update({ where: { id }, data: { renewAt: new Date(0) } });
     await due();
-    // Of several nodes, one: the refresh token is good once.
+    // Only one of several nodes: the refresh token is valid once.
     await Promise.all([renewTokens(means(), () => now), renewTokens(means(), () => now)]);
     const renewed = await tokenText(db, keyring, id);
     expect(renewed).not.toBe(before);

@@ -154,7 +154,7 @@ describe('tokens of agents', () => {
     const made = await workspaces.admin.post(path, resource('agent-tokens', { description: 'host 1' })).expect(201);
     await workspaces.as(made.body.data.attributes.token).get('account/details').expect(401);
     const listed = await workspaces.admin.get(path).expect(200);
-    // A failed try here is worth knowing.
+    // The reason of a failed attempt is useful here.
     const attributes = { ...made.body.data.attributes, token: null, 'last-used-at': expect.any(String) };
     expect(listed.body.data).toEqual([{ ...made.body.data, attributes }]);
     await workspaces.admin.delete(`authentication-tokens/${made.body.data.id}`).expect(204);

@@ -19,7 +19,7 @@ export class ObjectStoreStandIn {
   readonly objects = new Map<string, Buffer>();
   readonly bucket = 'states';
   readonly credentials = { accessKeyId, secretAccessKey };
-  /** A status to answer with instead of doing what is asked. */
+  /** A status to answer with instead of carrying out the request. */
   fail: (method: string, key: string) => number | undefined = () => undefined;
   private readonly server = http.createServer((request, response) => void this.answer(request, response));
 
@@ -32,7 +32,7 @@ export class ObjectStoreStandIn {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** What the service is set up with to use it. */
+  /** The settings with which the service uses it. */
   get variables(): Record<string, string> {
     return {
       WORKSPACES_BLOB_STORE: `s3://${this.bucket}/one/two?endpoint=${encodeURIComponent(this.endpoint)}&region=${region}`,
@@ -46,7 +46,7 @@ export class ObjectStoreStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** Ends as a killed process does: what it has not taken in whole is gone. Answers how it is started again, at its address. */
+  /** Ends like a killed process: incomplete uploads are gone. Returns how it is started again, at the same address. */
   async kill(): Promise<() => Promise<void>> {
     const { port } = this.server.address() as AddressInfo;
     const ended = new Promise((resolve) => this.server.close(resolve));
@@ -96,7 +96,7 @@ function refuse(response: http.ServerResponse, status: number, code: string): vo
   response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>refused</Message></Error>`);
 }
 
-/** Signature version 4, computed again from what came. */
+/** Signature version 4, computed again from the request. */
 function isSigned(request: http.IncomingMessage, url: URL, body: Buffer): boolean {
   const said =
     /Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})/.exec(

@@ -31,7 +31,7 @@ describe('an administrator of one workspace', () => {
     await owner.post(`teams/${team.id}/relationships/users`, { data: [{ type: 'users', id: plain.id }] }).expect(204);
     member = plain;
     const web = params[':workspace_id']!;
-    // Everything that can join two workspaces joins this one with the others.
+    // Everything that can connect two workspaces connects this one with the others.
     const both = [ownId, web].map((id) => ref('workspaces', id).data);
     await owner.post(`varsets/${ids.varsets}/relationships/workspaces`, { data: both }).expect(204);
     const project = { data: [ref('projects', ids.projects!).data] };

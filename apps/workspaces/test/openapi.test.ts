@@ -23,7 +23,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
   });
 
   it('says of nothing that it may be null without saying what else it is', async () => {
-    // Without a type, `nullable` says nothing in OpenAPI 3.0, and validators refuse the schema.
+    // Without a type, `nullable` has no meaning in OpenAPI 3.0, and validators refuse the schema.
     const untyped = partsOf(await read()).filter((part) => 'nullable' in part && !('type' in part));
     expect(untyped).toEqual([]);
   });
@@ -33,7 +33,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     const numbers = parts.filter(([, { type, minimum }]) => type === 'integer' && minimum !== undefined);
     expect(numbers.length).toBeGreaterThan(3);
     const unbounded = numbers.filter(([, { maximum }]) => maximum === undefined || maximum > 2_147_483_647);
-    // The serial of a state is the tool's, and has 64 bits; lives of tokens are stored as JSON.
+    // The serial of a state comes from the tool and has 64 bits; lifetimes of tokens are stored as JSON.
     expect([...new Set(unbounded.map(([name]) => name))].sort()).toEqual(['max-ttl-ms', 'serial']);
     expect(Math.max(...unbounded.map(([, { maximum = 0 }]) => maximum))).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER);
   });
@@ -177,7 +177,7 @@ interface Part {
   properties?: Record<string, Part & { type?: string; minimum?: number; maximum?: number; enum?: unknown[] }>;
 }
 
-/** Every object of a document. */
+/** Every object in a document. */
 function partsOf(value: unknown): object[] {
   if (typeof value !== 'object' || value === null) return [];
   return [value, ...Object.values(value).flatMap(partsOf)];

@@ -7,7 +7,7 @@ import request, { type Response } from 'supertest';
 import { describeConfig } from '../src/config';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** How the service is made to call an address: what asks again whether it is well, and the answer while it fails. */
+/** How to make the service call an address, and the answer while the address fails. */
 interface Row {
   readonly status: number;
   readonly asks: (address: string, name: string) => Promise<() => Promise<Response>>;

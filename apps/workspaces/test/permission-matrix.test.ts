@@ -32,7 +32,7 @@ const may = (...names: OrganizationRight[]) => names.map((name) => `may ${name}`
 
 const owners = ['owner', "owners' token", 'site administrator who owns'];
 const organization = ['organization token'];
-/** Those whose rights reach every workspace as administrators. */
+/** Callers with administrator rights on every workspace. */
 const administrators = [...owners, ...may('manage-workspaces', 'manage-projects')];
 const writeToken = ["a writing team's token"];
 const custom = {
@@ -128,7 +128,7 @@ describe('who may do what', () => {
     (path: string, body: object): Send =>
     (client) =>
       client.patch(at(path), body);
-  /** A document that is refused once the caller has been let in, so that nothing is made. */
+  /** A document that is refused after the caller was accepted, so that nothing is created. */
   const wrong = (type: string) => ({ data: { type, attributes: { name: 7 } } });
 
   const rows: [what: string, send: Send, ok: number, allowed: string[]][] = [

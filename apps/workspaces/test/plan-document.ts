@@ -1,4 +1,4 @@
-/** What the tool says of a plan in JSON: a sensitive variable goes through a module, whose resource hands it on unmarked. */
+/** The tool's JSON of a plan: a sensitive variable goes to a module, whose resource passes it on unmarked. */
 export const planDocument = {
   format_version: '1.2',
   terraform_version: '1.11.4',

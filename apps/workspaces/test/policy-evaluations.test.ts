@@ -24,7 +24,7 @@ describe('policies in the life of a run', () => {
   const { admin, workspaces } = runs;
   const { policy, set, version, upload } = policiesOf(workspaces);
   const parts = () => ({ db: workspaces.service.db, keyring: workspaces.service.env.keyring });
-  /** What policies say by name; nothing is wrong unless told. */
+  /** The verdicts of policies by name; all pass by default. */
   let says: Record<string, Said> = {};
   let asked: { sets: readonly JudgingSet[]; run: Record<string, unknown>; plan: string }[] = [];
   let meanwhile: () => Promise<unknown> = async () => undefined;
@@ -190,7 +190,7 @@ describe('policies in the life of a run', () => {
     await override(writer).expect(404);
     const judges = await team(workspaces, 'acme', 'judges', ['manage-policy-overrides']);
     const judgeMember = await member(workspaces, 'acme', [judges]);
-    // One who may override in another workspace, and administers this one, may not.
+    // A person who may override in another workspace, and administers this one, may not.
     const { id: elsewhere } = await workspaces.workspace('acme', 'override-elsewhere');
     const others = await team(workspaces, 'acme', 'other-judges');
     await grant(workspaces, others, elsewhere, 'custom', { 'policy-overrides': true });

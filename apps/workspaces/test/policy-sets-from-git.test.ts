@@ -64,7 +64,7 @@ describe('policy sets that follow a repository', () => {
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await syncRepositories(deps(), settings, 3600, undefined, followArtifacts);
   };
-  /** What all nodes do about repositories, and a worker about commits. */
+  /** The jobs of all nodes about repositories, and of a worker about commits. */
   const work = async (fetching: Parameters<typeof fetchAll>[1]) => {
     await look();
     await deps().db.prisma.moduleFetch.updateMany({ data: { nextAt: new Date(0) } });

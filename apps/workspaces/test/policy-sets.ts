@@ -1,7 +1,7 @@
 import { putUrl } from './configurations';
 import { type Client, resource, type Workspaces } from './start-workspaces';
 
-/** Policies and sets of an organization, made by a client. */
+/** Policies and sets of an organization, created by a client. */
 export function policiesOf(workspaces: Workspaces, organization = 'acme', by: Client = workspaces.admin) {
   const post = (path: string, body: object) => by.post(`organizations/${organization}/${path}`, body);
   const upload = (id: string, text: string) =>
@@ -9,14 +9,14 @@ export function policiesOf(workspaces: Workspaces, organization = 'acme', by: Cl
   return {
     post,
     upload,
-    /** A policy with a text; answers its id. */
+    /** A policy with a text; returns its id. */
     async policy(name: string, attributes: object = {}, text = `# ${name}`): Promise<string> {
       const given = { name, kind: 'opa', query: `data.${name}.deny`, 'enforcement-level': 'mandatory', ...attributes };
       const { body } = await post('policies', resource('policies', given)).expect(201);
       await upload(body.data.id, text).expect(200);
       return body.data.id;
     },
-    /** A set; answers the resource. */
+    /** A set; returns the resource. */
     async set(name: string, attributes: object = {}, lists: Record<string, readonly string[]> = {}) {
       const types: Record<string, string> = { 'workspace-exclusions': 'workspaces', 'project-exclusions': 'projects' };
       const relationships = Object.fromEntries(
@@ -28,7 +28,7 @@ export function policiesOf(workspaces: Workspaces, organization = 'acme', by: Cl
       const body = resource('policy-sets', { name, kind: 'opa', ...attributes }, relationships);
       return (await post('policy-sets', body).expect(201)).body.data;
     },
-    /** Uploads a version of a set; answers its id. */
+    /** Uploads a version of a set; returns its id. */
     async version(setId: string, archive: Buffer, status = 200): Promise<string> {
       const { body } = await by.post(`policy-sets/${setId}/versions`).expect(201);
       await putUrl(workspaces, body.data.links.upload, archive).expect(status);

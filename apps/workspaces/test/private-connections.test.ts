@@ -30,7 +30,7 @@ const registration = {
 };
 const credential = 'canary-of-the-host';
 
-// No network is open to the service: everything that reaches the host was carried there by an agent.
+// No network is open to the service: an agent carried everything that reaches the host.
 describe('a connection that names an agent pool', () => {
   const host = new FakeGitea();
   const output: string[] = [];
@@ -65,7 +65,7 @@ describe('a connection that names an agent pool', () => {
     ).body.id;
   const take = (agent: string, secret = token) =>
     send('post', `/${agent}/requests`, secret).send({ 'wait-seconds': 5 });
-  /** An agent that carries out what it is given. */
+  /** An agent that carries out its requests. */
   const agent = async (to: readonly string[] = [host.origin], secret = token) => {
     const id = await register(secret);
     const { port } = workspaces.server.address() as { port: number };
@@ -167,7 +167,7 @@ describe('a connection that names an agent pool', () => {
     expect(host.statuses.map(({ context }) => context)).toContain('keystead/acme');
     await writeComments(means());
     expect(host.comments).toHaveLength(1);
-    // Who wrote it died before it was recorded: it is found, and no other is written.
+    // The node that wrote it died before that was recorded: the comment is found, and no other is written.
     host.comments.push(host.comments[0]!);
     const forgotten = { commentId: null, digest: null, nextAt: new Date(0), attempts: 1 };
     await means().db.prisma.vcsComment.updateMany({ data: forgotten });
@@ -245,7 +245,7 @@ describe('a connection that names an agent pool', () => {
       return { id, path: `${path}/${id}/archive`, lease: given.lease as string };
     };
     const { port } = workspaces.server.address() as { port: number };
-    /** Sends all but the end, which comes when it is called. */
+    /** Sends everything except the end, which follows when the returned function is called. */
     const begin = async ({ path, lease }: { path: string; lease: string }, archive: Buffer) => {
       const headers = {
         Authorization: `Bearer ${pools.secret}`,
@@ -331,7 +331,7 @@ describe('a connection that names an agent pool', () => {
     await answer(mine, token, '').expect(403);
     await answer(mine, token, given.lease, 'freq-other').expect(403);
     await fail(mine, token).expect(204);
-    // Said once, it is said.
+    // Once reported, it is final.
     await answer(mine, token, given.lease).expect(409);
     await fail(mine, token).expect(409);
     expect(await asking).toContain('unreachable for the agent: forged');
@@ -340,7 +340,7 @@ describe('a connection that names an agent pool', () => {
   it('is tried again when its agent dies in the middle, and changes nothing twice', async () => {
     await workspaces.service.pool.query('UPDATE vcs_repository SET hook_id = NULL');
     host.hooks.clear();
-    // It sends what it was given, and dies before it tells.
+    // It sends the request, and dies before it reports.
     const dying = await register();
     const tending = tend();
     for (let made = false; !made; ) {
@@ -389,7 +389,7 @@ describe('a connection that names an agent pool', () => {
     while ((await waiting()).length === 0) await sleep(10);
     await expire();
     expect(await ignored).toContain('took the request in time');
-    // Of a node that died, too, nothing is left.
+    // Nothing is left of a node that died, either.
     await workspaces.service.pool.query(
       `INSERT INTO forwarded_request (id, agent_pool_id, request, ends_at) VALUES ('freq-left', $1, '', now() - interval '1 hour')`,
       [pool],
@@ -482,7 +482,7 @@ describe('a connection that names an agent pool', () => {
       await connect('acme', 'apool-1234567812345678', more).expect(422);
       expect(await waiting()).toEqual([]);
       expect(app.calls).toEqual([]);
-      // Through its own pool it is asked whether it takes the key.
+      // It is asked through its own pool whether it accepts the key.
       await agent([app.origin]);
       const { body } = await connect('acme', pool, more).expect(201);
       expect(app.calls).toEqual(['GET /app']);
@@ -591,7 +591,7 @@ describe('a connection that names an agent pool', () => {
     await agent();
     await admin.delete('organizations/acme/workspaces/net').expect(204);
     await admin.delete(`oauth-clients/${connection}`).expect(204);
-    // The webhook goes the way it came, with what was kept to clean up.
+    // The webhook is removed in the same way, with the data stored for cleaning up.
     await tend();
     expect(host.hooks.size).toBe(0);
     expect(await means().db.prisma.vcsRepository.count()).toBe(0);

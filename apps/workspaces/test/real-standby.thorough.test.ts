@@ -75,6 +75,6 @@ it('Without its primary it serves for as long as answers may be old, and on once
   await untilAnswered('first', 503);
   await servers.promote();
   await untilAnswered('first', 200);
-  // What a node may do is for who starts it to say, not for the server it finds.
+  // What a node may do is decided by its settings, not by the server it finds.
   await make(reads, 'fourth').expect(503);
 });

@@ -3,7 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { wrongValueOf } from '@keystead/testing';
 import { type Json, nested, type Taking, takingOf } from './fields-walk';
 
-/** Where a body is refused. */
+/** The place at which a body is refused. */
 function refusedAt({ endpoint }: Taking, body: object, edition: string): string[] {
   try {
     endpoint.body!.parse(body, { aliases: true, edition });
@@ -73,7 +73,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     const taken = fields.filter(({ one, key, schema }) => {
       const wrong = { type: 'nothings', id: 'nothing-1' };
       const body = nested(['relationships', key], { data: schema.properties.data.items ? [wrong] : wrong });
-      // Of whole resources the part that is wrong is named.
+      // For whole resources the wrong part is named.
       const place = `data/relationships/${key}`;
       return !refusedAt(one, { data: { type: one.type, ...body } }, edition).some(
         (at) => at === place || at.startsWith(`${place}/`),

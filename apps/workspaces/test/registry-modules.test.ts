@@ -312,7 +312,7 @@ describe('modules of the registry', () => {
     await stranger.get(`${protocol}/acme/rights/crane/versions`).expect(404);
     await stranger.get(`${protocol}/acme/rights/crane/1.0.0/download`).expect(404);
     await workspaces.as('').get(`${protocol}/acme/rights/crane/versions`).expect(401);
-    // A link is as good as its holder.
+    // A link has exactly the rights of its holder.
     const link = (await locate(plain, 'acme/rights/crane/1.0.0'))!;
     await fetchUrl(workspaces, link).expect(200);
     await admin.delete(`organization-memberships/${plain.membershipId}`).expect(204);
@@ -348,7 +348,7 @@ describe('modules of the registry', () => {
     await worker.endPlan(job, { outcome: 'errored', errorMessage: 'over' });
     await run.get(`${protocol}/acme/for-runs/crane/versions`).expect(401);
     await fetchUrl(workspaces, link).expect(404);
-    // The next run installs another version, and one that only plans says nothing of what the workspace uses.
+    // The next run installs another version, and a plan-only run does not change what the workspace uses.
     await publish('for-runs', '1.1.0');
     for (const [version, attributes, uses] of [
       ['1.1.0', {}, '1.1.0'],

@@ -138,7 +138,7 @@ describe('providers of the registry', () => {
     await admin.get(`${protocol}/acme/${name}/1.0.0/download/linux/amd64`).expect(404);
     await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, key)).expect(200);
     await expect(installable(name)).resolves.toHaveLength(1);
-    // What is signed does not change any more; the same again changes nothing.
+    // Signed files do not change any more; the same again changes nothing.
     await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(200);
     await putUrl(workspaces, links['shasums-upload'], Buffer.from(`${sums}${sums}`)).expect(409);
     await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, foreign)).expect(409);
@@ -148,7 +148,7 @@ describe('providers of the registry', () => {
     await create('borrowed').expect(201);
     const { links } = await version('borrowed', '1.0.0', foreign.keyId);
     const sums = sumsOf([['crane.zip', Buffer.from('x')]]);
-    // In any order: the second of both is the one that is judged.
+    // In any order: the second of the two is checked.
     await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, foreign)).expect(200);
     const refused = await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(422);
     expect(refused.body.errors[0].detail).toContain(`key-id of this version, ${foreign.keyId}`);
@@ -264,7 +264,7 @@ describe('providers of the registry', () => {
     await stranger.get(`${protocol}/acme/rights/versions`).expect(404);
     const other = await organizationToken(workspaces, 'other');
     await other.get(`${protocol}/acme/rights/versions`).expect(404);
-    // Shared with all organizations of the installation, where the site says so.
+    // Shared with all organizations of the installation, if the site settings allow it.
     const sharing = (on: boolean) =>
       workspaces.service.pool.query('UPDATE organization SET global_provider_sharing = $1 WHERE name = $2', [
         on,

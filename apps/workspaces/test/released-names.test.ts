@@ -30,7 +30,7 @@ describe('a name that was given up', () => {
       `SELECT DISTINCT c.relname AS table FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
          JOIN pg_proc p ON p.oid = t.tgfoid WHERE p.proname = 'refuse_released_name' ORDER BY 1`,
     );
-    // Only site administrators name providers.
+    // Only site administrators may name providers.
     const unwatched = new Set(['sign_in_provider']);
     expect(rows.filter(({ table }) => !unwatched.has(table))).toEqual(watched);
     expect(watched).toHaveLength(2);
@@ -100,7 +100,7 @@ describe('a name that was given up', () => {
   });
 
   const [anyOld, anyNew] = ['UPDATE organization SET created_at = now() - interval', "WHERE name = 'short'"];
-  /** What makes a name one that others may refer to. */
+  /** Why others may refer to a name. */
   const uses: Record<string, (owner: Client) => Promise<unknown>> = {
     'a workspace': (owner) => owner.post('organizations/short/workspaces', resource('workspaces', { name: 'web' })),
     'a token': (owner) => owner.post('organizations/short/authentication-token', {}),

@@ -32,7 +32,7 @@ describe('who may read the state of a workspace', () => {
     expect(await turn({ 'project-remote-state': true })).toEqual([false, true]);
     expect(await readers()).toEqual([sibling]);
     await choose(sibling).expect(422);
-    // One kind takes the place of the other.
+    // One kind replaces the other.
     expect(await turn({ 'global-remote-state': true })).toEqual([true, false]);
     expect(await readers()).toEqual([sibling, elsewhere].sort());
     expect(await turn({ 'project-remote-state': true })).toEqual([false, true]);

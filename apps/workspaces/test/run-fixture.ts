@@ -9,7 +9,7 @@ export const stateOf = (serial: number): Buffer =>
     JSON.stringify({ version: 4, terraform_version: '1.11.4', serial, lineage: 'l-1', outputs: {}, resources: [] }),
   );
 
-/** The same with an output that holds a text. */
+/** The same with an output that contains a text. */
 export const stateWithOutput = (serial: number, value: string): Buffer =>
   Buffer.from(
     JSON.stringify({
@@ -18,7 +18,7 @@ export const stateWithOutput = (serial: number, value: string): Buffer =>
     }),
   );
 
-/** A service with an organization `acme`; every test has a fresh workspace in it, and a worker that has not begun. */
+/** A service with an organization `acme`; every test has a new workspace in it, and a worker that has not begun. */
 export function startRuns(options: Parameters<typeof startWorkspaces>[0] = {}) {
   const workspaces = startWorkspaces(options);
   const { admin } = workspaces;
@@ -34,12 +34,12 @@ export function startRuns(options: Parameters<typeof startWorkspaces>[0] = {}) {
     show,
     statusOf: async (id: string): Promise<string> => (await show(id)).attributes.status,
     act: (id: string, verb: string, body: object = {}) => admin.post(`runs/${id}/actions/${verb}`, body),
-    /** A run of the workspace; answers its id. */
+    /** A run of the workspace; returns its id. */
     made: async (attributes: object = {}, configuration?: string): Promise<string> =>
       (await startRun(admin, runs.workspace, attributes, configuration).expect(201)).body.data.id,
     /** The workspace as it is shown. */
     lockOf: async () => (await admin.get(`workspaces/${runs.workspace}`).expect(200)).body.data,
-    /** A run of a fresh configuration, with a worker alive. */
+    /** A run of a new configuration, with a live worker. */
     async started(attributes: object = {}): Promise<string> {
       await configured(workspaces, runs.workspace);
       await runs.worker.claim();
@@ -51,7 +51,7 @@ export function startRuns(options: Parameters<typeof startWorkspaces>[0] = {}) {
   });
   beforeEach(async () => {
     ({ id: runs.workspace } = await workspaces.workspace('acme', `web-${++runs.counter}`));
-    // What earlier tests left behind is not a work for this one.
+    // Jobs that earlier tests left behind are not for this one.
     await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
     runs.worker = fakeWorker(workspaces);
   });

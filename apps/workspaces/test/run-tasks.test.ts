@@ -86,7 +86,7 @@ describe('run tasks', () => {
     Object.fromEntries(Object.entries(await stagesOf(id)).map(([name, one]) => [name, one.attributes.status]));
   const makeDue = () =>
     workspaces.service.pool.query('UPDATE task_result SET next_at = now() WHERE next_at IS NOT NULL');
-  /** Sends what is due, and answers the last request. */
+  /** Sends what is due, and returns the last request. */
   const answered = async (attributes: object = { status: 'passed' }) => {
     await perform();
     await callBack(asked.at(-1)!, answerOf(attributes)).expect(200);
@@ -102,7 +102,7 @@ describe('run tasks', () => {
           .patch(`workspaces/${runs.workspace}/tasks/${attached}`, resource('workspace-tasks', attributes))
           .expect(200)
       ).body.data.attributes;
-    // The earlier word for one stage.
+    // The earlier setting, for a single stage.
     expect(await again({ stage: 'pre_apply' })).toMatchObject({ stage: 'pre_apply', stages: ['pre_apply'] });
     expect(await again({ stages })).toMatchObject({ stage: 'pre_plan', stages });
     const id = await runs.started();
@@ -336,7 +336,7 @@ describe('run tasks', () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     await perform();
-    // As if the node had died before it noted that.
+    // As if the node had died before it recorded that.
     await workspaces.service.pool.query(`UPDATE task_result SET sent_at = NULL, status = 'pending', next_at = now()`);
     await perform();
     expect(asked).toHaveLength(2);

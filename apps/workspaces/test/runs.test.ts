@@ -205,7 +205,7 @@ describe('runs', () => {
     await started({});
     const job = await runs.worker.take('plan');
     const at = `plans/${job.planId}/logs`;
-    // Sent at once, not when it is waited for.
+    // Sent at once, not when someone waits for it.
     const read = (offset: number) =>
       admin
         .get(`${at}?offset=${offset}`)
@@ -249,14 +249,14 @@ describe('runs', () => {
     expect(await runs.worker.start(claimed)).toBe(false);
     expect(await other.start(job)).toBe(true);
     await expire();
-    // No worker is needed for this: the service sees to it.
+    // No worker is needed for this: the service does it.
     const { db, env } = workspaces.service;
     expect(await settleAbandoned(db, env.keyring)).toBe(1);
     const ended = (await show(id)).attributes;
     expect(ended.status).toBe('errored');
     expect(ended['status-reason']).toContain('The worker was lost while applying');
     expect((await lockOf()).attributes.locked).toBe(false);
-    // What it still had to say is kept, and changes nothing.
+    // Its later reports are stored, and change nothing.
     expect(await other.endApply(job, { outcome: 'applied', state: stateOf(9) })).toBe(false);
     await admin.get(`workspaces/${runs.workspace}/current-state-version`).expect(404);
     expect((await admin.get(`workspaces/${runs.workspace}/quarantined-states`).expect(200)).body.data).toHaveLength(1);

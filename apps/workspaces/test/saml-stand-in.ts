@@ -3,7 +3,7 @@ import { inflateRawSync } from 'node:zlib';
 import { testCertificate } from '@keystead/testing';
 import { SignedXml } from 'xml-crypto';
 
-/** A certificate whose key does not exist any more. */
+/** A certificate whose key no longer exists. */
 export const otherCertificate = `-----BEGIN CERTIFICATE-----
 MIIDDTCCAfWgAwIBAgIUKS+xOexp7w50ZPa+CmPo2cucLnYwDQYJKoZIhvcNAQEL
 BQAwFTETMBEGA1UEAwwKb3RoZXIudGVzdDAgFw0yNjExMjMxMTQ2MDZaGA8yMTI2
@@ -24,7 +24,7 @@ LeIhlgSDUiVMvLOgVPjSV4Arldrf3sofyrtoytQlDg3rC8DY+iF0PLWkl29cyyyR
 T8PM7gceZ3eB/O+56jZOkIo=
 -----END CERTIFICATE-----`;
 
-/** What a response says; every part may be made wrong. */
+/** The content of a response; tests may make every part wrong. */
 export interface Said {
   readonly nameId?: string;
   readonly nameIdXml?: string;
@@ -42,7 +42,7 @@ export interface Said {
   readonly session?: string;
 }
 
-/** A request as a service sent it along with the browser. */
+/** The request that a service sent through the browser. */
 export interface Sent {
   readonly id: string;
   readonly issuer: string;
@@ -57,7 +57,7 @@ const times = (ms: number): string => new Date(ms).toISOString();
 const rsaSha256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
 const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 
-/** Reads the request out of the address that a browser is sent to. */
+/** Reads the request from the address to which a browser is sent. */
 export function requestIn(location: string): Sent {
   const url = new URL(location);
   const xml = inflateRawSync(Buffer.from(url.searchParams.get('SAMLRequest')!, 'base64')).toString();
@@ -73,7 +73,7 @@ export function requestIn(location: string): Sent {
   };
 }
 
-/** A provider of SAML whose answers tests choose; its certificate is `testCertificate`. */
+/** A SAML provider whose answers tests choose; its certificate is `testCertificate`. */
 export const samlProvider = {
   certificate: testCertificate.cert,
 
@@ -109,7 +109,7 @@ export const samlProvider = {
     );
   },
 
-  /** Signs the one element of a name in a document, by the provider's key unless told. */
+  /** Signs the only element with a name in a document, with the provider's key by default. */
   sign(xml: string, element: 'Assertion' | 'Response', privateKey: string = testCertificate.key, weak = false): string {
     const signer = new SignedXml({
       privateKey,
@@ -128,7 +128,7 @@ export const samlProvider = {
     return signer.getSignedXml();
   },
 
-  /** A good answer: the assertion is signed. */
+  /** A valid answer: the assertion is signed. */
   answer(request: Sent, said: Said = {}): string {
     return this.sign(this.response(request, this.assertion(request, said), said), 'Assertion');
   },

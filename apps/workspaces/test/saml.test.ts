@@ -244,7 +244,7 @@ describe('people who come by SAML', () => {
         /not safe/,
       ],
       ['changed after it was signed', (sent) => samlProvider.answer(sent).replace('ada@', 'eve@'), /nvalid signature/],
-      // The known ways of wrapping a signed element, by the numbers that testers give them.
+      // The known attacks that wrap a signed element, by the numbers that testers give them.
       [
         'wrapped (1)',
         (sent) => {
@@ -376,7 +376,7 @@ describe('people who come by SAML', () => {
       const { sent: another } = await leave();
       expect((await post(xml, another.relayState)).text).toContain('another request');
       const location = both.find(({ status }) => status === 303)!.headers.location!;
-      // Another browser takes nothing.
+      // Another browser consumes nothing.
       const stranger = await leave();
       expect((await comeBack(location, stranger.cookie)).status).toBe(403);
       expect((await comeBack(location, cookie)).status).toBe(303);

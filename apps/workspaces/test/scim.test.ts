@@ -380,7 +380,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await accountOf(id)).suspended).toBe(true);
       await patch(`Users/${id}`, { op: 'replace', path: 'active', value: true }).expect(200);
       expect((await accountOf(id)).suspended).toBe(false);
-      // What ended does not come back.
+      // What has ended does not come back.
       await them.get('account/details').expect(401);
     });
 
@@ -657,17 +657,17 @@ describe('a directory that speaks SCIM', () => {
       await rows("UPDATE team SET sso_team_id = 'readers' WHERE name = 'readers'");
       const claims = { sub: 'sub-hal', preferred_username: 'another', groups: ['readers'] };
       expect((await enter(claims)).userId).toBe(account.id);
-      // The directory decides about teams, not what the token says.
+      // The directory decides about teams, not the token's claims.
       expect(await teamsOf(hal.id)).toEqual([]);
       expect((await enter({ ...claims, sub: 'hal' })).userId).not.toBe(account.id);
       await patch(`Users/${hal.id}`, { op: 'replace', path: 'active', value: false }).expect(200);
       const refused = await enter(claims);
       expect([refused.userId, refused.text]).toEqual([undefined, expect.stringContaining('suspended')]);
-      // Nor do they get a new account when they were removed before they ever came.
+      // Nor do they get a new account if they were removed before they ever came.
       const ivy = await person('ivy', { externalId: 'sub-ivy' });
       await ask('delete', `Users/${ivy.id}`).expect(204);
       expect((await enter({ sub: 'sub-ivy' })).userId).toBeUndefined();
-      // Who came first is the same person.
+      // A person who came before is the same person.
       const joe = await enter({ sub: 'sub-joe', preferred_username: 'joe' });
       const kept = await person('joe', { externalId: 'sub-joe' });
       expect((await accountOf(kept.id)).id).toBe(joe.userId);

@@ -32,7 +32,7 @@ const saml = `enabled debug idp-cert certificate private-key slo-endpoint-url ss
   attr-site-admin site-admin-role sso-api-token-session-timeout team-management-enabled authn-requests-signed
   want-assertions-signed signature-signing-method signature-digest-method provider-type`;
 
-/** Attributes (`a.b` reaches inside) and relationships (`&name`) that clients of this interface send, by operation. */
+/** Attributes (`a.b` reaches inside) and relationships (`&name`) that clients of this API send, by operation. */
 const sent: Readonly<Record<string, string>> = {
   'PATCH /account/update': 'username email',
   'PATCH /account/password': 'current_password password password_confirmation',
@@ -104,12 +104,12 @@ const sent: Readonly<Record<string, string>> = {
     azure-client-secret azure-subscription-id azure-tenant-id`,
 };
 
-/** What is passed over, and why. `docs/not-built.md` says so, too. */
+/** What is ignored, and why. `docs/not-built.md` lists it, too. */
 const passedOver: Readonly<Record<string, string>> = {
   'stacks-enabled': 'sent with every organization that go-tfe makes for its tests',
 };
 
-/** Whether anything is read: of values of every type, some would be refused in this place. */
+/** Whether anything is read: with values of every type, some would be refused here. */
 const isRead = ({ body }: Endpoint, name: string): boolean =>
   [7, -1, 'no such word\u0000', true, ['x'], [{}], { x: 1 }].some((value) => {
     const steps = name.replace('&', '').split('.');

@@ -13,7 +13,7 @@ type Document = Readonly<
   Record<string, Readonly<Record<string, { requestBody?: { content: Record<string, never> } }>>>
 >;
 
-/** Secrets that are not kept: they are judged and forgotten, or shown elsewhere. */
+/** Secrets that are not stored: they are checked and forgotten, or shown elsewhere. */
 const notKept = new Set([
   'agent-pool-id',
   'default-agent-pool-id',
@@ -31,7 +31,7 @@ describe('a secret that is kept', () => {
     workspaceId = (await workspaces.workspace('acme', 'web')).id;
   });
 
-  /** Resources with a stored secret, and an update of each attribute that says where it goes. */
+  /** Resources with a stored secret, and an update of each attribute that says where the secret is sent. */
   const moves: Readonly<Record<string, () => Promise<{ path: string; type: string; moved: object; secret: object }>>> =
     {
       '/api/v2/admin/sign-in-providers/{provider_id}': async () => {
@@ -116,7 +116,7 @@ describe('a secret that is kept', () => {
     expect(refused.body.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
     expect((await admin.get(path).expect(200)).body).toEqual(before);
     await admin.patch(path, resource(type, { ...moved, ...secret })).expect(200);
-    // What it had already is not a change.
+    // A value that it already had is not a change.
     await admin.patch(path, resource(type, moved)).expect(200);
   });
 

@@ -77,7 +77,7 @@ describe('signing in', () => {
     const code = codeAt(secret);
     await signIn('eve', PASSWORD, '000000').expect(401);
     await signIn('eve', PASSWORD, code).expect(201);
-    // A code seen over a shoulder must be worthless.
+    // A code that someone else has seen must be useless.
     await signIn('eve', PASSWORD, code).expect(401);
     nowMs += 30_000;
     const spent = await Promise.all(Array.from({ length: 4 }, () => signIn('eve', PASSWORD, codeAt(secret))));

@@ -29,7 +29,7 @@ describe('people who come from a provider', () => {
   };
   const comeBack = (sent: Record<string, string>, cookie: string) =>
     request(workspaces.server).get('/ui/sign-in/callback').query(sent).set('Cookie', cookie);
-  /** Goes there and back as a person. */
+  /** Signs a person in at the provider and returns. */
   const enter = async (claims: Record<string, unknown>) => {
     const { url, cookie } = await leave();
     return comeBack(idp.signIn(url, claims), cookie);

@@ -14,7 +14,7 @@ export interface SigningKey {
 export const signingKey = (name: string): Promise<SigningKey> =>
   generateKey({ userIDs: [{ name }], format: 'armored' });
 
-/** A detached signature of a text, as the tools read it. */
+/** A detached signature of a text, in the format that the tools read. */
 export async function signatureOf(text: string, { privateKey }: SigningKey): Promise<Buffer> {
   const message = await createMessage({ binary: new Uint8Array(Buffer.from(text)) });
   const signingKeys = await readPrivateKey({ armoredKey: privateKey });
@@ -24,22 +24,22 @@ export async function signatureOf(text: string, { privateKey }: SigningKey): Pro
 /** SHA-256 in hexadecimal digits. */
 export const sumOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** A list of sums, as releases have one. */
+/** A list of checksums, as releases have one. */
 export const sumsOf = (files: readonly (readonly [name: string, bytes: Buffer])[]): string =>
   files.map(([name, bytes]) => `${sumOf(bytes)}  ${name}\n`).join('');
 
-/** The archive of a provider that says which version it is. */
+/** The archive of a provider that reports its version. */
 export const providerZip = (name: string, version: string): Buffer =>
   zipOf([[`terraform-provider-${name}_v${version}`, `#!/bin/sh\necho ${version}\n`]]);
 
-/** Adds a key to an organization; answers its id. */
+/** Adds a key to an organization; returns its id. */
 export async function addKey(client: Client, namespace: string, { publicKey }: SigningKey): Promise<string> {
   const body = resource('gpg-keys', { namespace, 'ascii-armor': publicKey });
   const { body: made } = await client.post('/api/registry/private/v2/gpg-keys', body).expect(201);
   return made.data.attributes['key-id'];
 }
 
-/** Publishes a version of a provider for some systems, signed; the provider is there already. */
+/** Publishes a signed version of an existing provider for some platforms. */
 export async function publishProvider(
   workspaces: Pick<Spoken, 'server' | 'admin'>,
   organization: string,

@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 
 const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest();
 
-/** CBOR of what an authenticator says: small numbers, texts, bytes, maps. */
+/** CBOR for an authenticator: small numbers, texts, bytes, maps. */
 function cbor(value: number | string | Uint8Array | Map<number | string, unknown>): Buffer {
   const head = (major: number, length: number): Buffer =>
     length < 24
@@ -17,22 +17,22 @@ function cbor(value: number | string | Uint8Array | Map<number | string, unknown
   return Buffer.concat([head(5, value.size), ...pairs]);
 }
 
-/** How an answer is to differ from what an honest authenticator and browser make of it. */
+/** How an answer differs from that of an honest authenticator and browser. */
 export interface Lie {
   readonly origin?: string;
   readonly rpId?: string;
   readonly type?: string;
   readonly challenge?: string;
-  /** The person was not asked by the device. */
+  /** The device did not ask the person. */
   readonly unverified?: true;
   readonly signedBy?: KeyObject;
 }
 
-/** A passkey in software, at an honest browser: WebAuthn with ES256 and no attestation. */
+/** A passkey in software, with an honest browser: WebAuthn with ES256 and no attestation. */
 export class SoftwareAuthenticator {
   readonly id = randomBytes(32);
   private readonly keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  /** 0 for one that does not count, as those that are synchronised. */
+  /** 0 for one that does not count, like synchronised passkeys. */
   counter = 0;
 
   constructor(
@@ -40,7 +40,7 @@ export class SoftwareAuthenticator {
     private readonly counts = false,
   ) {}
 
-  /** Answers what a page asks a new passkey. */
+  /** Answers a page that creates a passkey. */
   make({ challenge, rp }: { challenge: string; rp: { id: string } }, lie: Lie = {}): object {
     const { x, y } = this.keys.publicKey.export({ format: 'jwk' });
     const at = (text = '') => Buffer.from(text, 'base64url');
@@ -64,7 +64,7 @@ export class SoftwareAuthenticator {
     });
   }
 
-  /** Answers what a page asks a passkey. */
+  /** Answers a page that asks for a passkey. */
   show({ challenge, rpId }: { challenge: string; rpId: string }, lie: Lie = {}): object {
     if (this.counts) this.counter++;
     const clientDataJSON = this.client('webauthn.get', challenge, lie);

@@ -25,7 +25,7 @@ describe('fields that a read asks for', () => {
     'are all that is shown of a type: %s',
     async (fields) => {
       const wanted = ['name', 'project', 'resource-count'];
-      // Cached before and after: neither takes the text of the other.
+      // Cached before and after: neither uses the text of the other.
       const whole = (await admin.get(`workspaces/${id}`).expect(200)).body.data;
       const { body, headers } = await admin.get(`workspaces/${id}?${fields}`).expect(200);
       expect(namesOf(body.data).sort()).toEqual(wanted);

@@ -40,7 +40,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
   const attributesOf = async (name: string, as = owner) =>
     (await as.get(`organizations/${name}`).expect(200)).body.data.attributes;
 
-  /** Two values for every attribute of an organization, with nothing alike. */
+  /** Two values for every attribute of an organization, with nothing in common. */
   const one = {
     name: 'one',
     email: 'one@example.com',
@@ -69,12 +69,12 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     'allow-force-delete-workspaces': false,
     'default-execution-mode': 'remote',
   };
-  /** What of it this edition shows. */
+  /** The part of it that this edition shows. */
   const shown = ({ 'assessments-enforced': enforced, ...rest }: typeof one | typeof other) =>
     hosted ? { ...rest, 'assessments-enforced': enforced } : rest;
 
   beforeAll(async () => {
-    // Who asks others for a second factor has one.
+    // An owner who requires a second factor of others must have one.
     const { id: userId } = (await owner.get('account/details').expect(200)).body.data;
     const factor = { userId, secret: Buffer.alloc(0), verifiedAt: new Date() };
     await workspaces.service.db.prisma.twoFactor.create({ data: factor });

@@ -53,7 +53,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     await workspaces.organization('acme');
   });
 
-  /** Two values for every attribute of a workspace, with nothing alike. */
+  /** Two values for every attribute of a workspace, with nothing in common. */
   const one = {
     name: 'one',
     description: 'The first',
@@ -313,7 +313,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
   ])('refuse a wrong %s %s', async (key) => {
     if (key === 'assessments-enabled' && !hosted) return;
     const { id, attributes } = await made({ name: `target-of-${key}` });
-    // What only a create reads, an update passes over.
+    // An update ignores what only a create reads.
     const isRead = key !== 'source-name' && key !== 'source-url';
     const wrong = { name: 'never', [key]: { wrong: 1 } };
     const list = { name: 'never', [key]: [{}] };

@@ -10,12 +10,12 @@ import { type Tenant, tenant } from './tenant';
 
 const primaryUrl = 'https://workspaces.test';
 
-/** A node that only reads, on the database of a service: what a standby answers is the same, but never late. */
+/** A read-only node on the database of a service: its answers are those of a standby, but without a delay. */
 const readingNode = (workspaces: Workspaces, env: Readonly<Record<string, string>> = {}) =>
   otherNode(workspaces, { WORKSPACES_VCS: 'off', WORKSPACES_STANDBY_MAX_LAG: '5', ...env });
 
 const ofBrowsers = /^\/(app|auth)\//;
-/** Streams, which go on for as long as the client listens. */
+/** Streams, which continue for as long as the client listens. */
 const endless = /\/(stream|events)$/;
 
 describe('A node that reads from a standby', () => {
@@ -98,7 +98,7 @@ describe('A node that reads from a standby and knows no other', () => {
   });
 });
 
-/** An answer without what is different each time: signatures, and the time in them. */
+/** An answer without the parts that differ each time: signatures, and the time in them. */
 const told = ({ text, type }: { text?: string; type: string }): unknown => {
   const steady = text?.replace(/(expires|signature)=[\w-]+/g, '$1');
   return steady && type.includes('json') ? JSON.parse(steady) : steady;

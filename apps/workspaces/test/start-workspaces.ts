@@ -18,7 +18,7 @@ import { CallsInTransactions } from './calls-in-transactions';
 const JSON_API = 'application/vnd.api+json';
 /** The password of each account that `person()` makes. */
 export const PASSWORD = 'correct horse battery';
-/** Token of agents of the installation of every service under test. */
+/** The token of agents of the installation in every service under test. */
 export const WORKER_TOKEN = 'w'.repeat(32);
 /** Opens the keyring of every service under test. */
 export const SEAL_KEY = '07'.repeat(32);
@@ -33,7 +33,7 @@ export interface Client {
   delete(path: string, body?: unknown): Test;
 }
 
-/** A whole service on a separate database, for one test file. */
+/** A complete service on a separate database, for one test file. */
 export interface Workspaces {
   /** The first site administrator. */
   readonly admin: Client;
@@ -44,41 +44,41 @@ export interface Workspaces {
   readonly databaseUrl: string;
   /** A client with a token. */
   as(token: string): Client;
-  /** Creates a person and answers a client with a token of theirs. */
+  /** Creates a person and returns a client with a token of theirs. */
   person(username: string, options?: { siteAdmin?: boolean }): Promise<Client & { id: string; username: string }>;
-  /** Creates an organization, by default as the administrator; answers the resource. */
+  /** Creates an organization, by default as the administrator; returns the resource. */
   organization(
     name: string,
     attributes?: object,
     owner?: Client,
   ): Promise<{ id: string; attributes: Record<string, never> }>;
-  /** Creates a workspace; answers the resource. */
+  /** Creates a workspace; returns the resource. */
   workspace(organization: string, name: string, attributes?: object): Promise<{ id: string }>;
 }
 
-/** The document a request sends: `resource('teams', { name: 'ops' })`. */
+/** The document in a request: `resource('teams', { name: 'ops' })`. */
 export function resource(type: string, attributes: object = {}, relationships?: object): { data: object } {
   return { data: { type, attributes, ...(relationships === undefined ? {} : { relationships }) } };
 }
 
-/** A relationship as requests send it. */
+/** A relationship in a request. */
 export function ref(type: string, id: string): { data: { type: string; id: string } } {
   return { data: { type, id } };
 }
 
-/** Variables of the environment that a test sets, and a clock. */
+/** Environment variables that a test sets, and a clock. */
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly now?: () => number;
-  /** Where lines of the log go; nowhere unless told. */
+  /** Receives the lines of the log; by default they go nowhere. */
   readonly log?: { write(line: string): void };
-  /** Every create is sent with a new `Idempotency-Key`, as by clients that send again what was not answered. */
+  /** Every create is sent with a new `Idempotency-Key`, as by clients that repeat unanswered requests. */
   readonly keyed?: boolean;
-  /** Stands between the service and its database. */
+  /** Sits between the service and its database. */
   readonly through?: (databaseUrl: string) => Promise<string>;
 }
 
-/** What is asked only through the API, of a service anywhere; `server` may be its address. */
+/** What tests of a service anywhere need, only through the API; `server` may be its address. */
 export type Spoken = Pick<Workspaces, 'admin' | 'as' | 'person' | 'organization'> & {
   readonly server: Server | string;
 };
@@ -119,14 +119,14 @@ export function clientOf(
   };
 }
 
-/** The hash of `PASSWORD`, with a cost that no test has to wait for: the hash names its cost. */
+/** The hash of `PASSWORD`, with a cost for which no test has to wait: the hash contains its cost. */
 const kept = (() => {
   const salt = Buffer.from('salt of every test');
   const key = scryptSync(PASSWORD, salt, 32, { N: 16, r: 1, p: 1 });
   return `scrypt$4$1$1$${salt.toString('base64')}$${key.toString('base64')}`;
 })();
 
-/** Creates a person with a token, past the interface. */
+/** Creates a person with a token, bypassing the API. */
 export async function personIn({ db, env }: Service, username: string, given: { siteAdmin?: boolean } = {}) {
   const email = `${username}@example.com`;
   const { id } = await users.create(db, { username, email, siteAdmin: given.siteAdmin });
@@ -135,7 +135,7 @@ export async function personIn({ db, env }: Service, username: string, given: { 
   return { id, secret };
 }
 
-/** Creates an organization as its owner; answers the resource. */
+/** Creates an organization as its owner; returns the resource. */
 export async function organizationOf(owner: Client, name: string, attributes: object = {}) {
   const body = resource('organizations', { name, email: `${name}@example.com`, ...attributes });
   return (await owner.post('organizations', body).expect(201)).body.data;

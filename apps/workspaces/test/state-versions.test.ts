@@ -317,7 +317,7 @@ describe('state versions', () => {
     await admin.get(`workspaces/${id}/current-state-version`).expect(404);
     const kept = await admin.get(`workspaces/${id}/quarantined-states`).expect(200);
     expect(kept.body.data).toHaveLength(1);
-    // What is promoted is at the serial of its file.
+    // A promoted state has the serial in its file.
     const { body: promoted } = await admin
       .post(`quarantined-states/${kept.body.data[0].id}/actions/promote`)
       .expect(201);
@@ -336,7 +336,7 @@ describe('state versions', () => {
     expect(bytes.equals(encryptedOf(2))).toBe(true);
     const outputs = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
     expect(outputs.body.data).toEqual([]);
-    // Its serial stands inside as well, where the service cannot write.
+    // Its serial is also inside, where the service cannot write.
     const list = 'state-versions?filter[organization][name]=acme&filter[workspace][name]=';
     const { body: all } = await admin.get(`${list}w${counter}`).expect(200);
     const back = {
@@ -453,7 +453,7 @@ describe('state versions', () => {
     const waiting = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(503);
     expect(waiting.body.errors[0].title).toBe('service unavailable');
     expect(waiting.headers['retry-after']).toBe('1');
-    // Another node is at it.
+    // Another node has claimed it.
     expect(await readUnread(db, env.keyring)).toBe(0);
     await db.prisma.stateVersion.update({ where: { id: body.data.id }, data: { processingUntil: new Date(0) } });
     const read = await Promise.all([readUnread(db, env.keyring), readUnread(db, env.keyring)]);

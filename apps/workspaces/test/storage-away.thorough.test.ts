@@ -30,7 +30,7 @@ describe('a service whose database is away', () => {
   const send = ({ method, path, outside }: Endpoint, token: string | undefined) => {
     const there = `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'x')}`;
     const word = method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete';
-    // Any body will do: no request gets far enough to look at it.
+    // Any body will do: no request gets far enough for it to be read.
     const body = word === 'get' ? undefined : {};
     return workspaces.as(token ?? '')[word](there, body);
   };
@@ -103,7 +103,7 @@ describe('a service whose database is away', () => {
     for (let n = 0; n < 5; n++) expect(await soon(state())).toBe(503);
     const { headers } = await workspaces.admin.get('organizations/acme').expect(503);
     expect(headers['retry-after']).toBe('1');
-    // What the test before began may not be over yet.
+    // Work that the previous test began may not have ended yet.
     expect(lines.filter(({ msg }) => msg === 'storage is unavailable').length).toBeLessThanOrEqual(1);
     proxy.hold(undefined);
     await again();
@@ -156,7 +156,7 @@ describe('a service whose database is away', () => {
     expect(lines).toEqual([]);
   });
 
-  /** Much sooner than statements are given up, and much later than the service needs to notice. */
+  /** Much sooner than statements time out, and much later than the service needs to notice. */
   const soon = <T>(answer: Promise<T>) =>
     Promise.race([answer, new Promise<string>((resolve) => setTimeout(resolve, 20_000, 'still waiting').unref())]);
 

@@ -7,7 +7,7 @@ import { stateWithOutput } from './run-fixture';
 import { addKey, publishProvider, signingKey } from './signed-provider';
 import { type Client, ref, resource, type Spoken } from './start-workspaces';
 
-/** An organization with one of everything. Nothing in it has a name that stands anywhere else. */
+/** An organization with one of everything. None of its names appears anywhere else. */
 export interface Tenant {
   readonly name: string;
   readonly owner: Client & { id: string; username: string };
@@ -15,7 +15,7 @@ export interface Tenant {
   readonly plain: Client & { id: string; username: string };
   /** Of the organization, of a team with every right, and of an agent pool. */
   readonly tokens: Readonly<Record<'organization' | 'team' | 'agent', Client>>;
-  /** Parameters of paths, by their name and what comes before it: `workspaces/:workspace_id`. */
+  /** Path parameters, by their name and the segment before: `workspaces/:workspace_id`. */
   readonly params: Readonly<Record<string, string>>;
   /** An id of every type. */
   readonly ids: Readonly<Record<string, string>>;
@@ -33,14 +33,14 @@ const everyRight = [
   'access-secret-teams',
 ];
 
-/** The worker of a tenant's run, or of the one that it names. */
+/** The worker of a tenant's run, or of the given one. */
 export interface TenantWorker {
   claim(): Promise<unknown>;
   plan(result: Parameters<ReturnType<typeof fakeWorker>['plan']>[0], runId: string): Promise<RunJob>;
   apply(result: Parameters<ReturnType<typeof fakeWorker>['apply']>[0], runId: string): Promise<RunJob>;
 }
 
-/** Makes a tenant through the API, as its owner: by default a new person. */
+/** Creates a tenant through the API, as its owner: by default a new person. */
 export async function tenant(
   workspaces: Spoken,
   worker: TenantWorker,
@@ -215,7 +215,7 @@ export async function tenant(
     [system],
   );
 
-  // Off, as no service is there to answer; after the runs, which have no stages of it.
+  // Off, since no service is there to answer; created after the runs, which have no stages for it.
   const check = { name: `${name}-task`, url: `https://tasks.${name}.test/`, category: 'task', enabled: false };
   const task = await makeIn('tasks', 'tasks', check);
   const level = { 'enforcement-level': 'advisory', stages: ['post_plan'] };
@@ -355,6 +355,6 @@ export async function tenant(
   };
 }
 
-/** An id like another that does not exist. */
+/** An id of the same form that does not exist. */
 export const absentLike = (id: string): string =>
   id.includes('-') ? randomId(`${id.slice(0, id.indexOf('-'))}-`) : `no-${id}`;

@@ -11,7 +11,7 @@ import { idSlots } from './id-slots';
 import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
 import { absentLike, type Tenant, tenant } from './tenant';
 
-/** Parameters of paths that belong to no organization. */
+/** Path parameters that belong to no organization. */
 const nobodys = [
   ':expires',
   ':signature',
@@ -24,7 +24,7 @@ const nobodys = [
 
 const wordOf = { GET: 'get', POST: 'post', PATCH: 'patch', PUT: 'put', DELETE: 'delete' } as const;
 
-/** The parameters of a path, each with the name it has in `Tenant.params`. */
+/** The parameters of a path, each with its name in `Tenant.params`. */
 function parametersOf({ path }: Endpoint, params: Tenant['params']): { part: string; key: string }[] {
   return [...path.matchAll(/:\w+/g)].map(([part]) => {
     const first = path.split('/')[1];
@@ -32,7 +32,9 @@ function parametersOf({ path }: Endpoint, params: Tenant['params']): { part: str
   });
 }
 
-/** What a member without rights reaches: the organization and its people, and lists of what they see, which is nothing. */
+/**
+ * What a member without rights reaches: the organization and its people, and lists of what they see, which are empty.
+ */
 const ofMembers = [
   'GET /users/:user_id',
   'GET /organizations/:organization_name',
@@ -44,13 +46,13 @@ const ofMembers = [
   'GET /organizations/:organization_name/organization-memberships :membership_id :user_id',
   'GET /organization-memberships/:membership_id :user_id',
   'GET /organizations/:organization_name/team-tokens',
-  // Each token is judged by itself.
+  // Each token is checked separately.
   'DELETE /organizations/:organization_name/team-tokens: 422',
   'GET /organizations/:organization_name/projects',
   'GET /organizations/:organization_name/agent-pools',
   'GET /organizations/:organization_name/workspaces',
   'GET /organizations/:organization_name/tags',
-  // Everyone who sees a tag may ask; each workspace is judged by itself.
+  // Everyone who sees a tag may ask; each workspace is checked separately.
   'POST /tags/:tag_id/relationships/workspaces: 422',
   'GET /organizations/:organization_name/reserved-tag-keys :reserved_tag_key_id',
   'GET /organizations/:organization_name/varsets',
@@ -59,12 +61,12 @@ const ofMembers = [
   'GET /organizations/:organization_name/runs',
   'GET /organizations/:organization_name/runs/queue',
   'GET /organizations/:organization_name/capacity',
-  // Both report runs that the caller sees, and none to callers who see none.
+  // Both list runs that the caller sees, and none to callers who see none.
   'GET /organizations/:organization_name/run-counts',
   'GET /organizations/:organization_name/runs/stream',
-  // Each workspace is judged by itself.
+  // Each workspace is checked separately.
   'POST /organizations/:organization_name/explorer/bulk-actions: 422',
-  // Members read modules, providers and policies, and the tools with their tokens.
+  // Members read modules, providers and policies, and so do the tools with their tokens.
   'GET /organizations/:organization_name/registry-modules :registry_module_id :module_name :module_provider :module_version :no_code_module_id :provider_version',
   'GET /organizations/:organization_name/registry-modules/private/:namespace/:module_name/:module_provider :registry_module_id :module_version :no_code_module_id :provider_version',
   'GET /registry-modules/:registry_module_id :module_name :module_provider :module_version :no_code_module_id :provider_version',
@@ -92,12 +94,12 @@ const ofMembers = [
   'GET /policy-sets/:policy_set_id :policy_id',
   'GET /policy-set-versions/:policy_set_version_id',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
-  // Rows are of workspaces that the caller sees; this walk names no view.
+  // Rows are about workspaces that the caller sees; this walk names no view.
   'GET /organizations/:organization_name/explorer: 400',
   'GET /organizations/:organization_name/explorer/export/csv: 400',
 ];
 
-/** What is left to the session of an owner that was idle for too long: that there is an organization. */
+/** What an owner's session still shows after it was idle for too long: that the organization exists. */
 const ofTheTired = [
   'GET /users/:user_id',
   'GET /organizations/:organization_name',
@@ -113,7 +115,7 @@ const ofTheTired = [
   'GET /organizations/:organization_name/runs/queue',
   'GET /organizations/:organization_name/runs/stream',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
-  // Rows are of workspaces that the caller sees; this walk names no view.
+  // Rows are about workspaces that the caller sees; this walk names no view.
   'GET /organizations/:organization_name/explorer: 400',
   'GET /organizations/:organization_name/explorer/export/csv: 400',
 ];
@@ -130,12 +132,13 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       path: endpoint.path.replace(':registry_name', 'private'),
       declaration: declarationOf(endpoint),
     }))
-    // What a directory calls belongs to no organization, and answers only to a directory's tokens: `scim.test.ts` shows it.
+    // The endpoints for directories belong to no organization, and accept only a directory's tokens: `scim.test.ts`
+    // checks that.
     .filter(({ dialect }) => dialect === undefined)
-    // So do the calls of agents: `agents.test.ts` goes over all of them.
+    // The same for the endpoints of agents: `agents.test.ts` goes over all of them.
     .filter(({ tokens }) => !tokens.includes('agent'))
     .filter((endpoint) => (isHosted ? endpoint.edition === edition : endpoint.edition !== 'hosted'));
-  // What only one edition has takes no ids in bodies and queries.
+  // Endpoints of only one edition take no ids in bodies and queries.
   const onceOnly = isHosted ? it.skip : it;
   let mine: Tenant;
   let theirs: Tenant;
@@ -153,7 +156,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     canaries = [...new Set([...Object.values(theirs.params), ...Object.values(theirs.ids), 'zebra'])];
   });
 
-  /** As if its workspace had been assessed: the API cannot ask for that. */
+  /** As if its workspace had been assessed: the API cannot request that. */
   const assess = async ({ name, params }: Tenant): Promise<string> => {
     const id = `asmtres-${name}`;
     const workspace = params[':workspace_id'];
@@ -169,7 +172,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     return id;
   };
 
-  /** As if an app of its connection were installed somewhere: that is found at a host, not asked for. */
+  /** As if an app of its connection were installed somewhere: that comes from a host, not from a request. */
   const withApp = async (one: Tenant): Promise<Tenant> => {
     const [id, client] = [`ghain-${one.name}`, one.params[':oauth_client_id']];
     await workspaces.service.pool.query(
@@ -218,7 +221,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     return client[wordOf[method]](outside ? path : `/api/v2${path}`, body);
   };
 
-  // Any body will do: no request gets far enough to have it looked at.
+  // Any body will do: no request gets far enough for it to be read.
   const bodyOf = (endpoint: Endpoint) =>
     endpoint.body === undefined ? undefined : { data: { type: 'x', attributes: {} } };
   const withIds = operations.filter(
@@ -237,7 +240,10 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     expect(withIds.length).toBeGreaterThan(isHosted ? 2 : 150);
   });
 
-  /** The paths of an operation with their ids in every place, and in each one with mine, and the same with ids that do not exist. */
+  /**
+   * The paths of an operation with their ids in every place, and in each place with mine, and the same with ids that do
+   * not exist.
+   */
   function visits(endpoint: Endpoint): { path: string; absent: string }[] {
     const places = parametersOf(endpoint, theirs.params);
     const fill = (choice: readonly ('mine' | 'theirs' | 'absent')[]) => {
@@ -298,7 +304,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   it('are asked by HEAD all that GET answers to the end: the same status and headers, and no body', async () => {
     const wrong: string[] = [];
     const seen: Record<number, number> = {};
-    /** What differs from request to request, and how a body comes. */
+    /** The parts that differ from request to request, and the form of a body. */
     const passing = /^(x-request-id|x-ratelimit-.*|date|transfer-encoding|connection|keep-alive)$/;
     const kept = (headers: Record<string, string>) =>
       Object.entries(headers)
@@ -347,7 +353,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
         };
         const foreign = await send(id);
         const nothing = await send(absentLike(id));
-        // Taking away what is not there is no mistake.
+        // Removing what is not there is not an error.
         if (foreign.status < 400 && endpoint.method !== 'DELETE') {
           passedOver.push(what);
         } else if (foreign.text !== nothing.text) {
@@ -376,7 +382,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       const path = `${ownPath(endpoint)}?${new URLSearchParams(query)}`;
       const { status, body } = await mine.owner.get(path);
       if (status >= 500) wrong.push(`${path}: ${status}`);
-      // Refusals and links repeat what was asked for.
+      // Refusals and links repeat the request.
       const shown = status === 200 ? JSON.stringify([body.data, body.included]) : '';
       wrong.push(...leaked(shown, '').map((canary) => `${path} says ${canary}`));
     };

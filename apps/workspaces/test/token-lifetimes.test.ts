@@ -32,7 +32,7 @@ describe('lifetimes of tokens', () => {
       ),
     );
 
-  // The administrator's own token is one that every limit here lets in.
+  // The administrator's own token satisfies every limit here.
   beforeAll(() => workspaces.service.pool.query("UPDATE token SET expires_at = created_at + interval '30 minutes'"));
 
   it('are two years of every kind until an owner changes some, which leaves the others', async () => {
@@ -75,7 +75,7 @@ describe('lifetimes of tokens', () => {
     const { attributes } = (await admin.get(trail).expect(200)).body.data;
     expect(Date.parse(attributes['expired-at']) - Date.parse(attributes['created-at'])).toBe(2 * DAY);
     expect(await lives(`organizations/${elsewhere}`)).toBeNull();
-    // A lower limit shortens at once, a higher one gives nothing back.
+    // A lower limit shortens lifetimes at once, a higher one restores nothing.
     await change('held', policy('team', HOUR)).expect(200);
     expect(await lives(`teams/${id}`)).toBe(HOUR);
     await change('held', policy('team', DAY)).expect(200);

@@ -17,7 +17,7 @@ interface Node {
   readonly log: string;
 }
 
-// What would be lost if this went: the promise that a revoked token, and a secret, is nowhere to be found.
+// What this protects: the promise that a revoked token, and a secret, cannot be found anywhere.
 describe('what is left of tokens that were revoked, and of secrets', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'traces-'));
   let database: TestDatabase;
@@ -111,7 +111,7 @@ describe('what is left of tokens that were revoked, and of secrets', () => {
     };
     await ok(ask(one, 'POST', 'team-workspaces', admin, resource('team-workspaces', { access: 'admin' }, grant)));
 
-    // People come by a link, choose a password, sign in, and make tokens.
+    // People open a link, choose a password, sign in, and create tokens.
     const email = { email: 'ann@example.com' };
     const invited = await ok(
       ask(
@@ -140,7 +140,7 @@ describe('what is left of tokens that were revoked, and of secrets', () => {
     await mint('organizations/acme/authentication-token', admin);
     keep('token of a session', session.attributes.token);
 
-    // What is sensitive is given, used and read through the service.
+    // Sensitive values are given, used and read through the service.
     const at = `workspaces/${web.id}`;
     const sensitive = { key: 'pw', value: plant('sensitive variable'), category: 'env', sensitive: true };
     await ok(ask(one, 'POST', `${at}/vars`, tokens[1]!.secret, resource('vars', sensitive)));
@@ -183,7 +183,7 @@ describe('what is left of tokens that were revoked, and of secrets', () => {
     for (const node of nodes) {
       for (const { secret } of tokens) expect((await ask(node, 'GET', 'account/details', secret)).status).toBe(401);
       expect((await ask(node, 'GET', 'session', session.attributes.token)).status).toBe(401);
-      // The last request of a kept connection is there until the next one.
+      // The last request of a kept connection stays in memory until the next one.
       for (let i = 0; i < 20; i++) await ask(node, 'GET', 'ping');
     }
 

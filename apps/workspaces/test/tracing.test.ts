@@ -7,7 +7,7 @@ import { configured } from './configurations';
 import { startRuns } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
-// What would be lost if this went: that a run can be followed from the request that made it, and that no token or value is recorded.
+// What this protects: a run can be followed from the request that created it, and no token or value is recorded.
 describe('traces of the workspace service', () => {
   const runs = startRuns();
 

@@ -8,7 +8,7 @@ import { grant, member, team } from './members';
 import { startRuns, stateOf } from './run-fixture';
 import { type Client, ref, resource } from './start-workspaces';
 
-// What would be lost: code applied that no one with the right to apply has agreed to.
+// What this protects: no code is applied without the consent of someone who may apply it.
 
 describe('runs that are confirmed by no person', () => {
   const runs = startRuns();
@@ -32,7 +32,7 @@ describe('runs that are confirmed by no person', () => {
       )
     ).rows[0].n;
 
-  /** What starts a run that applies by itself. */
+  /** What starts a run that applies without confirmation. */
   const starts = {
     'a run trigger': async () => {
       const { id: source } = await workspaces.workspace('acme', `source-${++count}`);
@@ -107,7 +107,7 @@ describe('runs that are confirmed by no person', () => {
     expect(await runs.statusOf(id)).toBe('apply_queued');
   });
 
-  /** Each attribute of a run that someone chooses: whether a confirmed run with it vouches for its configuration. */
+  /** Each attribute of a run that someone chooses: whether a confirmed run with it approves its configuration. */
   const chosen: Record<string, { value?: unknown; vouches: boolean }> = {
     message: { value: 'looks good', vouches: true },
     'allow-config-generation': { value: true, vouches: true },
@@ -120,7 +120,7 @@ describe('runs that are confirmed by no person', () => {
     'replace-addrs': { value: ['null_resource.harmless'], vouches: false },
     'target-addrs': { value: ['null_resource.harmless'], vouches: false },
     variables: { value: [{ key: 'enabled', value: 'false' }], vouches: false },
-    // No person confirms these, or they say nothing of what the plan shows.
+    // No person confirms these, or they do not affect what the plan shows.
     'auto-apply': { vouches: false },
     'plan-only': { vouches: false },
     'infra-version': { vouches: true },

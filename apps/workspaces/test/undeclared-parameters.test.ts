@@ -5,7 +5,7 @@ import { allRows } from './database-rows';
 import { organizationToken } from './members';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** What clients of this API send somewhere, and unknown names. */
+/** Parameters that clients of this API send somewhere, and unknown names. */
 const names = [
   'token',
   'q',
@@ -48,11 +48,11 @@ describe('query parameters that an operation does not declare', () => {
       const word = method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete';
       const undeclared = names.filter((name) => !declares(endpoint, name));
       expect(undeclared.length).toBeGreaterThan(names.length / 2);
-      // Each operation is asked with some of them, each of them is asked of many.
+      // Each operation gets some of them, and each of them goes to many operations.
       for (const name of undeclared.filter((_, i) => (i + index) % 4 === 0)) {
         const answer = await workspaces.admin[word](`${there}?${encodeURIComponent(name)}=audit-trails`);
         const named = answer.body.errors?.[0]?.source?.parameter;
-        // A link that does not open is not found, with any parameters.
+        // An invalid link is not found, with any parameters.
         if (answer.status !== 400 || named !== name) wrong.push(`${method} ${path}?${name}: ${answer.status}`);
       }
     }

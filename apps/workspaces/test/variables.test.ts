@@ -299,7 +299,7 @@ describe('variable sets', () => {
       .map(({ attributes }: { attributes: Record<string, string> }) =>
         [attributes.category, attributes.key, attributes.value].join(' '),
       )
-      // The set of another test reaches every workspace.
+      // The set of another test applies to every workspace.
       .filter((text: string) => /hidden|own|secret/.test(text));
     expect(said.sort()).toEqual(
       [

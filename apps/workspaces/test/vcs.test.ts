@@ -157,7 +157,7 @@ describe('workspaces that follow a repository', () => {
     const configuration = first.relationships['configuration-version'].data.id;
     const ingress = await admin.get(`configuration-versions/${configuration}/ingress-attributes`).expect(200);
     expect(ingress.body.data.attributes['commit-sha']).toBe(newest);
-    // Neither looking nor another run fetches it twice.
+    // Neither another look nor another run fetches it twice.
     await look();
     const second = (await runOf(id).expect(201)).body.data;
     expect(second.relationships['configuration-version'].data.id).toBe(configuration);
@@ -170,7 +170,7 @@ describe('workspaces that follow a repository', () => {
     const third = (await runOf(id).expect(201)).body.data;
     await fetchAll('the commit needs more than 5 bytes');
     expect(await statusOf(third.id)).toMatchObject({ status: 'errored' });
-    // A host that is away does not keep people from running what was fetched.
+    // A host that is down does not keep people from running what was fetched.
     host.away = true;
     try {
       const fourth = (await runOf(id).expect(201)).body.data;
@@ -233,17 +233,17 @@ describe('workspaces that follow a repository', () => {
     await send('post', `${at}/failure`, foreign, fetch.lease).send(failure).expect(404);
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: '', again: false }).expect(422);
 
-    // It is tried again, and the worker that had it before has it no more.
+    // It is tried again, and the worker that had it before no longer has it.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(204);
     const waits = await means().db.prisma.ingressAttributes.findMany({ where: { fetchFailures: 1 } });
     expect(waits.map(({ fetchWorkerId }) => fetchWorkerId)).toEqual([null]);
-    // Said twice, it counts once.
+    // A repeated report counts once.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(409);
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
     const { body: second } = await take(third).expect(200);
     expect(second.attempt).toBeGreaterThan(fetch.attempt);
     await take(own).expect(204);
-    // An agent that is not heard of any more keeps no commit for long.
+    // An agent without heartbeats keeps no commit for long.
     await means().db.prisma.runWorker.updateMany({ where: { id: third.id }, data: { seenAt: new Date(0) } });
     const { body: again } = await take(own).expect(200);
     expect(again.attempt).toBe(second.attempt + 1);
@@ -305,7 +305,7 @@ describe('workspaces that follow a repository', () => {
 
   const patched = (repo: object | null) => (id: string) =>
     admin.patch(`workspaces/${id}`, resource('workspaces', { 'vcs-repo': repo })).expect(200);
-  /** How the commit of a run stops being what its workspace follows. */
+  /** How the workspace stops following the commit of a run. */
   const retirements: Record<string, { by: (id: string) => Promise<unknown>; why?: string }> = {
     nothing: { by: async () => undefined },
     'its branch coming back': {
@@ -342,7 +342,7 @@ describe('workspaces that follow a repository', () => {
   const retired = Object.keys(retirements).flatMap((how) => phases.map((phase) => [phase, how] as const));
 
   it.each(retired)('the %s of a push is not applied unasked after %s', async (phase, how) => {
-    // What earlier tests left behind is not a work for this one.
+    // Jobs that earlier tests left behind are not for this one.
     await workspaces.service.pool.query('DELETE FROM run');
     host.branches.set('release', host.commit('Release'));
     const id = await followed(
@@ -460,7 +460,7 @@ describe('workspaces that follow a repository', () => {
     expect(await commitsOf(id)).not.toContain('Of a fork');
     const { db } = means();
     const allowed = { allowSpeculativePlansOnPullRequestsFromForks: true };
-    // Those that were there before are not waited for.
+    // Older ones are not waited for.
     await look(allowed);
     host.pulls.at(-1)!.head = host.commit('Of a fork, again');
     await look(allowed);

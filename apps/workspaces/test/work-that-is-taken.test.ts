@@ -56,9 +56,9 @@ interface WorkOfJob {
   readonly due?: string;
   readonly claim?: string;
   readonly where?: string;
-  /** Makes one row, if there is none. */
+  /** Creates one row if there is none. */
   readonly make?: string;
-  /** Its result holds, even if another worker has taken it since. */
+  /** Its result counts, even if another worker has claimed the row since. */
   readonly isFact?: boolean;
 }
 
@@ -98,7 +98,7 @@ const works: Readonly<Record<string, WorkOfJob>> = {
   },
 };
 
-/** What was done by the last call of `each`: what was taken, and what has it for longer. */
+/** The effect of the last call of `each`: which row was claimed, and which claim was extended. */
 interface Done {
   readonly due: OwnedWork;
   readonly keep: ((due: OwnedWork) => Promise<unknown>) | undefined;
@@ -203,7 +203,8 @@ describe('work at Git hosts, while it goes on', () => {
     expect(
       jobs()
         .map(({ name }) => name)
-        // At no Git host; several nodes are tried in run-tasks.test.ts, modules-from-git.test.ts and policy-evaluations.test.ts.
+        // Not at a Git host; run-tasks.test.ts, modules-from-git.test.ts and policy-evaluations.test.ts try several
+        // nodes.
         .filter(
           (name) =>
             ![

@@ -34,7 +34,7 @@ const options = { network: 'host' as const, show: [], limits };
 
 const named = [process.env.KEYSTEAD_TOFU ?? []].flat();
 
-/** The tool that `KEYSTEAD_TOFU` names, or the one on this machine; to be asked for where `noTool` is undefined. */
+/** The tool that `KEYSTEAD_TOFU` names, or the one on this machine; use it only if `noTool` is undefined. */
 export async function findTool(): Promise<Binary> {
   const [found] = await findBinaries(named, process.env.PATH ?? '');
   if (!found) throw new Error('the tool on the PATH does not say its version');
@@ -52,14 +52,14 @@ export async function archiveOf(files: Record<string, string>): Promise<Buffer> 
   return gzipSync((await collect(archive, 1_000_000_000))!);
 }
 
-/** Ways of isolation that work here. Known before the first test is, so that others show as skipped. */
+/** Ways of isolation that work here. Determined before the first test, so that others show as skipped. */
 export function kindsHere(): IsolationKind[] {
   return isolationKinds.filter((kind) => kind === 'same-user' || worksHere(kind));
 }
 
 /**
- * A way of isolation as it is tried here. What is for others than root is tried as another user: the job's folders are
- * given to it, and it starts what would be started.
+ * A way of isolation for tests. Ways for users other than root are tested as another user: the job's folders belong to
+ * that user, who also starts the commands.
  */
 export function isolationHere(kind: IsolationKind, given: IsolationOptions): Isolation {
   const isolation = isolationOf(kind, given);
@@ -101,7 +101,7 @@ function works(kind: IsolationKind, isolation: Isolation): boolean {
     const { file, args } = isolation.launch(place, '', { argv: ['/bin/sh', '-c', 'exit 0'], cwd: '.' });
     const { status, stderr } = spawnSync(file, args, { env: { PATH: cleanPath }, encoding: 'utf8' });
     if (status === 0) return true;
-    // Where nothing but what comes before it is refused by this machine, the way itself is broken.
+    // If this machine refuses nothing else, the way itself is broken.
     const allowed =
       kind === 'private-root' && spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']).status === 0;
     if (allowed) throw new Error(`${kind} does not work, though this machine makes namespaces: ${stderr}`);
@@ -136,7 +136,7 @@ export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<E
   };
 }
 
-/** What a job of a test asks for; the rest is ordinary. */
+/** The settings of a test's job; the rest is ordinary. */
 export interface Asked {
   readonly files?: Record<string, string>;
   readonly planFile?: Uint8Array;
@@ -217,14 +217,14 @@ const job: RunJob = {
   variables: [],
 };
 
-/** What a script that ran as a run printed, and how it ended. */
+/** The output of a script that ran like a run, and how it ended. */
 export interface Ran {
   readonly code: number | null;
   readonly text: string;
   readonly slot: Slot;
 }
 
-/** Runs a shell script as a run would be, in a separate folder; `during` gets what it prints. */
+/** Runs a shell script like a run, in a separate folder; `during` receives its output. */
 export async function runScript(
   isolation: Isolation,
   scratch: ScratchOptions,
@@ -248,7 +248,7 @@ export async function runScript(
   }
 }
 
-/** Process ids of the machine whose command line holds a text. */
+/** Process ids of the machine whose command line contains a text. */
 export function processesWith(text: string): string[] {
   try {
     return execFileSync('pgrep', ['-f', text], { encoding: 'utf8' })
@@ -259,7 +259,7 @@ export function processesWith(text: string): string[] {
   }
 }
 
-/** Takes back what a test had the machine close to runs. */
+/** Undoes what a test had the machine close to runs. */
 export function unblock(uids: Uids, place: { port: number; addresses: string[]; local: boolean }): void {
   for (const { program, rule } of firewallRules(uids, place)) spawnSync(program, ['-w', '-D', ...rule]);
   for (const { to: address } of cloudEndpoints) {

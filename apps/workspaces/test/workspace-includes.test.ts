@@ -12,7 +12,7 @@ const state = Buffer.from(
   }),
 );
 
-/** What can be included with a workspace, and the type that then comes along; none if there is nothing to show. */
+/** What can be included with a workspace, and the resulting type; none if there is nothing to show. */
 const includes: [include: string, type: string | undefined][] = [
   ['organization', 'organizations'],
   ['project', 'projects'],

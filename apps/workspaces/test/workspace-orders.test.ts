@@ -12,7 +12,7 @@ describe('lists of workspaces', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  /** Gives a workspace a current run, as old as it says. */
+  /** Gives a workspace a current run of the given age. */
   async function run(workspaceId: string, status: string, daysAgo: number): Promise<void> {
     const { prisma } = workspaces.service.db;
     const createdAt = new Date(Date.UTC(2026, 0, 31 - daysAgo));
@@ -95,7 +95,7 @@ describe('lists of workspaces', () => {
     expect(await names('admin/workspaces?q=removed')).toEqual([]);
   });
 
-  // Latest changes are not order of administrators.
+  // The order by latest change is not for administrators.
   it.each([
     ...orders.map((order) => ({ ...order, of: 'an organization' })),
     ...orders.filter(({ key }) => key !== 'latest-change-at').map((order) => ({ ...order, of: 'the installation' })),
@@ -112,7 +112,7 @@ describe('lists of workspaces', () => {
       });
       const text = plan.map((row) => row['QUERY PLAN']).join('\n');
       expect(text).toMatch(/Index (Only )?Scan/);
-      // A little is left to sort where rows are equal but for their ids.
+      // A little sorting is left if rows are equal except for their ids.
       expect(text.replaceAll('Incremental Sort', '')).not.toMatch(/\bSort {2}\(/);
     }
   });

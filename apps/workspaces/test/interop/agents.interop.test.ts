@@ -20,7 +20,7 @@ const root = path.resolve(__dirname, '../../../..');
 const firstUid = 90_000 + (process.pid % 400) * 100;
 let tool: Binary;
 
-// Replaces the tool where something has to last: the file `held` in its box says how long.
+// Replaces the tool in tests where something has to last: the file `held` in its box says how long.
 const standIn = (held: string) => `#!/bin/sh
 wait_for() { echo "began $1"; while [ -e ${held} ]; do sleep 0.1; done; }
 case $1 in
@@ -35,7 +35,7 @@ case $1 in
 esac
 `;
 
-// Agents with everything real: service and agent processes, and the tool on both ends; no agent is given a database.
+// Agents with everything real: service and agent processes, and the tool on both ends; no agent has a database.
 describe('agents of a pool', () => {
   const env: Record<string, string> = {};
   let port = 0;
@@ -191,7 +191,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
   }, 600_000);
 
   const file = path.join(box, 'terraform');
-  // What runs see of the machine's folders, wherever they are kept.
+  // What runs see of the machine's folders, regardless of where these are.
   const shownFolder = mkdtempSync('/var/tmp/agents-shown-');
   const held = path.join(shownFolder, 'held');
   beforeAll(() => {
@@ -220,7 +220,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     return (await answer.text()).includes(`began ${kind}`);
   };
   const settle = async () => {
-    // What the service does every ten seconds by itself.
+    // What the service does by itself every ten seconds.
     await settleAbandoned(workspaces.service.db, workspaces.service.env.keyring);
   };
 
@@ -245,7 +245,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     await admin.post(`runs/${id}/actions/apply`, {}).expect(202);
     await until(() => began(id, 'apply'));
     await stop('SIGKILL');
-    // Who comes after it on its machine hands in what it left.
+    // Its successor on the same machine uploads what it left.
     await startAgent(quick);
     await until(async () => {
       await settle();
@@ -304,7 +304,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     expect(agent.child.exitCode).toBe(78);
     agents.splice(0);
     rmSync(held);
-    // Another one, with a token that is good, does the plan again.
+    // Another agent, with a valid token, repeats the plan.
     await startAgent(quick);
     await becomes(id, 'planned');
     const refused = await startAgent({ TFC_AGENT_TOKEN: 'none' }).catch((error: Error) => error.message);

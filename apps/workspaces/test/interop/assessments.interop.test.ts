@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { executeApply, executePlan } from '../../src/worker/tool/execute';
 import { type Asked, doing, findTool, makeExecutor, noTool } from '../worker-fixture';
 
-/** A folder of providers, as `terraform providers mirror` makes one, with hashicorp/aws in it. */
+/** A folder of providers, as `terraform providers mirror` creates it, with hashicorp/aws in it. */
 const mirror = process.env.KEYSTEAD_TEST_PROVIDERS ?? '/opt/tf-plugins';
 const noProvider = existsSync(`${mirror}/registry.terraform.io/hashicorp/aws`) ? undefined : 'no provider is here';
 const assessing = { isAssessment: true, planOnly: true, refreshOnly: true };

@@ -11,10 +11,10 @@ export const longestTestMs = 20 * 60_000;
 const execute = (program: string, args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) =>
   promisify(execFile)(program, args, { ...options, timeout: usualSeconds * 1000 });
 
-/** The program of a Gitea, if there is one here. */
+/** The Gitea binary, if there is one here. */
 export const giteaProgram = process.env.KEYSTEAD_GITEA || findProgram('gitea');
 
-/** Waits for something; every half a minute it is said what for. */
+/** Waits for something; prints every half minute what for. */
 export async function eventually<T>(
   what: string,
   find: () => Promise<T | undefined | false>,
@@ -38,7 +38,7 @@ export async function eventually<T>(
   }
 }
 
-/** A separate Gitea below a folder, with one person. */
+/** A separate Gitea in a folder, with one user. */
 export class Gitea {
   readonly user = 'grace';
   private readonly password = 'a long enough password';
@@ -131,14 +131,14 @@ DISABLE_REGISTRATION = true
     return text === '' ? undefined : JSON.parse(text);
   }
 
-  /** An application that its person registers, led back to some addresses. */
+  /** An application that its user registers, with some redirect addresses. */
   async application(...redirects: string[]): Promise<{ key: string; secret: string }> {
     const given = { name: 'keystead', confidential_client: true, redirect_uris: redirects };
     const made = await this.call('POST', 'user/applications/oauth2', given);
     return { key: made.client_id, secret: made.client_secret };
   }
 
-  /** Its person opens an address in a browser, signs in and agrees; answers where the browser is led. */
+  /** Its user opens an address in a browser, signs in and consents; returns where the browser is redirected. */
   async agree(address: string): Promise<URL> {
     const cookies = new Map<string, string>();
     const open = async (at: string, form?: Record<string, string>) => {
@@ -167,7 +167,7 @@ DISABLE_REGISTRATION = true
     return new URL(location, this.url);
   }
 
-  /** A repository of its person, cloned. */
+  /** A repository of its user, cloned. */
   async repository(name: string): Promise<Clone> {
     await this.call('POST', 'user/repos', { name, default_branch: 'main', auto_init: true });
     const folder = path.join(this.box, 'clones', name);
@@ -180,7 +180,7 @@ DISABLE_REGISTRATION = true
 const unescaped = (text: string): string =>
   text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))).replace(/&amp;/g, '&');
 
-/** A clone in which a person works. */
+/** A clone in which someone works. */
 export class Clone {
   constructor(
     readonly folder: string,
@@ -206,7 +206,7 @@ export class Clone {
     await this.git('commit', '--quiet', '--allow-empty', '-m', message);
   }
 
-  /** Commits everything and pushes it; answers the commit. */
+  /** Commits everything and pushes it; returns the commit. */
   async push(message: string, branch = 'main', ...more: string[]): Promise<string> {
     await this.commit(message);
     await this.git('push', '--quiet', ...more, 'origin', `HEAD:${branch}`);

@@ -213,7 +213,7 @@ describe('runs that follow a repository', () => {
     await clone.push('Say two');
     await runWith(id, 'Say two', ['pending', 'planned', 'planned_and_finished']);
     const count = (await runsOf(id)).length;
-    // The push before, told again and under other names.
+    // The earlier push, reported again and under other names.
     for (const [index, after] of [first, first, 'f'.repeat(40)].entries()) {
       expect((await deliver({ ...push, after }, secret, `late-${index % 2}`)).status).toBe(202);
     }
@@ -222,7 +222,7 @@ describe('runs that follow a repository', () => {
       return (await workspaces.service.db.prisma.vcsDelivery.count({ where })) === 0;
     });
     expect(await runsOf(id)).toHaveLength(count);
-    // The rest of one that is too large is not waited for.
+    // The rest of a delivery that is too large is not read.
     const large = await deliver({ ...push, filler: 'x'.repeat(5 * 1024 * 1024) }).catch(() => ({ status: 413 }));
     expect(large.status).toBe(413);
     await admin.delete(`workspaces/${id}`).expect(204);

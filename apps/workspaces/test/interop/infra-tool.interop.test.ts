@@ -160,7 +160,7 @@ host "workspaces.test" {
     running.stderr.on('data', (piece) => (said += piece));
     const ended = once(running, 'close');
     running.stdin.write('yes\n');
-    // The whole line has come once something follows it.
+    // The line is complete once something follows it.
     const shown = () => /(https?:\/\/\S+\/app\/oauth2\/auth\?\S+)\s/.exec(said)?.[1];
     while (!shown() && running.exitCode === null) await new Promise((r) => setTimeout(r, 100));
     const link = shown();
@@ -184,7 +184,8 @@ host "workspaces.test" {
     const back = new URL(asked.get('redirect_uri')!);
     back.searchParams.set('code', made.body.data.attributes.code);
     back.searchParams.set('state', asked.get('state')!);
-    // The tool takes the code and stops listening at once, at times before its page has left: how it ends is what counts.
+    // The tool takes the code and stops listening at once, sometimes before its page was sent: only its exit code
+    // counts.
     await fetch(back).catch(() => undefined);
     const [status] = await ended;
     if (status !== 0) throw new Error(said);

@@ -77,7 +77,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
     await keycloak.leaveGroup();
     const second = await enter();
     expect(await teams()).not.toContain('operators');
-    // The right is lost to the older session as well.
+    // The older session loses the right as well.
     expect((await asks('organizations/works', first)).status).toBe(404);
     expect((await asks('account/details', second)).status).toBe(200);
     await keycloak.signOut();
@@ -115,7 +115,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
   });
 });
 
-/** A text of a page without its escapes. */
+/** A text of a page, unescaped. */
 function plain(text = ''): string {
   return text
     .replace(/&#x([0-9a-f]+);/gi, (_all, code) => String.fromCodePoint(Number.parseInt(code, 16)))

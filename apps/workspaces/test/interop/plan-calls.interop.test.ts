@@ -21,7 +21,7 @@ const binary = ['terraform', 'tofu'].find((name) => {
 
 const it = binary === undefined ? test.skip : test;
 
-// Built-in resources only, so that nothing is downloaded; some 1.5 KiB of state each.
+// Built-in resources only, so that nothing is downloaded; about 1.5 KiB of state each.
 const configuration = `
   terraform {
     cloud {

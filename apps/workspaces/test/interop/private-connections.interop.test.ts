@@ -15,7 +15,7 @@ const it = noTool || !giteaProgram ? test.skip : test;
 const root = path.resolve(__dirname, '../../../..');
 const main = (text: string): string => `output "said" {\n  value = "${text}"\n}\n`;
 
-// A real Git host that the service cannot reach: no network is open to it, and an agent process stands between.
+// A real Git host that the service cannot reach: no network is open to it, and requests go through an agent process.
 describe('a Git host that only agents reach', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'private-'));
   const gitea = new Gitea(box);

@@ -124,7 +124,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     '%s: plans, applies with workspace variables, shows no change, and destroys (%s)',
     async (name, block) => {
       const worker = await startWorker();
-      // Which of the two depends on the machine; that a run is stopped by it is for the tests of the executor.
+      // Which of the two depends on the machine; the executor's tests check that a run is stopped by it.
       expect(worker.said()).toMatch(/the database is closed to runs|RUNS REACH the database|RUNS ARE NOT KEPT APART/);
       const run = folder(
         name,
@@ -196,14 +196,14 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(await run('plan', ...common)).toMatch(/is tainted, so (it )?must be replaced/);
     await run('untaint', 'terraform_data.a[0]');
     expect(JSON.parse(await run('show', '-json')).values.outputs.size.value).toBe(2);
-    // A saved plan that another apply has overtaken is refused, and says why; as JSON it is shown all the same.
+    // A saved plan that another apply has overtaken is refused, with the reason; as JSON it can still be shown.
     await run('plan', ...common, '-out=kept.plan', '-var', 'size=1');
     await apply('-var', 'size=3');
     expect(JSON.parse(await run('show', '-json', 'kept.plan'))).toMatchObject({ variables: { size: { value: '1' } } });
     await expect(run('apply', ...common, 'kept.plan')).rejects.toThrow(
       /the state has changed since the plan was saved/,
     );
-    // What the log of a plan says, as the tool writes it with -json.
+    // The messages in the log of a plan, as the tool writes them with -json.
     const [last] = await runsOf('ways');
     const plan = last.relationships.plan.data.id;
     const { 'log-read-url': log } = (await workspaces.admin.get(`plans/${plan}`).expect(200)).body.data.attributes;
@@ -223,7 +223,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     await run('state', 'rm', 'terraform_data.b');
     await run('import', ...common, 'terraform_data.a', 'some-id');
     expect(await run('state', 'list')).toBe('terraform_data.a\n');
-    // The tool checks this itself, and lets nothing go on.
+    // The tool checks this itself, and stops.
     await expect(run('state', 'push', 'pulled.tfstate')).rejects.toThrow(/over newer state/);
     writeFileSync(path.join(run.cwd, 'import.tf'), 'import {\n  to = terraform_data.c\n  id = "other"\n}\n');
     expect(await run('plan', ...common, '-generate-config-out=made.tf')).toContain('1 to import');
@@ -331,7 +331,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(finished()).toBe(6);
   }, 600_000);
 
-  // A tool that is newer than what the workers have, as on a machine that was upgraded first.
+  // A tool that is newer than those of the workers, as on a machine that was upgraded first.
   const other = process.env.KEYSTEAD_TOFU && findProgram('terraform');
   (other ? it : test.skip)(
     'uses a version that workers have where they lack its own',
@@ -345,7 +345,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
       expect(attributes['terraform-version']).toBe(version);
       expect(await run('apply', '-auto-approve', '-no-color', '-input=false')).toContain('Resources: 1 added');
       expect(await run('state', 'list')).toBe('terraform_data.a\n');
-      // A version that is listed, and that no worker has.
+      // A listed version that no worker has.
       const pinned = resource('workspaces', { 'terraform-version': '1.9.8' });
       await workspaces.admin.patch(`workspaces/${id}`, pinned).expect(200);
       const planning = run('plan', '-no-color', '-input=false').catch((error) => error.stdout + error.stderr);

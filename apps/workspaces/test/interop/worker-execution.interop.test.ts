@@ -39,7 +39,7 @@ const cloud = `terraform {
 describe.each(isolationKinds)('the executor with %s', (kind) => {
   const absent = noTool ?? (kinds.includes(kind) ? undefined : `${kind} does not work here`);
   const it = absent ? test.skip : test;
-  // If nothing is kept apart there is nothing to show.
+  // Without isolation there is nothing to show.
   const itApart = kind === 'same-user' ? test.skip : it;
   let executor: Awaited<ReturnType<typeof makeExecutor>>;
   beforeAll(async () => {
@@ -357,7 +357,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     expect(done.text()).not.toContain('Left out');
   });
 
-  // The heart of the isolation: a configuration that looks for everything it must not find.
+  // The core of the isolation: a configuration that looks for everything it must not find.
   itApart(
     'gives the tool no way to keys, to other jobs or to the worker',
     async () => {
@@ -429,7 +429,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
         dataDir: path.join(folder, 'postgres'),
         settings: { listen_addresses: '*', unix_socket_directories: path.join(folder, 'postgres'), fsync: 'off' },
       });
-      // What a run may reach shows that it would have reached the rest.
+      // The addresses that a run may reach show that it would have reached the others.
       const open = createServer((connection) => connection.end()).listen(0, '127.0.0.1');
       await once(open, 'listening');
       const uids = { first: testUids.firstUid, last: testUids.firstUid + testUids.slots - 1 };
@@ -465,7 +465,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
         expect(answers.socket).toMatch(/^(ENOENT|EACCES)$/);
         for (const [name, answer] of Object.entries(answers)) {
           if (name.startsWith('database') && !databaseOpen) expect([name, answer]).toEqual([name, closed]);
-          // Refused by this machine; for an unused address the answers of networks differ.
+          // Refused by this machine; for an unused address, the errors of networks differ.
           if (name.startsWith('metadata') && !metadataOpen) expect([name, answer]).toEqual([name, 'EACCES']);
         }
         if (databaseOpen) expect(answers['database 127.0.0.1']).toBe('open');
@@ -497,7 +497,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
 
 const closed = expect.stringMatching(/^E/);
 
-// Says of each target what came of a connection to it.
+// Prints the result of connecting to each target.
 const knockScript = `
 const net = require('node:net');
 const targets = Object.entries(JSON.parse(process.env.TARGETS));

@@ -8,7 +8,7 @@ import { createService } from '../../src/service';
 const log = createLogger({ name: 'shown', level: 'silent' });
 const listen = { host: '127.0.0.1', port: 0 };
 
-/** Starts the service and its background jobs with their metrics on a separate port, as its program does. */
+/** Starts the service and its background jobs with their metrics on a separate port, like its program. */
 export async function showWorkspaces(): Promise<{ port: number; close(): Promise<void> }> {
   const database = await freshDatabase('workspaces');
   const registry = new Registry();
