@@ -7,7 +7,7 @@ import type { RunJob } from '../src/resources/runs/runs/jobs/job';
 import { takeSlot } from '../src/worker/isolation/scratch';
 import type { WorkerParts } from '../src/worker/job/carry-out';
 import { databaseSource } from '../src/worker/job/job-source';
-import { recoverStates } from '../src/worker/job/recover';
+import { recoverStates } from '../src/worker/work';
 import { fakeWorker } from './fake-worker';
 import { startRuns } from './run-fixture';
 import { makeExecutor } from './worker-fixture';

@@ -1,3 +1,4 @@
+import type { Auth } from '@keystead/envelope';
 import { Refusal, type RefusalKind } from '@keystead/refusal';
 
 /** A handler's reply; the pipeline turns it into status, envelope, lease and audit line. */
@@ -112,25 +113,9 @@ export interface IssueReply {
   readonly issue: Issue;
 }
 
-/** The `auth` block of an envelope, in wire order. */
-export interface AuthBlock {
-  readonly clientToken: string;
-  readonly accessor: string;
-  readonly policies: readonly string[] | null;
-  readonly tokenPolicies: readonly string[];
-  readonly identityPolicies: readonly string[];
-  readonly metadata: Readonly<Record<string, string>> | null;
-  readonly leaseDurationSeconds: number;
-  readonly renewable: boolean;
-  readonly entityId: string;
-  readonly tokenType: 'service' | 'batch' | 'default';
-  readonly orphan: boolean;
-  readonly mfaRequirement: Readonly<Record<string, unknown>> | null;
-  readonly numUses: number;
-}
 export interface AuthReply {
   readonly kind: 'auth';
-  readonly auth: AuthBlock;
+  readonly auth: Auth;
 }
 
 /** A raw body, without envelope. */
@@ -203,7 +188,7 @@ export const login = (who: Login, origin?: LoginOrigin): LoginReply => ({ kind: 
 export const issue = (token: Issue): IssueReply => ({ kind: 'issue', issue: token });
 
 /** 200 with an existing `auth` (renewal). */
-export const auth = (block: AuthBlock): AuthReply => ({ kind: 'auth', auth: block });
+export const auth = (block: Auth): AuthReply => ({ kind: 'auth', auth: block });
 
 /** A bare body, as in the older system endpoints. */
 /** A streamed text. */

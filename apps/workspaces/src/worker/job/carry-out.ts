@@ -7,9 +7,8 @@ import type { ApplyResult, JobInputs, PlanResult, RunJob, ToolRunResult } from '
 import { Stopping } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
 import { executeToolRun } from '../tool/execute-tool-run';
-import { RunLog } from '../tool/run-log';
+import { Concealer, RunLog } from '../tool/run-log';
 import { Stopwatch } from '../tool/stopwatch';
-import { Concealer } from './conceal';
 import { type JobCredentials, NoCredentials } from './credentials';
 import type { JobSource } from './job-source';
 import { doubling, Failing, retry } from './retry';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Concealer } from './conceal';
+import { Concealer } from '../tool/run-log';
 
 describe('concealing in a log', () => {
   const shown = (texts: string[], ...pieces: string[]): string => {

@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { claimJob, newestQueued, releaseJob } from '../runs/jobs/claims';
 import type { RunJob } from '../runs/jobs/job';
-import type { Agent } from './agent';
+import { type Agent, requireStillKnown } from './agent';
 import type { Claim } from './protocol';
 
 /**
@@ -22,18 +22,21 @@ const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly 
 
 /** Work that an agent asks for, and how it is given back if the answer is not delivered. */
 interface WorkToTake<Work> {
+  /** Called once, before the first look. */
+  prepare?(): Promise<unknown>;
   /** Takes work if there is any now; otherwise undefined. */
   take(): Promise<Work | undefined>;
   release(work: Work): Promise<void>;
 }
 
 /** Takes work for an agent, checking every `lookMs` for as long as it waits, and until it disconnects (`left`). */
-export async function waitForWork<Work>(
+async function waitForWork<Work>(
   { queuedBell }: Pick<Environment, 'queuedBell'>,
-  { take, release }: WorkToTake<Work>,
+  { prepare, take, release }: WorkToTake<Work>,
   { waitSeconds, lookMs, left }: { waitSeconds: number; lookMs: number; left: () => boolean },
 ): Promise<Work | undefined> {
   const untilMs = performance.now() + waitSeconds * 1000;
+  await prepare?.();
   for (;;) {
     const work = await take();
     if (work && !left()) return work;
@@ -41,6 +44,32 @@ export async function waitForWork<Work>(
     if (left() || performance.now() + lookMs > untilMs) return undefined;
     await queuedBell.next(lookMs);
   }
+}
+
+/** The parts of a request for work that taking it needs. */
+interface Asking {
+  readonly env: Pick<Environment, 'queuedBell' | 'waiting'>;
+  readonly body: { readonly 'wait-seconds': number };
+  readonly request: { isGone(): boolean };
+  readonly renew: () => Promise<unknown>;
+}
+
+/**
+ * Takes work other than jobs for an agent: `line` names what it waits for, so that a newer request ends an older wait. Throws
+ * `unauthenticated`, and gives the work back, if the agent's token has ended meanwhile.
+ */
+export async function takeWork<Work>(
+  { env, body, request, renew }: Asking,
+  line: string,
+  work: WorkToTake<Work>,
+  lookMs = 500,
+): Promise<Work | undefined> {
+  const waitSeconds = body['wait-seconds'];
+  const taken = await env.waiting.run(line, (left) =>
+    waitForWork(env, work, { waitSeconds, lookMs, left: () => left() || request.isGone() }),
+  );
+  if (taken) await requireStillKnown(renew, () => work.release(taken));
+  return taken;
 }
 
 /**
@@ -56,7 +85,7 @@ export async function claimFor(
 ): Promise<RunJob | undefined> {
   const { id: workerId, versions, agentPoolId } = agent;
   const by = { workerId, versions, agentPoolId, leaseSeconds: asked['lease-seconds'] };
-  await releaseUnheard(db, workerId, asked.holds);
+  const prepare = () => releaseUnheard(db, workerId, asked.holds);
   let known = '';
   let looks = 0;
   const take = async (): Promise<RunJob | undefined> => {
@@ -71,5 +100,5 @@ export async function claimFor(
     return claimJob(db, keyring, by);
   };
   const release = (job: RunJob) => releaseJob(db, job, workerId);
-  return waitForWork({ queuedBell }, { take, release }, { waitSeconds: asked['wait-seconds'], lookMs, left });
+  return waitForWork({ queuedBell }, { prepare, take, release }, { waitSeconds: asked['wait-seconds'], lookMs, left });
 }

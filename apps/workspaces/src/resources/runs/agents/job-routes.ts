@@ -1,10 +1,9 @@
 import { badParameter } from '@keystead/jsonapi';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { BlobTooLarge, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
-import { type Endpoint, endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
+import type { Endpoint } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { describe, findClosed, heartbeat, releaseJob, started } from '../runs/jobs/claims';
 import { forgetToken, jobIdentities, jobLogin, keepToken } from '../runs/jobs/credentials';
@@ -15,16 +14,12 @@ import { findAgent, type Loading } from './agent';
 import { type Lease, lost, nameUpload, requireBegun, requireLease } from './lease';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
-import { bodyOf, described, gather, json, numberOf, serialOf, toWire } from './wire';
+import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, serialOf, toWire } from './wire';
 
-const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
-
-const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
 const job = `${wire.agentPrefix}/agents/:agent_id/jobs/:job_id` as const;
 const load = ({ db, principal, params }: Loading) => findAgent(db, principal, params.agent_id);
 const octets = 'application/octet-stream';
 const bytes = { type: octets, schema: { type: 'string', format: 'binary' } };
-const done: Raw = { status: 204, headers: {} };
 const largestPiece = 1024 * 1024;
 const largestUpload = 1024 * 1024 * 1024;
 
@@ -63,7 +58,7 @@ async function inputsOf({ db, env }: JobRequest, held: RunJob) {
 }
 
 const starting = raw('POST')(`${job}/start`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Report that the tool is about to run.',
   answers: { 200: described('It may; where the log goes on, and what the job works with.', wire.StartAnswer) },
   load,
@@ -79,7 +74,7 @@ const starting = raw('POST')(`${job}/start`, {
 });
 
 const beating = raw('POST')(`${job}/heartbeat`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Extend the lease of a job, and learn whether it must stop.',
   body: bodyOf(wire.Beat),
   answers: { 200: described('It is still the agent’s.', wire.BeatAnswer) },
@@ -94,7 +89,7 @@ const beating = raw('POST')(`${job}/heartbeat`, {
 });
 
 const inputs = raw('GET')(`${job}/inputs`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Read the variables and the key of a job.',
   answers: { 200: described('Values after all precedence.', wire.InputsAnswer) },
   load,
@@ -105,7 +100,7 @@ const fileNames = { configuration: 'configuration', state: 'state', plan: 'planF
 
 const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) =>
   raw('GET')(`${job}/${name}`, {
-    ...spoken,
+    ...aboutWork,
     summary: `Download the ${name} that a job works with.`,
     answers: { 200: { description: 'The bytes.', ...bytes }, 204: { description: 'There is none.' } },
     load,
@@ -118,7 +113,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
 );
 
 const logging = raw('PUT')(`${job}/log`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Append to the log of a job. A repeated piece is stored once.',
   query: { offset: 'Offset of the piece in the log, in bytes.' },
   refuses: [403, 409, 413],
@@ -139,7 +134,7 @@ const logging = raw('PUT')(`${job}/log`, {
 });
 
 const saving = raw('PUT')(`${job}/state`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Upload the state that an apply left; it becomes the current one. A refused state is quarantined.',
   query: {
     serial: 'Of the state.',
@@ -166,7 +161,7 @@ const saving = raw('PUT')(`${job}/state`, {
 
 const uploads = wire.uploadNames.map((name) =>
   raw('PUT')(`${job}/uploads/${name}`, {
-    ...spoken,
+    ...aboutWork,
     summary: `Hand in the ${name.replaceAll('-', ' ')} of a job; it counts when the result names it.`,
     takes: octets,
     streams: true,
@@ -189,7 +184,7 @@ const uploads = wire.uploadNames.map((name) =>
 );
 
 const finishing = raw('POST')(`${job}/finish`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Report the result of a job.',
   body: bodyOf(wire.Result),
   answers: { 204: { description: 'Accepted.' } },
@@ -202,7 +197,7 @@ const finishing = raw('POST')(`${job}/finish`, {
 });
 
 const releasing = raw('POST')(`${job}/release`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Return a job that was not started.',
   answers: { 204: { description: 'It is free for others.' } },
   load,
@@ -213,7 +208,7 @@ const releasing = raw('POST')(`${job}/release`, {
 });
 
 const loggingIn = raw('POST')(`${job}/login`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Get the login of a job at the secrets service, with its identity token.',
   answers: {
     200: described('There, or why it cannot.', wire.LoginAnswer),
@@ -227,7 +222,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
 });
 
 const identifying = raw('POST')(`${job}/identities`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Get the identity tokens that the variables of a job request.',
   answers: { 200: described('By audience, or why there are none.', wire.IdentitiesAnswer) },
   load,
@@ -238,7 +233,7 @@ const identifying = raw('POST')(`${job}/identities`, {
 });
 
 const keeping = raw('POST')(`${job}/credentials`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Record a token that the secrets service issued to a job, so that it is revoked with the job.',
   body: bodyOf(wire.Kept),
   answers: { 201: described('Recorded.', wire.KeptAnswer) },
@@ -250,7 +245,7 @@ const keeping = raw('POST')(`${job}/credentials`, {
 });
 
 const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Report that such a token was revoked.',
   answers: { 204: { description: 'Forgotten.' } },
   load,

@@ -1,5 +1,3 @@
-import type { Policy } from '../../../kernel/access/policy';
-import { endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import {
   answerRequest,
@@ -9,19 +7,14 @@ import {
   releaseRequest,
   takeRequest,
 } from '../../connections/forwarding/requests';
-import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from './agent';
-import { waitForWork } from './claim';
+import { type Agent, findAgent, type Loading, requireAlive } from './agent';
+import { takeWork } from './claim';
 import { lost, mintLease, requireLease } from './lease';
 import * as wire from './protocol';
-import { bodyOf, described, gather, json, numberOf, toWire } from './wire';
+import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, toWire } from './wire';
 
-const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
-
-const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
 const requests = `${wire.agentPrefix}/agents/:agent_id/requests` as const;
 const one = `${requests}/:request_id` as const;
-const done: Raw = { status: 204, headers: {} };
-const lookMs = 500;
 
 /** An agent of a pool that said it forwards requests. For all others these endpoints do not exist. */
 type Forwarder = Agent & { readonly agentPoolId: string };
@@ -32,7 +25,7 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 };
 
 const claiming = raw('POST')(requests, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Take the next request to a Git host of the pool’s connections; waits as long as the agent asks.',
   body: bodyOf(wire.RequestClaim),
   answers: {
@@ -40,20 +33,17 @@ const claiming = raw('POST')(requests, {
     204: { description: 'None now.' },
   },
   load,
-  run: async ({ db, env, target, body, request, renew }) => {
+  run: async ({ target, ...call }) => {
+    const { db, env } = call;
     const agent = target as Forwarder;
     requireAlive(agent);
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${agent.id}`;
     if (!env.vcsReach) return done;
-    const work = {
+    const given = await takeWork(call, `${agent.id} requests`, {
       take: () => takeRequest({ db, keyring: env.keyring }, agent),
       release: ({ id }: GivenRequest) => releaseRequest(db, id, agent.id),
-    };
-    const given = await env.waiting.run(`${agent.id} requests`, (left) =>
-      waitForWork(env, work, { waitSeconds: body['wait-seconds'], lookMs, left: () => left() || request.isGone() }),
-    );
+    });
     if (!given) return done;
-    await requireStillKnown(renew, () => work.release(given));
     return json(toWire({ ...given, lease: mintLease(env.keyring, agent.id, leaseOf(given.id), 'agent-request') }));
   },
 });
@@ -75,7 +65,7 @@ function givenTo({ env, params, request }: AboutRequest): { id: string; agentId:
 }
 
 const answering = raw('PUT')(`${one}/answer`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Report the answer of a Git host.',
   query: { status: 'The status of the answer.', 'retry-after': 'Seconds that the host asks to wait.' },
   takes: 'application/octet-stream',
@@ -95,7 +85,7 @@ const answering = raw('PUT')(`${one}/answer`, {
 });
 
 const failing = raw('POST')(`${one}/failure`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Report why a Git host did not answer.',
   body: bodyOf(wire.RequestFailure),
   answers: { 204: { description: 'Noted.' } },

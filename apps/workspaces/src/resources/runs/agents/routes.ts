@@ -1,23 +1,19 @@
-import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
-import { type Call, endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { Call, Resource } from '../../../kernel/endpoints/endpoint';
 import { type Agent, findAgent, type Loading, register, requireAlive, signOff } from './agent';
 import { claimFor } from './claim';
 import { jobEndpoints } from './job-routes';
 import { mintLease } from './lease';
 import { agentPrefix, Claim, JobAnswer, Registered, Registration } from './protocol';
 import { requestEndpoints } from './request-routes';
-import { bodyOf, described, json, toWire } from './wire';
+import { bodyOf, described, done, forAgents, json, raw, toWire } from './wire';
 
-const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
-
-const spoken = { outside: true, tokens: ['agent'], turns: false } as const;
 const agents = `${agentPrefix}/agents` as const;
 const agent = `${agents}/:agent_id` as const;
 const load = ({ db, principal, params }: Loading) => findAgent(db, principal, params.agent_id);
 
 const registering = raw('POST')(agents, {
-  ...spoken,
+  ...forAgents,
   summary: 'Register an agent with the pool of its token, or as one of the installation’s own.',
   body: bodyOf(Registration),
   refuses: [409],
@@ -35,14 +31,14 @@ const registering = raw('POST')(agents, {
 });
 
 const exiting = raw('DELETE')(agent, {
-  ...spoken,
+  ...forAgents,
   summary: 'Sign an agent off. Jobs that it had not begun are free for others.',
   refuses: [403],
   answers: { 204: { description: 'Signed off.' } },
   load,
   run: async ({ db, principal, target, request }: Call<typeof agent, undefined, Agent>) => {
     await signOff(db, actorOf({ principal, request }), target, principal.organizationId ?? null);
-    return { status: 204, headers: {} };
+    return done;
   },
 });
 
@@ -50,7 +46,7 @@ const exiting = raw('DELETE')(agent, {
  * A job in its sent form: without data that only this service needs, and without values, which have their own endpoint.
  */
 const claiming = raw('POST')(`${agent}/jobs`, {
-  ...spoken,
+  ...forAgents,
   summary: 'Take the next job of a workspace that uses the pool, or a remote one; waits as long as the agent asks.',
   body: bodyOf(Claim),
   refuses: [403, 409],
@@ -67,7 +63,7 @@ const claiming = raw('POST')(`${agent}/jobs`, {
         isKnown: async () => (await renew()) !== undefined,
       }),
     );
-    if (!job) return { status: 204, headers: {} };
+    if (!job) return done;
     const { variables: _values, configurationBlobId: _blob, ...shown } = job;
     return json(toWire({ ...shown, lease: mintLease(env.keyring, (target as Agent).id, job) }));
   },

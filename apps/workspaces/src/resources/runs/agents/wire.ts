@@ -2,8 +2,20 @@ import { ExactNumber } from '@keystead/envelope';
 import { badParameter, camel, dashed, freeForm, type Query } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import type { Raw } from '../../../kernel/endpoints/endpoint';
+import type { Policy } from '../../../kernel/access/policy';
+import { endpoints, type Raw } from '../../../kernel/endpoints/endpoint';
 import { serialIn } from '../../states/state-versions/scanner/parse-state';
+
+/** Declares an endpoint for agents. */
+export const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
+
+/** What all endpoints for agents have in common. */
+export const forAgents = { outside: true, tokens: ['agent'], turns: false } as const;
+/** The same for endpoints about work that an agent takes or holds. */
+export const aboutWork = { ...forAgents, refuses: [403, 409] } as const;
+
+/** The answer without content. */
+export const done: Raw = { status: 204, headers: {} };
 
 /** A plain JSON body with a given shape. */
 export function bodyOf<T>(shape: z.ZodType<T>) {

@@ -1,14 +1,13 @@
 import { parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
-import type { Policy } from '../../../kernel/access/policy';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
-import { waitForWork } from '../agents/claim';
+import { takeWork } from '../agents/claim';
 import { lost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
-import { bodyOf, described, gather, json, toWire } from '../agents/wire';
+import { aboutWork, bodyOf, described, done, gather, json, raw, toWire } from '../agents/wire';
 import type { SetVerdict } from '../runs/stages/policies';
 import {
   concludeEvaluation,
@@ -23,14 +22,9 @@ import {
   unjudged,
 } from './perform';
 
-const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
-
-const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
 const evaluations = `${wire.agentPrefix}/agents/:agent_id/evaluations` as const;
 const one = `${evaluations}/:policy_evaluation_id` as const;
-const done: Raw = { status: 204, headers: {} };
 const octets = 'application/octet-stream';
-const lookMs = 500;
 const largestVerdicts = 64 * 1024 * 1024;
 
 /** Plans are judged by agents of the installation: one of a pool belongs to those who are judged. */
@@ -40,7 +34,7 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 };
 
 const claiming = raw('POST')(evaluations, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Take the next plan that policies are to judge; waits for one as long as the agent asks for.',
   body: bodyOf(wire.EvaluationClaim),
   answers: {
@@ -48,18 +42,15 @@ const claiming = raw('POST')(evaluations, {
     204: { description: 'None now.' },
   },
   load,
-  run: async ({ db, env, target, body, request, renew }) => {
+  run: async ({ target, ...call }) => {
+    const { db, env, body } = call;
     const agent = target as Agent;
     requireAlive(agent);
-    const work = {
+    const due = await takeWork(call, `${agent.id} evaluations`, {
       take: async () => (await takeEvaluations(db, body.busy))[0],
-      release: (due: TakenEvaluation) => returnEvaluation(db, due),
-    };
-    const due = await env.waiting.run(`${agent.id} evaluations`, (left) =>
-      waitForWork(env, work, { waitSeconds: body['wait-seconds'], lookMs, left: () => left() || request.isGone() }),
-    );
+      release: (one: TakenEvaluation) => returnEvaluation(db, one),
+    });
     if (!due) return done;
-    await requireStillKnown(renew, () => work.release(due));
     const given = await prepareEvaluation({ db, keyring: env.keyring }, due);
     if (!given) return done;
     const { id, claim: attempt, organization_id: organizationId } = due;
@@ -90,7 +81,7 @@ async function requireTaken({ db, env, params, request }: JudgingRequest): Promi
 }
 
 const reading = raw('GET')(`${one}/plan`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Download the plan that is to be judged.',
   answers: { 200: { description: 'The plan in JSON.', type: octets, schema: { type: 'string', format: 'binary' } } },
   load,
@@ -104,7 +95,7 @@ const reading = raw('GET')(`${one}/plan`, {
 });
 
 const keeping = raw('POST')(`${one}/keep`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Say that a plan is still being judged.',
   answers: { 204: { description: 'It is still the agent’s.' } },
   load,
@@ -115,7 +106,7 @@ const keeping = raw('POST')(`${one}/keep`, {
 });
 
 const releasing = raw('POST')(`${one}/release`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Give back a plan that could not be judged; it is tried again.',
   answers: { 204: { description: 'It is for others.' } },
   load,
@@ -148,7 +139,7 @@ function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVer
 }
 
 const judging = raw('PUT')(`${one}/verdicts`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Hand in what the policies said of a plan, as JSON; the run goes on.',
   takes: octets,
   streams: true,

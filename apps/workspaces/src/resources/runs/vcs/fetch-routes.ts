@@ -1,12 +1,11 @@
-import type { Policy } from '../../../kernel/access/policy';
 import type { Database } from '../../../kernel/database/database';
-import { endpoints, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
-import { waitForWork } from '../agents/claim';
+import { takeWork } from '../agents/claim';
 import { lost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
-import { bodyOf, described, json, toWire } from '../agents/wire';
+import { aboutWork, bodyOf, described, done, json, raw, toWire } from '../agents/wire';
 import {
   claimFetch,
   type Fetch,
@@ -18,13 +17,8 @@ import {
   type TakenFetch,
 } from './fetches';
 
-const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
-
-const spoken = { outside: true, tokens: ['agent'], turns: false, refuses: [403, 409] } as const;
 const fetches = `${wire.agentPrefix}/agents/:agent_id/fetches` as const;
 const one = `${fetches}/:configuration_version_id` as const;
-const done: Raw = { status: 204, headers: {} };
-const lookMs = 1000;
 
 /**
  * Credentials of repositories are only for the installation's own agents, and for those of a pool that a connection
@@ -36,7 +30,7 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 };
 
 const claiming = raw('POST')(fetches, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Take the next commit to fetch, with the credential for it; waits as long as the agent asks.',
   body: bodyOf(wire.FetchClaim),
   answers: {
@@ -44,25 +38,19 @@ const claiming = raw('POST')(fetches, {
     204: { description: 'None now.' },
   },
   load,
-  run: async ({ db, env, target, body, request, renew }) => {
+  run: async ({ target, ...call }) => {
+    const { db, env } = call;
     const agent = target as Agent;
     const { id } = agent;
     requireAlive(agent);
     if (!env.vcsReach) return done;
     const work = {
+      prepare: () => releaseUnheard(db, id),
       take: () => claimFetch(db, env.keyring, id, agent.agentPoolId ?? null),
       release: (fetch: Fetch) => releaseFetch(db, fetch),
     };
-    const fetch = await env.waiting.run(`${id} fetches`, async (left) => {
-      await releaseUnheard(db, id);
-      return waitForWork(env, work, {
-        waitSeconds: body['wait-seconds'],
-        lookMs,
-        left: () => left() || request.isGone(),
-      });
-    });
+    const fetch = await takeWork(call, `${id} fetches`, work, 1000);
     if (!fetch) return done;
-    await requireStillKnown(renew, () => work.release(fetch));
     const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;
     const lease = mintLease(env.keyring, id, { id: configurationVersionId, attempt }, 'agent-fetch');
     const { configurationBytes } = env;
@@ -90,7 +78,7 @@ async function requireTaken({ db, env, params, request }: FetchRequest): Promise
 }
 
 const archiving = raw('PUT')(`${one}/archive`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Upload the archive of a commit; runs that wait for it begin.',
   takes: 'application/octet-stream',
   streams: true,
@@ -111,7 +99,7 @@ const archiving = raw('PUT')(`${one}/archive`, {
 });
 
 const failing = raw('POST')(`${one}/failure`, {
-  ...spoken,
+  ...aboutWork,
   summary: 'Report why a commit was not fetched. It is retried if that may help.',
   body: bodyOf(wire.FetchFailure),
   answers: { 204: { description: 'Noted.' } },
