@@ -14,7 +14,7 @@ const problemsOf = (environment: Record<string, string>): readonly string[] => {
 };
 
 describe('configuration', () => {
-  it('needs a database and has a default for all else', () => {
+  it('needs a database, and has a default for everything else', () => {
     expect(readConfig({ ...URL, PATH: '/bin' })).toMatchObject({
       listen: { host: '127.0.0.1', port: 8300 },
       publicUrl: 'http://127.0.0.1:8300',

@@ -168,7 +168,7 @@ const madeOnce = new Set([
 ]);
 const editions = ['self-hosted', 'hosted'] as const;
 
-describe.each(editions)('what requests to the %s edition may say', (edition) => {
+describe.each(editions)('the attributes of requests to the %s edition', (edition) => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off', WORKSPACES_EDITION: edition } });
   const { world, send, make, ask } = walkOf(workspaces);
   const operations = takingOf(edition).filter(
@@ -190,7 +190,7 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
     return again?.status === 200 ? again.body.data : shown;
   };
 
-  it.each(keeping.map((one) => [one.name, one] as const))('%s keeps what it takes', async (_name, one) => {
+  it.each(keeping.map((one) => [one.name, one] as const))('%s stores what it accepts', async (_name, one) => {
     const { type } = one;
     // Some requests can be made only once.
     const once = type.startsWith('team-') || madeOnce.has(type) || one.name.endsWith('/parameters');
@@ -235,7 +235,7 @@ describe.each(editions)('what requests to the %s edition may say', (edition) => 
   });
 });
 
-it('is looked at elsewhere where the list says so', () => {
+it('is tested elsewhere if the list says so', () => {
   const unread = Object.entries(elsewhere).filter(([name, file]) => {
     const text = readFileSync(path.join(__dirname, `${file}.test.ts`), 'utf8');
     return !text.includes(name.split(/[ .]/).at(-1)!);

@@ -28,12 +28,12 @@ const elsewhere: Readonly<Record<string, string>> = {
   'PATCH /api/registry/private/v2/gpg-keys/:namespace/:key_id': 'registry-providers: with keys and signatures',
 };
 
-describe('what requests may say that are not documents of a resource', () => {
+describe('the bodies of requests that are not documents of a resource', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off' } });
   const { world, send, make, ask, at, read } = walkOf(workspaces);
   const operations = takingOf('self-hosted');
 
-  it('is walked, as are all documents', () => {
+  it('are all covered, like documents', () => {
     const unwalked = operations.filter((one) => {
       const isDocument = documentOf(one)?.properties?.attributes || documentOf(one)?.type === 'array';
       const isOurs = isAction(one) || isLock(one) || isOfDirectory(one) || isOfAgents(one);
@@ -51,7 +51,7 @@ describe('what requests may say that are not documents of a resource', () => {
     ),
     ({ endpoint }) => declarationOf(endpoint),
   );
-  it.each(keyed(changing))('%s refuses a document of something else', async (_name, one) => {
+  it.each(keyed(changing))('%s refuses a document of another type', async (_name, one) => {
     const example = await make(one);
     const { data, ...rest } = (example.body?.(0) ?? resource(one.type)) as Json;
     const other = await ask(one, example, { ...rest, data: { ...data, id: 'none-1234567812345678' } });
@@ -65,7 +65,7 @@ describe('what requests may say that are not documents of a resource', () => {
   });
 
   const acting = operations.filter((one) => isAction(one) && typeof one.making !== 'string');
-  it.each(keyed(acting))('%s keeps the comment', async (_name, one) => {
+  it.each(keyed(acting))('%s stores the comment', async (_name, one) => {
     for (const wrap of [(comment: unknown) => ({ comment }), (comment: unknown) => resource('', { comment })]) {
       const example = await make(one);
       const refused = await ask(one, example, wrap({ no: 'text' }));
@@ -80,7 +80,7 @@ describe('what requests may say that are not documents of a resource', () => {
     }
   });
 
-  it.each(keyed(operations.filter(isLock)))('%s keeps why and for how long', async (_name, one) => {
+  it.each(keyed(operations.filter(isLock)))('%s stores why and for how long', async (_name, one) => {
     for (const wrap of [(told: object) => told, (told: object) => resource('', told)]) {
       const example = await make(one);
       for (const name of ['reason', 'heartbeat-seconds']) {
@@ -94,7 +94,7 @@ describe('what requests may say that are not documents of a resource', () => {
     }
   });
 
-  it('assigns the SSH key that a body names, in both forms, and takes it away', async () => {
+  it('assigns the SSH key that a body names, in both forms, and removes it', async () => {
     const one = operations.find(({ name }) => name.endsWith('/relationships/ssh-key'))!;
     const example = await make(one);
     const key = (example.body!(1) as Json).data.attributes.id;
@@ -114,7 +114,7 @@ describe('what requests may say that are not documents of a resource', () => {
 
   // The tests of agents, runs and fetches show the effect of agents' requests. Every field of them is used.
   it.each(keyed(operations.filter((one) => isOfAgents(one) && typeof one.making === 'function')))(
-    '%s takes what it knows, and nothing else',
+    '%s accepts the fields it knows, and nothing else',
     async (_name, one) => {
       const example = await make(one);
       const right = example.body!(0) as Json;
@@ -165,7 +165,7 @@ describe('what requests may say that are not documents of a resource', () => {
     return [...whole, { Operations: byPart }];
   };
 
-  it.each(keyed(operations.filter(isOfDirectory)))('%s keeps what a directory says', async (_name, one) => {
+  it.each(keyed(operations.filter(isOfDirectory)))('%s stores what a directory sends', async (_name, one) => {
     const kind = one.endpoint.path.includes('Users') ? 'Users' : 'Groups';
     const whole = operations.find(({ name }) => name === `POST /scim/v2/${kind}`)!;
     // Attributes without a type belong to the service.

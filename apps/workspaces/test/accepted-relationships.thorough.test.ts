@@ -88,7 +88,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'PATCH /no-code-modules/:no_code_module_id registry-module': 'no-code-modules',
 };
 
-describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s edition may name', (edition) => {
+describe.each(['self-hosted', 'hosted'] as const)('the relationships of requests to the %s edition', (edition) => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off', WORKSPACES_EDITION: edition } });
   const { world, send, make, ask, at, read } = walkOf(workspaces);
   const operations = takingOf(edition).filter(({ making }) => typeof making === 'function');
@@ -123,7 +123,7 @@ describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s editi
 
   const cases = naming.flatMap((one) => Object.keys(relationsOf(one)).map((name) => [one.name, name, one] as const));
   it.each(cases.filter(([, , one]) => !same.has(bodyOf(one))))(
-    '%s keeps whom it names as %s',
+    '%s stores what it names as %s',
     async (operation, name, one) => {
       const { type } = one;
       if (`${operation} ${name}` in elsewhere) return;
@@ -197,7 +197,7 @@ describe.each(['self-hosted', 'hosted'] as const)('what requests to the %s editi
     });
   }
 
-  it('has something to name everywhere, and names nothing that is not there', () => {
+  it('covers every relationship, and names only existing ones', () => {
     expect(cases.length).toBeGreaterThan(35);
     expect(listing.length).toBeGreaterThan(15);
     const types = new Set(naming.flatMap((one) => Object.keys(relationsOf(one)).map((name) => `${one.type} ${name}`)));

@@ -29,7 +29,7 @@ describe('the trail', () => {
     workspaceId = (await workspaces.workspace('acme', 'web')).id;
   });
 
-  it('keeps who was given a state, by a token and by a link, and whose values were sensitive', async () => {
+  it('records who received a state, by a token and by a link, and whose values were sensitive', async () => {
     const state = {
       version: 4,
       serial: 1,
@@ -54,7 +54,7 @@ describe('the trail', () => {
     expect(byLink!.actor.name).toBe('admin');
   });
 
-  it('keeps who was refused what is there, in the organization it is of, and a number of them in a minute', async () => {
+  it('records refusals of existing things in their organization, up to a number in a minute', async () => {
     const readers = await team(workspaces, 'acme', 'seers');
     await grant(workspaces, readers, workspaceId, 'read');
     const reader = await member(workspaces, 'acme', [readers]);
@@ -92,7 +92,7 @@ describe('the trail', () => {
     expect(await strangers(ofInstallation())).toHaveLength(23);
   });
 
-  it('shows site administrators what is of no organization: sign-ins with their outcome, accounts, settings', async () => {
+  it('shows site administrators events of no organization: sign-ins with their outcome, accounts, settings', async () => {
     const ann = await workspaces.person('ann');
     await signIn('ann', PASSWORD).expect(201);
     await signIn('ann', 'wrong').expect(401);
@@ -113,7 +113,7 @@ describe('the trail', () => {
     expect(only.body.meta['next-cursor']).toMatch(/^\d+$/);
   });
 
-  it('is kept by every endpoint that gives out contents', () => {
+  it('is written by every endpoint that hands out contents', () => {
     const given = resources
       .flatMap(({ endpoints }) => endpoints)
       .filter(

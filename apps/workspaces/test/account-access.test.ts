@@ -46,7 +46,7 @@ interface Person {
   readonly codes: string[];
 }
 
-describe('what opens an account', () => {
+describe('the ways into an account', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const idp = new ProviderStandIn();
@@ -194,7 +194,7 @@ describe('what opens an account', () => {
   });
   afterAll(() => idp.stop());
 
-  it('is known here, of every table that belongs to an account or to a token', async () => {
+  it('are listed here, for every table that belongs to an account or to a token', async () => {
     const tables = await sql(
       `SELECT DISTINCT conrelid::regclass::text AS name FROM pg_constraint
         WHERE contype = 'f' AND confrelid IN ('user_account'::regclass, 'token'::regclass) ORDER BY 1`,
@@ -203,7 +203,7 @@ describe('what opens an account', () => {
     expect(tables.map(({ name }) => name)).toEqual([...new Set([...known, ...Object.keys(noDoors)])].sort());
   });
 
-  it.each(Object.entries(ends))('ends with %s, but for what is said to be kept', async (_, { happens, keeps }) => {
+  it.each(Object.entries(ends))('end with %s, except those that are meant to stay', async (_, { happens, keeps }) => {
     const person = await withDoors();
     const standing = async () => {
       const open: string[] = [];

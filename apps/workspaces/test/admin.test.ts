@@ -29,7 +29,7 @@ describe('site administration', () => {
     expect(text).toBe('{"errors":[{"status":"404","title":"not found"}]}');
   });
 
-  it('lists every organization with its owners, also those of others', async () => {
+  it('lists every organization with its owners', async () => {
     const { body } = await admin.get('admin/organizations?q=theirs&include=owners').expect(200);
     expect(body.meta.pagination['total-count']).toBe(1);
     expect(body.data[0]).toMatchObject({
@@ -39,7 +39,7 @@ describe('site administration', () => {
     expect(body.included).toEqual([expect.objectContaining({ type: 'users', id: user.id })]);
   });
 
-  it('bars all callers from an organization that is switched off', async () => {
+  it('blocks all callers from an organization that is suspended', async () => {
     const change = (value: boolean) =>
       admin.patch('admin/organizations/theirs', resource('organizations', { 'is-disabled': value }));
     await change(true).expect(200);
@@ -48,7 +48,7 @@ describe('site administration', () => {
     await user.post('organizations/theirs/workspaces', resource('workspaces', { name: 'w' })).expect(201);
   });
 
-  it('limits the workspaces of an organization, exactly, also when many come at once', async () => {
+  it('limits the workspaces of an organization exactly, even if many are created at once', async () => {
     await workspaces.organization('narrow');
     await admin.patch('admin/organizations/narrow', resource('organizations', { 'workspace-limit': 3 })).expect(200);
     await workspaces.workspace('narrow', 'first');
@@ -146,7 +146,7 @@ describe('site administration', () => {
   });
 
   it.each(['opa', 'sentinel'])(
-    'lists versions of %s apart from others, and policy sets choose none that is disabled',
+    'lists versions of %s separately, and policy sets cannot choose a disabled one',
     async (kind) => {
       const path = `admin/${kind}-versions`;
       const type = `${kind}-versions`;
@@ -182,7 +182,7 @@ describe('site administration', () => {
     },
   );
 
-  it('says that no text messages are sent, and takes nothing else', async () => {
+  it('shows that no text messages are sent, and accepts nothing else', async () => {
     const path = 'admin/twilio-settings';
     const off = { enabled: false, 'account-sid': '', 'from-number': '' };
     expect((await admin.get(path).expect(200)).body.data).toMatchObject({ id: 'twilio', attributes: off });
@@ -217,7 +217,7 @@ describe('site administration', () => {
     await user.post('organizations', wish).expect(201);
   });
 
-  it('limits requests while that is set, to the number that is set', async () => {
+  it('limits requests to the configured number while that is on', async () => {
     const change = (attributes: object) =>
       admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(200);
     const limit = async () => (await user.get('account/details').expect(200)).headers['x-ratelimit-limit'];

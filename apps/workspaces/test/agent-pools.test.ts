@@ -55,7 +55,7 @@ describe('who may use an agent pool', () => {
     await use(other.id, pool.id).expect(200);
   });
 
-  it('is every workspace of an allowed project, also after a move, but for those excluded', async () => {
+  it('is every workspace of an allowed project, also after a move, except excluded ones', async () => {
     const [one, other, outside] = [await inFirst(), await inFirst(), await makeWorkspace(second)];
     const pool = await makePool(
       { 'organization-scoped': false },
@@ -101,7 +101,7 @@ describe('who may use an agent pool', () => {
     expect(await found('allowed_workspaces', outside.attributes.name)).toEqual([false, true]);
   });
 
-  it('is asked before a project or the organization hands it down, and when a run begins', async () => {
+  it('is checked before a project or the organization makes it the default, and when a run begins', async () => {
     const pool = await makePool({ 'organization-scoped': false });
     const agent = { 'default-execution-mode': 'agent', 'default-agent-pool-id': pool.id };
     const onProject = () => admin.patch(`projects/${first}`, resource('projects', agent));
@@ -121,7 +121,7 @@ describe('who may use an agent pool', () => {
     expect(stopped.body.errors[0].detail).toContain('agent pool is not open to it');
   });
 
-  it('can be named only in its own organization, and is shown to members as far as they see', async () => {
+  it('can be named only in its own organization, and is shown to members only with workspaces they see', async () => {
     await workspaces.organization(`elsewhere-${counter}`);
     const foreign = await project(workspaces, `elsewhere-${counter}`, 'Foreign');
     const pool = await makePool({}, { 'allowed-projects': many('projects', first) });

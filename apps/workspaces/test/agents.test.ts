@@ -162,7 +162,7 @@ describe('agents', () => {
     expect(log.body.toString()).toBe('\x02hello world\x03');
   });
 
-  it('stop when the run is canceled, and no longer count once it is force-canceled', async () => {
+  it('stop when the run is canceled, and are ignored once it is force-canceled', async () => {
     const { run: id, job, agent, doing } = await begun();
     await admin.post(`runs/${id}/actions/cancel`, {}).expect(202);
     await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200, { cancel: 'cancel' });
@@ -186,7 +186,7 @@ describe('agents', () => {
     expect(mintLease(workspaces.service.env.keyring, agent, { id: job.id, attempt: job.attempt })).toBe(job.lease);
   });
 
-  it('prove for each request that they hold the job: others’ proofs, other jobs’ and older ones count for nothing', async () => {
+  it('prove for each request that they hold the job: proofs of other agents, other jobs and earlier attempts are refused', async () => {
     const { agent, job, doing } = await begun();
     const other = await register();
     const elsewhere = await makeToken(await makePool());
@@ -215,7 +215,7 @@ describe('agents', () => {
     await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200);
   });
 
-  it('bring a result of an attempt that is over, and change nothing', async () => {
+  it('change nothing by a result of an attempt that has ended', async () => {
     const { run: id, agent, job, doing } = await begun();
     await workspaces.service.pool.query(`UPDATE run_job SET claimed_until = now() - interval '1 s'`);
     const second = await register();
@@ -230,7 +230,7 @@ describe('agents', () => {
     expect(agent).not.toBe(second);
   });
 
-  it('are given an answer again that they did not hear, and each job once', async () => {
+  it('get an answer again that did not arrive, and each job once', async () => {
     const ids = [];
     for (let n = 0; n < 20; n++) ids.push(await queued(await makeWorkspace(pool)));
     const two = [await register(), await register()];
@@ -261,7 +261,7 @@ describe('agents', () => {
     expect(ids).toHaveLength(20);
   });
 
-  it('have runs of workspaces that use their pool now, and of no others', async () => {
+  it('get runs of workspaces that use their pool now, and of no others', async () => {
     const other = await makePool();
     const elsewhere = (await makeToken(other)).secret;
     const id = await queued();
@@ -321,7 +321,7 @@ describe('agents', () => {
     ],
   ];
 
-  it.each(closings)('hand in nothing for a workspace whose pool %s meanwhile', async (_how, expected, close) => {
+  it.each(closings)('cannot hand in results for a workspace whose pool %s meanwhile', async (_how, expected, close) => {
     const { run: id, agent, job } = await begun();
     await close();
     const before = await run(id);
@@ -342,7 +342,7 @@ describe('agents', () => {
     expect(audited > 0).toBe(expected === 409);
   });
 
-  it('cannot begin what they were given before their pool was closed to the workspace', async () => {
+  it('cannot begin jobs from before their pool was closed to the workspace', async () => {
     const id = await queued();
     const agent = await register();
     const job = (await claim(agent)) ?? (await claim(agent));
@@ -351,7 +351,7 @@ describe('agents', () => {
     expect((await run(id)).status).toBe('plan_queued');
   });
 
-  it('whose pool was closed while they applied have their state kept apart, and not made the current one', async () => {
+  it('whose pool was closed while they applied get their state quarantined, and not made the current one', async () => {
     const { run: id, agent, doing } = await begun();
     await doing.post('/finish', { outcome: 'planned', 'has-changes': true }).expect(204);
     await admin.post(`runs/${id}/actions/apply`, {}).expect(202);
@@ -391,7 +391,7 @@ describe('agents', () => {
     expect((await claim(await register()))['run-id']).toBe(id);
   });
 
-  it('of a version too old or too new are refused with what to do', async () => {
+  it('that are too old or too new are refused with what to do', async () => {
     const older = await send('post', '')
       .send({ ...registration, protocol: { oldest: 0, newest: 0 } })
       .expect(409);
@@ -403,14 +403,14 @@ describe('agents', () => {
     await register(token, { protocol: { oldest: 1, newest: 2 } });
   });
 
-  it('have a token that is good for nothing else, and no other token is good for theirs', async () => {
+  it('have a token that is valid for nothing else, and no other token is valid for their endpoints', async () => {
     await workspaces.as(token).get('organizations/acme').expect(401);
     await workspaces.as(token).get('account/details').expect(401);
     await send('post', '', admin.token).send(registration).expect(404);
     await request(workspaces.server).post(prefix).send(registration).expect(401);
   });
 
-  it('of one pool reach nothing of another’s by any request', async () => {
+  it('of one pool reach nothing of another pool by any request', async () => {
     const { agent, job } = await begun();
     const { secret } = await makeToken(await makePool());
     const own = await register(secret);
@@ -439,7 +439,7 @@ describe('agents', () => {
     expect(await rowsButRefusals(workspaces.databaseUrl)).toEqual(before);
   });
 
-  it('that wait hear that their token has ended', async () => {
+  it('that wait are told that their token has ended', async () => {
     const first = await makeToken(pool);
     const agent = await register(first.secret);
     const waiting = send('post', `/${agent}/jobs`, first.secret).send({ ...asked, 'wait-seconds': 30 });

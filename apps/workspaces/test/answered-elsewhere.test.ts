@@ -163,7 +163,7 @@ describe('an answer that arrives in one browser', () => {
     },
   };
 
-  it('has a flow here for every path at which one arrives', () => {
+  it('has a flow here for every path at which answers arrive', () => {
     const open = resources
       .flatMap(({ endpoints }) => endpoints)
       // Services that check runs answer by PATCH, with a token of the request, and without a browser.
@@ -172,32 +172,40 @@ describe('an answer that arrives in one browser', () => {
     expect(Object.keys(flows).sort()).toEqual(paths.sort());
   });
 
-  it.each(Object.keys(flows))('is of no use in the browser that began without what was brought (%s)', async (path) => {
-    const flow = flows[path]!;
-    const attacker: Jar = { cookie: '', api: admin };
-    const begun = await flow.begin(attacker);
-    const brought = await flow.answer(begun);
-    const knows = { ...attacker, cookie: begun.cookie };
-    const sessions = async () =>
-      (await workspaces.service.pool.query('SELECT 1 FROM console_session UNION ALL SELECT 1 FROM oauth_token')).rows
-        .length;
-    const before = await sessions();
-    // The victim's browser has everything except the cookie or the session; the attacker's has everything except the
-    // parameters.
-    const victim = { cookie: '', api: workspaces.as((await workspaces.person(`v${path.length}`)).token!) };
-    const other = await flow.begin(attacker);
-    expect([400, 403, 404, 422]).toContain(await flow.finish(victim, begun, brought));
-    if (other.cookie !== '') expect(await flow.finish({ ...knows, cookie: other.cookie }, begun, brought)).toBe(403);
-    const guesses: Record<string, string>[] = [{}, { handle: '' }, { handle: begun.state }, { handle: 'A'.repeat(43) }];
-    if (path === '/users/saml/auth')
-      for (const guess of guesses) expect(await flow.finish(knows, begun, new URLSearchParams(guess))).toBe(403);
-    expect(await sessions()).toBe(before);
-    // None of this used anything up.
-    expect(await flow.finish(knows, begun, brought)).toBe(flow.good);
-    expect(await flow.finish(knows, begun, brought)).not.toBe(flow.good);
-  });
+  it.each(Object.keys(flows))(
+    'is useless in the browser that began, without the answer’s parameters (%s)',
+    async (path) => {
+      const flow = flows[path]!;
+      const attacker: Jar = { cookie: '', api: admin };
+      const begun = await flow.begin(attacker);
+      const brought = await flow.answer(begun);
+      const knows = { ...attacker, cookie: begun.cookie };
+      const sessions = async () =>
+        (await workspaces.service.pool.query('SELECT 1 FROM console_session UNION ALL SELECT 1 FROM oauth_token')).rows
+          .length;
+      const before = await sessions();
+      // The victim's browser has everything except the cookie or the session; the attacker's has everything except the
+      // parameters.
+      const victim = { cookie: '', api: workspaces.as((await workspaces.person(`v${path.length}`)).token!) };
+      const other = await flow.begin(attacker);
+      expect([400, 403, 404, 422]).toContain(await flow.finish(victim, begun, brought));
+      if (other.cookie !== '') expect(await flow.finish({ ...knows, cookie: other.cookie }, begun, brought)).toBe(403);
+      const guesses: Record<string, string>[] = [
+        {},
+        { handle: '' },
+        { handle: begun.state },
+        { handle: 'A'.repeat(43) },
+      ];
+      if (path === '/users/saml/auth')
+        for (const guess of guesses) expect(await flow.finish(knows, begun, new URLSearchParams(guess))).toBe(403);
+      expect(await sessions()).toBe(before);
+      // None of this used anything up.
+      expect(await flow.finish(knows, begun, brought)).toBe(flow.good);
+      expect(await flow.finish(knows, begun, brought)).not.toBe(flow.good);
+    },
+  );
 
-  it('waits with a bounded number of others, the newest of them', async () => {
+  it('is stored up to a number, the newest ones', async () => {
     await workspaces.service.pool.query(
       `INSERT INTO pending_sign_in (state_hash, browser_hash, provider_id, client, return_to, created_at, expires_at)
        SELECT decode(md5(n::text), 'hex'), '\\x00', $1, '', '', now(), now() + n * interval '1 ms'
@@ -211,7 +219,7 @@ describe('an answer that arrives in one browser', () => {
     expect(await callback({ cookie: begun.cookie, api: admin }, begun, brought)).toBe(303);
   });
 
-  it('gives way to none of a network that begins very many', async () => {
+  it('is not displaced by a network that begins very many', async () => {
     const { pool } = workspaces.service;
     await pool.query('DELETE FROM pending_sign_in');
     const flow = flows['/ui/sign-in/callback']!;
@@ -233,7 +241,7 @@ describe('an answer that arrives in one browser', () => {
     await pool.query('DELETE FROM pending_sign_in');
   });
 
-  it('is proved again only by the browser that brought it, too', async () => {
+  it('is also proved again only by the browser that brought it', async () => {
     const begin = flows['/users/saml/auth']!;
     const first = await begin.begin({ cookie: '', api: admin });
     const brought = await begin.answer(first);

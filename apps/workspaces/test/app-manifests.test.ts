@@ -52,7 +52,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
   };
   const conversions = () => host.calls.filter((call) => call.includes('conversions')).length;
 
-  it('leads to the host with what is asked for, and back to a connection that has its key', async () => {
+  it('sends the request to the host, and returns to a connection that has its key', async () => {
     const { body } = await begin({ name: 'Ours', account: 'team', 'organization-scoped': false }).expect(201);
     const { id, attributes } = body.data;
     expect(new URL(attributes['page-url']).pathname).toBe(`/github-app/${id}`);
@@ -99,7 +99,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     await end(id, agree(), state).expect(404);
   });
 
-  it('takes only its own state, from the person who began it, once and within the hour', async () => {
+  it('accepts only its own state, from the person who began it, once and within the hour', async () => {
     const person = await workspaces.person('eve');
     const [one, other] = [await begun(), await begun()];
     const before = conversions();
@@ -131,7 +131,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     await request(workspaces.server).get(`/github-app/${late}`).expect(404);
   });
 
-  it('is shown for two minutes, and looking uses nothing up', async () => {
+  it('is shown for two minutes, and showing it uses nothing up', async () => {
     const { id } = (await begin().expect(201)).body.data;
     const page = () => request(workspaces.server).get(`/github-app/${id}`);
     await request(workspaces.server).head(`/github-app/${id}`).expect(200);
@@ -153,7 +153,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     expect(body.errors[0].source.pointer).toBe(pointer);
   });
 
-  it('is asked for only through a pool of the same organization', async () => {
+  it('is requested only through a pool of the same organization', async () => {
     const made = await admin.post('organizations/other/agent-pools', resource('agent-pools', { name: 'theirs' }));
     const pool = { 'agent-pool': ref('agent-pools', made.body.data.id) };
     await begin({}, 'acme', pool).expect(422);
@@ -166,7 +166,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     expect(conversions()).toBe(before);
   });
 
-  it('is none where the host says no, lies, or is away; and nothing is kept of it', async () => {
+  it('is not created if the host refuses, lies, or is down; and nothing is stored', async () => {
     const list = async () => (await admin.get('organizations/acme/oauth-clients').expect(200)).body.data.length;
     const before = await list();
     const refusal = async (code: string) => {

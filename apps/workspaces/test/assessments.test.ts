@@ -81,7 +81,7 @@ describe('assessments', () => {
     await worker.claim();
   });
 
-  it('begin within minutes, come again a day later, and are results and never runs', async () => {
+  it('begin within minutes, are repeated a day later, and are results and never runs', async () => {
     await make();
     expect([await start(), await start()]).toEqual([0, 0]);
     const dueAt = async () =>
@@ -176,7 +176,7 @@ describe('assessments', () => {
     expect(rows.some(({ sealed }) => sealed.includes('hush'))).toBe(false);
   });
 
-  it('make way for runs, take no lock, and do not begin during one', async () => {
+  it('give way to runs, take no lock, and do not begin during one', async () => {
     await make();
     await due();
     expect(await start()).toBe(1);
@@ -201,7 +201,7 @@ describe('assessments', () => {
     expect(await hidden()).toMatchObject([{ status: 'canceled' }, { status: 'plan_queued' }]);
   });
 
-  it('come after all runs where workers are few', async () => {
+  it('come after all runs if workers are few', async () => {
     await make();
     await due();
     expect(await start()).toBe(1);
@@ -212,7 +212,7 @@ describe('assessments', () => {
     expect((await worker.take('plan')).isAssessment).toBe(true);
   });
 
-  it('are for workspaces of the hosted edition that can be assessed, and for all where the organization says so', async () => {
+  it('are for workspaces of the hosted edition that can be assessed, and for all if the organization requires it', async () => {
     await make({});
     await due();
     expect(await start()).toBe(0);
@@ -248,7 +248,7 @@ describe('assessments', () => {
       "UPDATE subscription SET feature_set = 'standard'",
       "UPDATE subscription SET feature_set = 'business'",
     ],
-  ])('do not begin where they were %s while they waited', async (_how, lose, restore) => {
+  ])('do not begin if they were %s while they waited', async (_how, lose, restore) => {
     await make();
     await due();
     expect(await start()).toBe(1);
@@ -263,7 +263,7 @@ describe('assessments', () => {
     if (restore) await sql(restore);
   });
 
-  it('are one at a time, of two nodes and after a worker was lost', async () => {
+  it('run one at a time, on two nodes and after a worker was lost', async () => {
     await make();
     await due();
     const both = await Promise.all([start(), start(), start()]);
@@ -281,7 +281,7 @@ describe('assessments', () => {
     });
   });
 
-  it('say why they failed, and count for nothing where the state moved on meanwhile', async () => {
+  it('say why they failed, and are ignored if the state changed meanwhile', async () => {
     await make();
     const failed = await again(undefined, { outcome: 'errored', errorMessage: 'init failed' });
     expect(failed.attributes).toMatchObject({ succeeded: false, 'error-msg': 'init failed', 'resources-undrifted': 0 });
@@ -301,7 +301,7 @@ describe('assessments', () => {
     expect(rows).toEqual([{ soon: true }]);
   });
 
-  it('tell people what is new about them', async () => {
+  it('notify people of what is new about them', async () => {
     await make();
     await sql(
       `INSERT INTO notification_configuration (id, workspace_id, name, destination_type, enabled, triggers)
@@ -350,7 +350,7 @@ describe('assessments', () => {
     expect(rows[1].details.prior_assessment_result).toMatchObject({ resources_drifted: 2 });
   });
 
-  it('are forgotten after a month, but for the newest; what never became a result goes after a day', async () => {
+  it('are deleted after a month, except the newest; those that never became a result after a day', async () => {
     await make();
     const old = (await again()).id;
     const newest = (await again()).id;

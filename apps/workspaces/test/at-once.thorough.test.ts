@@ -148,7 +148,7 @@ describe('every writing operation, called by many at once about one object', () 
   });
 
   it.each(long ? [1, 2] : [2])(
-    'is answered as documented, and refuses no one without a reason, on %i nodes',
+    'answers as documented, and refuses no one without a reason, on %i nodes',
     async (count) => {
       const failures: string[] = [];
       for (const endpoint of slice(operations, declarationOf)) {

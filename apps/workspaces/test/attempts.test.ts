@@ -10,7 +10,7 @@ jest.setTimeout(240_000);
 const MINUTE = 60_000;
 const allowed = 5;
 
-describe('attempts to prove who one is', () => {
+describe('attempts to prove an identity', () => {
   let nowMs = Date.now();
   const workspaces = startWorkspaces({ now: () => nowMs });
   const signIn = (username: string, password: string, code?: string) =>
@@ -39,7 +39,7 @@ describe('attempts to prove who one is', () => {
     expect(judged).toHaveLength(allowed);
   });
 
-  it('do not lift a lock that came while a right one was being looked at', async () => {
+  it('do not lift a lock that came while a correct one was being checked', async () => {
     const { db, env } = workspaces.service;
     const take = () => takeAttempt(db, env.keyring, { userId: 'user-cleo' }, nowMs);
     const taken = [];
@@ -51,7 +51,7 @@ describe('attempts to prove who one is', () => {
     await take();
   });
 
-  it('cost nothing where the password is right and the code is still to come', async () => {
+  it('cost nothing if the password is right and the code is still missing', async () => {
     const dee = await workspaces.person('dee');
     const begun = await dee.post('account/two-factor', resource('two-factor', { password: PASSWORD })).expect(201);
     const { 'recovery-codes': codes } = begun.body.data.attributes;
@@ -85,7 +85,7 @@ describe('attempts to prove who one is', () => {
   /** They set a password and check none. */
   const sets = ['POST /one-time-links/:secret', 'POST /admin/users'];
 
-  it('are counted by every operation that looks at a password or a code, together', async () => {
+  it('are counted together by every operation that checks a password or a code', async () => {
     const looking = resources
       .flatMap(({ endpoints }) => endpoints)
       .filter(({ body }) =>
@@ -123,7 +123,7 @@ describe('attempts to prove who one is', () => {
     }
   });
 
-  it('by guesses at once are judged no oftener than one after the other', async () => {
+  it('that guess at once get no more tries than one after the other', async () => {
     for (const [name, ask] of Object.entries(asked)) {
       const person = await workspaces.person(`fay-${Object.keys(asked).indexOf(name)}`);
       const answers = await Promise.all(Array.from({ length: 15 }, () => ask(person)));

@@ -18,7 +18,7 @@ describe('audit events of variables', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('hold no value, plain or sensitive, and say when one was changed', async () => {
+  it('contain no value, plain or sensitive, and say when one was changed', async () => {
     await workspaces.organization('acme');
     const { id: workspaceId } = await workspaces.workspace('acme', 'web');
     const relationships = {
@@ -55,7 +55,7 @@ describe('audit events of variables', () => {
     expect((await rowsOf(workspaces.databaseUrl)).filter((text) => text.includes(canary))).toEqual([]);
   });
 
-  it('lose the values that a node of an earlier build wrote when the variable is made sensitive', async () => {
+  it('lose the values written by a node of an earlier build when the variable becomes sensitive', async () => {
     const { id: workspaceId } = await workspaces.workspace('acme', 'older');
     const given = { key: 'k', value: canary, category: 'env' };
     const { body: made } = await admin.post(`workspaces/${workspaceId}/vars`, resource('vars', given)).expect(201);

@@ -23,7 +23,7 @@ describe('audit events', () => {
     return body.data;
   };
 
-  it('says who changed what, with what was there before and after', async () => {
+  it('say who changed what, with the values before and after', async () => {
     await workspaces.organization('acme');
     const id = await team(workspaces, 'acme', 'ops');
     const sent = await workspaces.admin

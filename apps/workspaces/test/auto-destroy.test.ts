@@ -74,7 +74,7 @@ describe('automatic destruction', () => {
          DELETE FROM notification_configuration; DELETE FROM audit_event`),
   );
 
-  it('queues one run when its time has come, that applies by itself, and forgets the time (WV.13)', async () => {
+  it('queues one run when its time has come, which applies without confirmation, and clears the time (WV.13)', async () => {
     await configured(workspaces, runs.workspace);
     await manage(1);
     const at = inHours(30);
@@ -100,7 +100,7 @@ describe('automatic destruction', () => {
     expect(await runs.statusOf(run.id)).toBe('applied');
   });
 
-  it('queues one run where two nodes are at it, and where the first is killed before it commits', async () => {
+  it('queues one run if two nodes try, and if the first is killed before it commits', async () => {
     await configured(workspaces, runs.workspace);
     await manage(1);
     await set({ 'auto-destroy-at': inHours(1) }).expect(200);
@@ -117,7 +117,7 @@ describe('automatic destruction', () => {
     expect(await runsOf()).toHaveLength(1);
   });
 
-  it('counts from the last change of the state where workspaces are to stay idle for no longer than so', async () => {
+  it('counts from the last change of the state if workspaces may be idle only for a time', async () => {
     await configured(workspaces, runs.workspace);
     const first = await set({ 'auto-destroy-activity-duration': '4h' }).expect(200);
     expect(first.body.data.attributes['auto-destroy-at']).toBeNull();
@@ -156,7 +156,7 @@ describe('automatic destruction', () => {
     });
   });
 
-  it('follows the project where the workspace says nothing, through changes and moves', async () => {
+  it('follows the project if the workspace sets nothing, through changes and moves', async () => {
     const project = async (name: string, duration: string | null) =>
       (
         await admin
@@ -190,7 +190,7 @@ describe('automatic destruction', () => {
     expect((await move(lasting)).body.data.attributes['auto-destroy-at']).toBeNull();
   });
 
-  it('destroys nothing where it cannot, says why, and does not come back to it', async () => {
+  it('destroys nothing if it cannot, says why, and does not try again', async () => {
     await subscribe();
     const due = async () => {
       await set({ 'auto-destroy-at': inHours(1) }).expect(200);
@@ -234,7 +234,7 @@ describe('automatic destruction', () => {
     expect([await start(), (await runsOf()).length]).toEqual([0, 1]);
   });
 
-  it('reminds 24 and 12 hours ahead, once each and not of what was set just now, and tells the result', async () => {
+  it('reminds 24 and 12 hours ahead, once each and not of a time that was just set, and reports the result', async () => {
     await subscribe();
     await configured(workspaces, runs.workspace);
     await manage(1);
@@ -267,7 +267,7 @@ describe('automatic destruction', () => {
     expect(await told()).toHaveLength(4);
   });
 
-  it('keeps a time that was over when it was set, and does nothing about it', async () => {
+  it('stores a time that was already over when it was set, and ignores it', async () => {
     await configured(workspaces, runs.workspace);
     await manage(1);
     const at = inHours(-1);
@@ -290,7 +290,7 @@ describe('automatic destruction', () => {
     expect([await start(), await start(), await shown()]).toEqual([1, 0, null]);
   });
 
-  it('skips what is deleted at that moment, and organizations that are gone', async () => {
+  it('skips workspaces that are just being deleted, and organizations that are gone', async () => {
     const { id } = await workspaces.workspace('acme', `gone-${runs.counter}`);
     await configured(workspaces, id);
     await manage(1, id);

@@ -181,7 +181,7 @@ describe('the background jobs of an installation with a past', () => {
     ];
   }
 
-  it('read what is due, not what was', async () => {
+  it('read due work, not old rows', async () => {
     const jobs = everything();
     expect(jobs.length).toBeGreaterThan(25);
     // Finished rows are marked the first time, and due work is done, including the look at the repository.

@@ -169,7 +169,7 @@ describe('references', () => {
     ],
   ];
 
-  it.each(relationships)('%s are refused when unknown, foreign, or no id', async (_what, kind, unknown, send) => {
+  it.each(relationships)('%s are refused if unknown, foreign, or not an id', async (_what, kind, unknown, send) => {
     const before = await admin.get(`workspaces/${own.workspace}`).expect(200);
     const answers = [];
     for (const id of [unknown, foreign[kind]!, "x'; --", 'ws-'.repeat(2000)]) {

@@ -26,14 +26,14 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     for (let from = 0; from < bytes.length; from += 50_000) yield bytes.subarray(from, from + 50_000);
   }
 
-  it.each([0, 1, 70_000, 1024 * 1024, 5_000_001])('gives %i bytes back as they were', async (size) => {
+  it.each([0, 1, 70_000, 1024 * 1024, 5_000_001])('returns %i bytes unchanged', async (size) => {
     const bytes = randomBytes(size);
     const blob = await write(bytes);
     expect(blob.size).toBe(size);
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
   });
 
-  it.each([70_000, 3_000_000])('keeps %i bytes that were gathered first once they are stored', async (size) => {
+  it.each([70_000, 3_000_000])('keeps %i bytes that were gathered before they were stored', async (size) => {
     const bytes = randomBytes(size);
     const blob = await gatherBlob(db(), keyring(), piecesOf(bytes), { limit: 1e9 });
     if (blob.sealed) expect(await readBlob(db(), keyring(), blob.id)).toBeUndefined();
@@ -41,7 +41,7 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
   });
 
-  it('shrinks what can be shrunk', async () => {
+  it('compresses what can be compressed', async () => {
     const before = await stored();
     const bytes = Buffer.from('a line that comes again and again\n'.repeat(100_000));
     const blob = await write(bytes);
@@ -49,13 +49,13 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
   });
 
-  it.each([0, 1, 3_000_000])('gives back %i bytes that were kept when gzip was in use', async (size) => {
+  it.each([0, 1, 3_000_000])('returns %i bytes that were stored when gzip was in use', async (size) => {
     const bytes = randomBytes(size);
     const blob = await write(bytes, { compression: gzip });
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
   });
 
-  it('refuses more than may come, and keeps nothing of it', async () => {
+  it('refuses more than the limit, and keeps nothing of it', async () => {
     const before = await stored();
     await expect(write(randomBytes(3_000_000), { limit: 2_500_000 })).rejects.toThrow('more than 2500000 bytes');
     await removeObjects(db());
@@ -83,7 +83,7 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     expect(await readBlob(db(), keyring(), blob.id)).toBeUndefined();
   });
 
-  it('sweeps what was not finished or kept', async () => {
+  it('sweeps unfinished blobs, and those that nothing refers to', async () => {
     const before = await stored();
     const [kept, left] = [
       await write(randomBytes(9), { provisional: true }),

@@ -46,7 +46,7 @@ describe('blobs in an object store', () => {
     expect(await db().prisma.blobChunk.count()).toBe(0);
   });
 
-  it('are not believed when they were changed, swapped or lost', async () => {
+  it('are refused if they were changed, swapped or lost', async () => {
     const { id } = await write(randomBytes(2_500_000));
     const key = (position: number) => `one/two/${id}/${position}`;
     const [first, second] = [store.objects.get(key(0))!, store.objects.get(key(1))!];
@@ -58,7 +58,7 @@ describe('blobs in an object store', () => {
     await expect(readWholeBlob(db(), keyring(), id)).rejects.toThrow('lacks chunk 1');
   });
 
-  it('are deleted once the store is back', async () => {
+  it('are deleted once the store works again', async () => {
     const { id } = await write(randomBytes(5_000_000));
     const mine = () => [...store.objects.keys()].filter((key) => key.includes(id)).length;
     store.fail = () => 503;
@@ -75,7 +75,7 @@ describe('blobs in an object store', () => {
     expect(await db().prisma.objectRemoval.count()).toBe(0);
   });
 
-  it('stay where the store belongs to another database, until that gives it up', async () => {
+  it('stay if the store belongs to another database, until that gives it up', async () => {
     const { id } = await write(randomBytes(100));
     const there = () => store.objects.has(`one/two/${id}/0`);
     await removeObjects(db());
@@ -91,7 +91,7 @@ describe('blobs in an object store', () => {
     expect(store.objects.get(mark)?.equals(mine)).toBe(true);
   });
 
-  it('let a state wait while the store is away: 503, and the same link works afterwards', async () => {
+  it('make a state wait while the store is down: 503, and the same link works afterwards', async () => {
     await workspaces.organization('acme');
     const { id } = await workspaces.workspace('acme', 'away');
     const { admin } = workspaces;

@@ -109,7 +109,7 @@ describe('the body of a request', () => {
     expect((await read(attributes['hosted-json-state-download-url']).expect(200)).body.equals(json)).toBe(true);
   });
 
-  it('that is large counts once for one Idempotency-Key', async () => {
+  it('that is large has an effect once for one Idempotency-Key', async () => {
     const id = await locked();
     const state = stateOf(1, 3 * mib);
     const create = (text: string) =>
@@ -139,7 +139,7 @@ describe('the body of a request', () => {
     expect(body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer)).toEqual([pointer]);
   });
 
-  it('waits among the large uploads if it is large, announced or not, and holds up no small one', async () => {
+  it('waits in line with large uploads if it is large, announced or not, and delays no small one', async () => {
     const { largeUploads } = workspaces.service.env;
     const ids = [await locked(), await locked(), await locked()];
     const large = stateOf(1, 3 * mib);

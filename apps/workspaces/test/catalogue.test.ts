@@ -97,7 +97,7 @@ describe('the catalogue of versions', () => {
     expect(await found('1.5.7')).toHaveLength(1);
   });
 
-  it('keeps what administrators made of it, also where two refresh at once', async () => {
+  it('keeps changes by administrators, even if two refresh at once', async () => {
     const body = resource('infra-versions', { version: '98.0.0', enabled: false, url: 'https://example.com/own.zip' });
     await admin.post('admin/infra-versions', body).expect(201);
     await release('98.0.0');
@@ -109,7 +109,7 @@ describe('the catalogue of versions', () => {
     expect((await found('98.0.0'))[0].attributes).toMatchObject({ enabled: false, url: 'https://example.com/own.zip' });
   });
 
-  it('knows OpenTofu by its vendor’s list; a version that both have is Terraform’s', async () => {
+  it('knows OpenTofu from its vendor’s list; a version that both have is Terraform’s', async () => {
     for (const version of ['96.0.0', '96.1.0']) await releaseTofu(version);
     await release('96.0.0');
     index('96.0.0');
@@ -133,7 +133,7 @@ describe('the catalogue of versions', () => {
     indexTofu();
   });
 
-  it('takes nothing unsigned from a mirror, and says so', async () => {
+  it('accepts nothing unsigned from a mirror, and says so', async () => {
     await release('99.0.0');
     files.set('/terraform/99.0.0/terraform_99.0.0_SHA256SUMS', sums('99.0.0').subarray(1));
     index('99.0.0');

@@ -38,7 +38,7 @@ describe('a node whose machine has the wrong time', () => {
     await node?.close();
   });
 
-  it('refuses no token that lives elsewhere, sweeps nothing, and is ready again by itself', async () => {
+  it('refuses no token that is valid elsewhere, sweeps nothing, and becomes ready again by itself', async () => {
     const body = resource('authentication-tokens', {
       description: 'for a day',
       'expired-at': new Date(Date.now() + DAY_MS).toISOString(),

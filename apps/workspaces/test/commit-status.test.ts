@@ -91,7 +91,7 @@ describe('the status of a commit', () => {
     expect(await told(sha, 'one')).toEqual(all);
   });
 
-  it('says how many policies judged the plan, and how many are against it', async () => {
+  it('says how many policies judged the plan, and how many failed', async () => {
     await follow('one', 'judged');
     const sha = await push();
     await fetchAll();
@@ -124,7 +124,7 @@ describe('the status of a commit', () => {
     expect((await told(sha, 'one')).at(-1)).toMatch(/^one failure: 1 of 2 workspaces failed: (east|west)$/);
   });
 
-  it('is that of the only workspace where there is one', async () => {
+  it('is that of the workspace if there is only one', async () => {
     await follow('one', 'lone');
     const sha = await push();
     await fetchAll();
@@ -167,7 +167,7 @@ describe('the status of a commit', () => {
     );
   });
 
-  it('is passing once where no workspace is concerned, and not where another one is', async () => {
+  it('is passing once if it concerns no workspace, and not if it concerns another one', async () => {
     await admin
       .patch(
         'admin/general-settings',

@@ -25,7 +25,7 @@ describe('configuration versions', () => {
   const runsOf = async () =>
     (await admin.get(`workspaces/${workspace}/runs?filter[operation]=plan_only,plan_and_apply`).expect(200)).body.data;
 
-  it('are taken together with the run that they begin, or not at all', async () => {
+  it('are accepted together with the run that they begin, or not at all', async () => {
     const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
     const { id, attributes } = body.data;
     const { pool } = workspaces.service;
@@ -181,7 +181,7 @@ describe('configuration versions', () => {
     };
     const shown = (id: string, text: string) => [{ type: 'workspace-readme', id }, [{ 'raw-markdown': text }]];
 
-    it('give the workspace a read-me, until others come', async () => {
+    it('give the workspace a README, until another follows', async () => {
       expect(await readme()).toEqual([null, []]);
       const first = await upload([
         ['main.tf', ''],
@@ -217,7 +217,7 @@ describe('configuration versions', () => {
       expect(await readme()).toEqual([null, []]);
     });
 
-    it('take it along when they go', async () => {
+    it('take it with them when they are deleted', async () => {
       const before = await blobs();
       const id = await upload([['README.md', 'soon gone']]);
       await announced(admin, workspace);

@@ -65,7 +65,7 @@ describe('console sessions', () => {
     }
   });
 
-  it('count only for our own page, and never together with a token', async () => {
+  it('are only accepted from our own pages, and never together with a token', async () => {
     const bo = await workspaces.person('bo');
     await workspaces.person('bess');
     const cookie = await entered('bess');
@@ -161,7 +161,7 @@ describe('console sessions', () => {
     await signIn({ method: 'guess' }).expect(422);
   });
 
-  it('ask again who sits there before what cannot be taken back, for some minutes', async () => {
+  it('ask for another proof of identity before irreversible changes, valid for some minutes', async () => {
     const gil = await workspaces.person('gil', { siteAdmin: true });
     await workspaces.organization('doomed', {}, gil);
     const { id } = (
@@ -201,7 +201,7 @@ describe('console sessions', () => {
     await gil.delete('organizations/doomed').expect(204);
   });
 
-  it('ask again who sits there before they make what outlives them, and say so to no token', async () => {
+  it('ask for another proof before they create credentials that outlive them, but do not ask tokens', async () => {
     const hana = await workspaces.person('hana', { siteAdmin: true });
     await workspaces.organization('lasting', {}, hana);
     const { data: team } = (
@@ -273,7 +273,7 @@ describe('console sessions', () => {
     expect(config.body).toMatchObject({ service: 'workspaces', 'needs-first-run': false, version: expect.any(String) });
   });
 
-  it('are forgotten when they are over, with the tokens that were made for them', async () => {
+  it('are deleted when they have ended, with the tokens that were made for them', async () => {
     await workspaces.person('hal');
     await entered('hal');
     nowMs += 31 * MINUTE;

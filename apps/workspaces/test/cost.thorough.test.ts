@@ -15,7 +15,7 @@ const pathOf = ({ path, outside }: Endpoint) => `${outside ? '' : '/api/v2'}${pa
 const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`;
 
 // The cost of a request is limited by the rights of its sender, which are checked before it is read: Decision 0060.
-describe('what a request may cost', () => {
+describe('the cost of a request', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   let port = 0;
@@ -42,7 +42,7 @@ describe('what a request may cost', () => {
     });
   }
 
-  it('an unknown sender of a large body is answered before a byte of it is read, everywhere', async () => {
+  it('answers an unknown sender of a large body before reading a byte of it, everywhere', async () => {
     expect(takers.length).toBeGreaterThan(80);
     const wrong: string[] = [];
     for (const endpoint of takers) {
@@ -55,7 +55,7 @@ describe('what a request may cost', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('a known sender of more than an endpoint takes is answered before a byte of it is read', async () => {
+  it('answers a known sender of a body above the limit before reading a byte of it', async () => {
     const wrong: string[] = [];
     for (const endpoint of takers.filter(({ auth }) => auth === 'token')) {
       const status = await statusOfHead(endpoint, admin.token, (endpoint.largeBody?.bytes ?? 2 * MiB) + 1);

@@ -10,7 +10,7 @@ interface Page {
   meta?: object;
 }
 
-describe('lists of which a page may begin behind an item', () => {
+describe('lists whose pages may begin after an item', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const count = 7;
@@ -88,7 +88,7 @@ describe('lists of which a page may begin behind an item', () => {
     expect((await read(at(path, all.at(-1)!))).links.next).toBeNull();
   });
 
-  it.each(declared)('%s names what it does not understand', async (name) => {
+  it.each(declared)('%s names parameters that it does not understand', async (name) => {
     const { path, all } = lists.get(name)!;
     for (const [after, parameter] of [
       ['ws-1234567812345678', 'page[after]'],
@@ -102,7 +102,7 @@ describe('lists of which a page may begin behind an item', () => {
     }
   });
 
-  it('shows a member what they see, and takes no place from what they do not', async () => {
+  it('shows a member what they see, and accepts no cursor of something else', async () => {
     const { path, all } = lists.get('GET /organizations/:organization_name/workspaces')!;
     const readers = await team(workspaces, 'acme', 'readers');
     for (const id of [all[1]!, all[4]!, all[6]!]) await grant(workspaces, readers, id, 'read');
@@ -136,7 +136,7 @@ describe('lists of which a page may begin behind an item', () => {
     await admin.get(at(path, `${sorted[0]}.${of}`)).expect(sort.endsWith('name') ? 200 : 400);
   });
 
-  it('misses nothing, and shows nothing twice, while the reader deletes all that was read', async () => {
+  it('skips nothing, and shows nothing twice, while the reader deletes everything that was read', async () => {
     // Deleting workspaces deletes their runs and states, so they come last.
     for (const [name, { path, table, all }] of lists) {
       if (name === 'GET /organizations/:organization_name/runs') continue;

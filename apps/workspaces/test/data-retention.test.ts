@@ -98,7 +98,7 @@ describe('data retention policies', () => {
     await stranger.get('admin/data-retention-policy').expect(404);
   });
 
-  it('remove what is too old, a week later for good, and never the current state', async () => {
+  it('remove old data, a week later for good, and never the current state', async () => {
     const { prisma } = workspaces.service.db;
     await workspaces.organization('swept');
     const { id } = await workspaces.workspace('swept', 'app');
@@ -121,7 +121,7 @@ describe('data retention policies', () => {
     expect(await statusOf('sv-ancient')).toBe('backing_data_permanently_deleted');
   });
 
-  it('keep everything where a policy says never, even if the organization says otherwise', async () => {
+  it('keep everything if a policy says never, even if the organization says otherwise', async () => {
     await workspaces.organization('mixed');
     const { id } = await workspaces.workspace('mixed', 'keeper');
     await stateAt(id, 'sv-kept', 400);
@@ -155,7 +155,7 @@ describe('the sweep of retention policies', () => {
   const softDeleted = () =>
     workspaces.service.db.prisma.stateVersion.count({ where: { status: 'backing_data_soft_deleted' } });
 
-  it('goes on where it was stopped, is shared by nodes, and is counted in metrics', async () => {
+  it('continues where it was stopped, is shared by nodes, and is counted in metrics', async () => {
     await oldStates();
     const { db } = workspaces.service;
     let statements = 0;
@@ -215,7 +215,7 @@ describe('deleting an organization', () => {
     await admin.get('organizations/phoenix').expect(200);
   });
 
-  it('leaves an organization with a workspace in other hands to the next call, and erases the others', async () => {
+  it('leaves an organization with a claimed workspace to the next call, and deletes the others', async () => {
     const { admin, service } = workspaces;
     for (const name of ['held', 'free']) {
       await workspaces.organization(name);

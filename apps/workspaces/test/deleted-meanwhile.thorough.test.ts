@@ -30,7 +30,7 @@ function callsAbout(mine: Tenant): ((client: Client) => Promise<{ what: string; 
   });
 }
 
-describe('what is deleted while others are busy with it', () => {
+describe('things deleted while others use them', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const tenants: Tenant[] = [];
@@ -39,7 +39,7 @@ describe('what is deleted while others are busy with it', () => {
     for (let i = 0; i < rounds; i++) tenants.push(await tenant(workspaces, worker, `tenant${i}`));
   });
 
-  it('is there or is not: no caller gets a fault', async () => {
+  it('are there or not: no caller gets a fault', async () => {
     const faults: string[] = [];
     const statuses = new Set<number>();
     for (const mine of tenants) {
@@ -70,7 +70,7 @@ describe('what is deleted while others are busy with it', () => {
     expect([...statuses]).toEqual(expect.arrayContaining([200, 404, 422]));
   });
 
-  it('is never taken for granted where it is looked for again', () => {
+  it('are never assumed to exist when they are read again', () => {
     const root = path.resolve(__dirname, '../src/resources');
     const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const granted = sources.flatMap((name) =>

@@ -99,7 +99,7 @@ describe('numbers keep every digit', () => {
     expect(body.data).toHaveLength(1);
   });
 
-  it('in plans for policies and in those without sensitive values, with anything else hidden', async () => {
+  it('in plans for policies and in redacted plans, where only sensitive values are hidden', async () => {
     const change = `{"actions":["create"],"before":null,"after":{"secret":"hush-hush","open":${value},"of":1e400},"after_sensitive":{"secret":true,"open":{"numbers":[]},"of":{}}}`;
     const changed = `{"address":"a.b","mode":"managed","type":"a","name":"b","provider_name":"p","change":${change}}`;
     const plan = `{"format_version":"1.2","resource_changes":[${changed}],"output_changes":{"o":${change}}}`;
@@ -159,7 +159,7 @@ describe('numbers keep every digit', () => {
     expect(again.text).toContain('"serial":9007199254740994');
   });
 
-  it('because no code that reads JSON of others reads it otherwise', () => {
+  it('because all code that reads JSON of others reads it exactly', () => {
     const root = path.join(__dirname, '../src');
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.startsWith('generated'))

@@ -31,7 +31,7 @@ describe('a workspace', () => {
     ['tags and file triggers', { 'file-triggers-enabled': true, 'vcs-repo': { ...repository, 'tags-regex': 'v.*' } }],
     ['a token and an installation', { 'vcs-repo': { ...repository, 'vcshost-app-installation-id': 'ghain-1' } }],
     ['two versions by two names', { 'infra-version': '1.1.0', 'terraform-version': '1.2.0' }],
-  ])('never has %s: neither new nor by a change', async (_what, attributes) => {
+  ])('never has %s: neither when created nor after a change', async (_what, attributes) => {
     const before = await admin.get(`workspaces/${id}`).expect(200);
     const made = await admin
       .post('organizations/acme/workspaces', resource('workspaces', { name: 'bad', ...attributes }))
@@ -44,7 +44,7 @@ describe('a workspace', () => {
     expect((await admin.get(`workspaces/${id}`).expect(200)).body).toEqual(before.body);
   });
 
-  it('ends as its project says until it is set itself, and again when it inherits', async () => {
+  it('has the end of its project until it sets its own, and again when it inherits', async () => {
     const draft = resource('projects', { name: 'short-lived', 'auto-destroy-activity-duration': '3d' });
     const project = (await admin.post('organizations/acme/projects', draft).expect(201)).body.data.id;
     const ends = ({ body }: { body: { data: { attributes: Record<string, unknown> } } }) => {
@@ -70,7 +70,7 @@ describe('a workspace', () => {
     expect(body.errors[0].source.pointer).toBe('/data/attributes/inherits-project-auto-destroy');
   });
 
-  it('has one end at a time: setting the other takes the first away, and both at once are refused', async () => {
+  it('has one end at a time: setting the other removes the first, and both at once are refused', async () => {
     const at = '2031-01-02T03:04:05.000Z';
     const set = (attributes: object) => admin.patch(`workspaces/${id}`, resource('workspaces', attributes));
     const ends = (body: { data: { attributes: Record<string, unknown> } }) => [

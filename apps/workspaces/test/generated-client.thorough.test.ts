@@ -6,7 +6,7 @@ import { startWorkspaces } from './start-workspaces';
 describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s edition', (edition) => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: edition } });
 
-  it('lets a generated client talk to the service, and no other', async () => {
+  it('lets a generated client use the service', async () => {
     const { port } = workspaces.server.address() as { port: number };
     const program = (name: string) => `import type createClient from 'openapi-fetch';
 import type { paths } from './api';

@@ -85,7 +85,7 @@ describe('a GitHub App', () => {
     expect((await admin.get('organizations/other/oauth-clients').expect(200)).body.data).toEqual([]);
   });
 
-  it('is shown with where its webhook goes, and nothing secret', async () => {
+  it('is shown with the address of its webhook, and no secrets', async () => {
     const { body } = await admin.get(`oauth-clients/${connection}`).expect(200);
     expect(body.data.attributes).toMatchObject({
       'service-provider': 'github_app',
@@ -101,7 +101,7 @@ describe('a GitHub App', () => {
     await admin.post(`oauth-clients/${connection}/authorizations`, resource('oauth-authorizations')).expect(422);
   });
 
-  it('is installed on accounts, which those see who may use its connection (WV.20)', async () => {
+  it('is installed on accounts, which are visible to those who may use its connection (WV.20)', async () => {
     const { body } = await admin.get(`github-app/installation/${installation}`).expect(200);
     expect(body.data).toMatchObject({
       type: 'github-app-installations',
@@ -121,7 +121,7 @@ describe('a GitHub App', () => {
     await stranger.get(`github-app/installation/${installation}`).expect(404);
   });
 
-  it('connects a workspace, under either name of the attribute, and neither takes what the other is for (W6.23, WV.20)', async () => {
+  it('connects a workspace, under either name of the attribute, and neither accepts ids meant for the other (W6.23, WV.20)', async () => {
     const made = await follow('net', { identifier: 'team/net', 'github-app-installation-id': installation }).expect(
       201,
     );
@@ -186,7 +186,7 @@ describe('a GitHub App', () => {
     expect([user, host.tokens.get(token)]).toEqual(['x-access-token', 7001]);
   });
 
-  it('has its tokens replaced when half of their time is over', async () => {
+  it('has its tokens replaced after half of their lifetime', async () => {
     const expiry = async () =>
       (await means().db.prisma.oauthToken.findUniqueOrThrow({ where: { id: installation } })).expiresAt!;
     const before = await expiry();
@@ -202,7 +202,7 @@ describe('a GitHub App', () => {
     expect((await means().db.prisma.vcsRepository.findFirstOrThrow()).problem).toBeNull();
   });
 
-  it('is asked again where the host is away, lies or refuses, and says why', async () => {
+  it('is tried again if the host is down, lies or refuses, and says why', async () => {
     const problem = async () =>
       (await admin.get(`oauth-clients/${connection}`).expect(200)).body.data.attributes.problem;
     host.away = true;
@@ -237,7 +237,7 @@ describe('a GitHub App', () => {
     expect(await installed()).toEqual(['team']);
   });
 
-  it('keeps words that the database does not hold as well as it can, and asks the hosts of others all the same', async () => {
+  it('stores names that the database cannot hold as well as it can, and still asks the hosts of others', async () => {
     const { body } = await connect({ name: 'besides' }).expect(201);
     host.installations.push({ id: 7003, login: 'no\0body \ud800' });
     await look();
@@ -254,7 +254,7 @@ describe('a GitHub App', () => {
     await look();
   });
 
-  it('takes its turn, however often it tells that something changed', async () => {
+  it('waits its turn, however often it reports changes', async () => {
     const { body } = await connect({ name: 'patient' }, 'other').expect(201);
     await deliver(host.delivery('installation', { action: 'created' })).expect(202);
     const [next] = await means().db.prisma.githubApp.findMany({ orderBy: { lookAt: 'asc' }, take: 1 });
@@ -262,7 +262,7 @@ describe('a GitHub App', () => {
     await admin.delete(`oauth-clients/${body.data.id}`).expect(204);
   });
 
-  it('has tokens made for some accounts at a time, and none in a hurry', async () => {
+  it('requests tokens for some accounts at a time', async () => {
     for (let id = 8000; id < 8030; id++) host.installations.push({ id, login: `many-${id}` });
     const before = host.minted;
     host.seconds = 1;
@@ -293,7 +293,7 @@ describe('a GitHub App', () => {
     expect(body.data.attributes).toMatchObject({ 'webhook-url': null, problem: null });
   });
 
-  it('leaves nothing readable behind, and workspaces without a connection once it is removed', async () => {
+  it('leaves nothing readable when it is removed, and workspaces without a connection', async () => {
     const rows = JSON.stringify(await allRows(workspaces.databaseUrl));
     for (const secret of ['ghs_canary', 'canary-webhook', 'PRIVATE KEY']) {
       expect(rows).not.toContain(secret);

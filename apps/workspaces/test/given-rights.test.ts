@@ -5,7 +5,7 @@ import { ref, resource, startWorkspaces } from './start-workspaces';
 
 jest.setTimeout(120_000);
 
-describe('who gives others what they have themselves', () => {
+describe('a caller who gives others rights', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   let [workspaceId, projectId] = ['', ''];
@@ -83,7 +83,7 @@ describe('who gives others what they have themselves', () => {
     },
   ];
 
-  it('is tried with every endpoint that puts people into teams or speaks for them', () => {
+  it('is tested with every endpoint that adds people to teams or acts for a team', () => {
     const all = resources
       .flatMap(({ endpoints }) => endpoints)
       .filter(({ method, path }) => ['POST', 'PATCH', 'PUT'].includes(method) && /^\/teams\/|-memberships$/.test(path))
@@ -101,7 +101,7 @@ describe('who gives others what they have themselves', () => {
     ).rows;
 
   const cases = givings.flatMap((giving) => Object.keys(powers).map((power) => [giving.endpoint, power] as const));
-  it.each(cases)('%s needs %s where the team has it', async (endpoint, power) => {
+  it.each(cases)('%s needs %s if the team has it', async (endpoint, power) => {
     const { give } = givings.find((one) => one.endpoint === endpoint)!;
     const open = { visibility: 'organization' };
     const strong = await team(workspaces, 'acme', `strong ${++count}`, [], open);
@@ -119,7 +119,7 @@ describe('who gives others what they have themselves', () => {
     expect([200, 201, 204]).toContain((await give(giver, strong, target)).status);
   });
 
-  it('gives no more on a project than they have there', async () => {
+  it('gives no more rights on a project than the caller has there', async () => {
     const managers = await team(workspaces, 'acme', 'team managers', [], { visibility: 'organization' });
     await grantProject(workspaces, managers, projectId, 'custom', {
       'project-access': { settings: 'read', teams: 'manage', 'variable-sets': 'none' },

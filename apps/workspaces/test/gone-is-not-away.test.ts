@@ -41,7 +41,7 @@ const away = {
   maintenance: [503, {}],
 } as const;
 
-describe('a run by hand of a workspace whose host answers', () => {
+describe('a run started by hand, of a workspace whose host answers', () => {
   const host = new OneAnswer();
   const workspaces = startWorkspaces({
     keyed: true,
@@ -92,7 +92,7 @@ describe('a run by hand of a workspace whose host answers', () => {
     expect(await workspaces.service.db.prisma.run.count()).toBe(before);
   });
 
-  it.each(cases(away))('%s (%s): takes what was fetched last', async (_name, kind, answer) => {
+  it.each(cases(away))('%s (%s): uses the last commit that was fetched', async (_name, kind, answer) => {
     host.answer = answer;
     await startRun(ids.get(kind)!, { 'plan-only': true }).expect(201);
   });

@@ -99,7 +99,7 @@ describe('the host of one organization that hangs', () => {
     for (const name of names) hosts[name].stop();
   });
 
-  it.each(jobs)('is passed over by what looks after %s, until it has answered', async (...job) => {
+  it.each(jobs)('is skipped by the jobs for %s until it has answered', async (...job) => {
     const [, , , , run] = job;
     // An app without a key, as here, cannot be asked.
     const go = (turns: Turns) => run(turns).catch((error: Error) => expect(error.message).toContain('DECODER'));

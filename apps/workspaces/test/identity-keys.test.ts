@@ -11,7 +11,7 @@ describe('the keys that sign identity tokens of runs', () => {
     (await workspaces.anyone.get('/.well-known/jwks').expect(200)).body.keys.map(({ kid }: { kid: string }) => kid);
   const signs = async () => (await signingKey(workspaces.service.db, workspaces.service.env.keyring, now)).kid;
 
-  it('are made once, however many ask', async () => {
+  it('are created once, however many ask', async () => {
     const sets = await Promise.all([published(), published(), published()]);
     expect(sets[0]).toHaveLength(2);
     expect(new Set(sets.map((kids) => kids.join())).size).toBe(1);
@@ -30,7 +30,7 @@ describe('the keys that sign identity tokens of runs', () => {
     expect(await published()).toEqual([turned[1], expect.any(String), second]);
   });
 
-  it('are turned and taken back by site administrators, of whom the trail says so', async () => {
+  it('are rotated and withdrawn by site administrators, which the trail records', async () => {
     const act = (verb: string, by = workspaces.admin) => by.post(`admin/oidc-settings/actions/${verb}`);
     const [first, second] = await published();
     await act('rotate-key').expect(204);
@@ -54,7 +54,7 @@ describe('the keys that sign identity tokens of runs', () => {
     ]);
   });
 
-  it('go on from those of an installation that published none ahead', async () => {
+  it('continue from those of an installation that published none ahead', async () => {
     const { prisma } = workspaces.service.db;
     const where = { name: 'run-identity-keys' };
     const { current } = (await prisma.setting.findUniqueOrThrow({ where })).value as { current: { kid: string } };

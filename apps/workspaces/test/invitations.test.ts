@@ -25,7 +25,7 @@ const mailServer = new SMTPServer({
   },
 });
 
-describe('an address that anyone may write down', () => {
+describe('an address that anyone may enter', () => {
   const env: Record<string, string> = {};
   let nowMs = Date.now();
   beforeAll(async () => {
@@ -87,7 +87,7 @@ describe('an address that anyone may write down', () => {
     await new Promise((resolve) => mailServer.close(() => resolve(undefined)));
   });
 
-  it('gives who wrote it down no invitation, not by a group of another team either', async () => {
+  it('gives the person who entered it no invitation, not even through a group of another team', async () => {
     const eve = await workspaces.person('eve');
     await workspaces.service.db.prisma.user.update({ where: { id: eve.id }, data: { email: 'boss@corp.example' } });
     const { id, link } = await invite('boss@corp.example', [strong]);
@@ -126,7 +126,7 @@ describe('an address that anyone may write down', () => {
     ['deleted', ({ id }) => sql('DELETE FROM user_account WHERE id = $1', id)],
   ];
 
-  it.each(losses)('makes no member of whom someone invited who was %s since', async (how, lose) => {
+  it.each(losses)('makes no member of a person whose inviter was %s since', async (how, lose) => {
     const owners = (
       await sql(
         'SELECT t.id FROM team t JOIN organization o ON o.id = t.organization_id WHERE is_owners AND o.name = $1',
@@ -190,7 +190,7 @@ describe('an address that anyone may write down', () => {
     expect(await teamsOf('ida')).toEqual(['strong']);
   });
 
-  it('counts once the link that was sent to it is opened with the password, and goes to who proves it', async () => {
+  it('is confirmed once the link sent to it is opened with the password, and belongs to the person who proves it', async () => {
     const [ann, squatter] = [await workspaces.person('ann'), await workspaces.person('squatter')];
     const { prisma } = workspaces.service.db;
     await prisma.user.update({ where: { id: squatter.id }, data: { email: 'ann@corp.example' } });
@@ -216,7 +216,7 @@ describe('an address that anyone may write down', () => {
     expect(late.body.errors[0].detail).toBe('Email has already been taken');
   });
 
-  it('is given by a site administrator to a person who asked for it', async () => {
+  it('is given by a site administrator to a person who requested it', async () => {
     const cy = await workspaces.person('cy');
     await cy.patch('account/update', resource('users', { email: 'cy@corp.example' })).expect(200);
     const confirm = `admin/users/${cy.id}/actions/confirm_email`;
@@ -234,7 +234,7 @@ describe('an address that anyone may write down', () => {
     await admin.post(confirm, naming('chief@corp.example')).expect(422);
   });
 
-  it('goes to the account that a provider makes for who proves it, from one that only wrote it down', async () => {
+  it('moves from an account that only entered it to the one that a provider creates for the person who proves it', async () => {
     const { prisma } = workspaces.service.db;
     const squatter = await workspaces.person('squatter-of-new');
     await prisma.user.update({ where: { id: squatter.id }, data: { email: 'Zoe@corp.example', siteAdmin: true } });

@@ -4,7 +4,7 @@ import { PASSWORD, ref, resource, startWorkspaces } from './start-workspaces';
 
 jest.setTimeout(120_000);
 
-describe('an invitation whose membership others gave more', () => {
+describe('an invitation whose membership got more rights from others', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const path = 'organizations/acme/organization-memberships';
@@ -61,7 +61,7 @@ describe('an invitation whose membership others gave more', () => {
       grant(workspaces, weak, (await workspaces.workspace('acme', `web-${count}`)).id, 'admin'),
   };
 
-  it.each(Object.keys(given))('is refused to the one who invited, and to all, when it has %s', async (what) => {
+  it.each(Object.keys(given))('is refused, to the inviter and to all, if it has %s', async (what) => {
     weak = await team(workspaces, 'acme', `weak-${++count}`, [], open);
     const email = `boss-${count}@corp.example`;
     const made = await invite(eve, email, [weak]).expect(201);
@@ -81,7 +81,7 @@ describe('an invitation whose membership others gave more', () => {
     expect(body.data.relationships.teams.data.length).toBeGreaterThan(0);
   });
 
-  it('is accepted when it has no more than the one who invited may give', async () => {
+  it('is accepted if it has no more rights than the inviter may give', async () => {
     const other = await team(workspaces, 'acme', 'other', [], open);
     const made = await invite(eve, 'guest@corp.example').expect(201);
     await intoTeam(other, made.body.data.id).expect(204);
@@ -90,7 +90,7 @@ describe('an invitation whose membership others gave more', () => {
     expect(body.data.relationships.teams.data).toEqual([ref('teams', other).data]);
   });
 
-  it('is not taken over by one who may not give all that it has', async () => {
+  it('is not taken over by a person who may not give all its rights', async () => {
     const strong = await team(workspaces, 'acme', 'strong', ['manage-workspaces'], open);
     const made = await invite(admin, 'chief@corp.example', [strong]).expect(201);
     const refused = await invite(eve, 'chief@corp.example').expect(422);

@@ -24,7 +24,7 @@ describe('statements that come often', () => {
   const inTransaction = () => db.transaction((tx) => tx.readOne(read, 'a'));
   const outside = () => db.prisma.$queryRawUnsafe<object[]>('SELECT number FROM scratch WHERE id = $1', 'a');
 
-  it('are planned once for a connection, and again where a migration changed their answer', async () => {
+  it('are planned once per connection, and again after a migration changed their result', async () => {
     for (let time = 0; time < 12; time++) {
       expect(await inTransaction()).toEqual({ key: 'a', number: 1 });
       expect(await outside()).toEqual([{ number: 1 }]);

@@ -55,7 +55,7 @@ describe('the job of a worker that was killed', () => {
   it.each([
     ['that had not begun', {}],
     ['that left no newer state', { applies: true }],
-  ])('ends at once as an apply %s, and its workspace is free', async (_name, more) => {
+  ])('ends at once if it was an apply %s, and its workspace is free', async (_name, more) => {
     const id = await runs.started({ 'auto-apply': true });
     await runs.worker.plan();
     const job = await runs.worker.take('apply');
@@ -67,7 +67,7 @@ describe('the job of a worker that was killed', () => {
     expect((await lockOf()).attributes.locked).toBe(false);
   });
 
-  it('stays with the worker that was given it since, and with that of another installation', async () => {
+  it('stays with the worker that has it now, and with that of another installation', async () => {
     const id = await runs.started();
     const job = await runs.worker.take('plan');
     await leave(job, {}, 'other');

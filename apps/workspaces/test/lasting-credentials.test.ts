@@ -65,7 +65,7 @@ const innocent: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-describe('what makes credentials that outlive a session', () => {
+describe('an operation that creates credentials which outlive a session', () => {
   const answers = (endpoint: Endpoint): boolean =>
     endpoint.documentMeta !== undefined ||
     attributesOf(endpoint).some(([, schema]) => isCredential(schema)) ||
@@ -80,12 +80,12 @@ describe('what makes credentials that outlive a session', () => {
     expect(silent.map(nameOf)).toEqual([]);
   });
 
-  it('is exempt only where there is something to be exempt from', () => {
+  it('is exempt only if there is something to be exempt from', () => {
     const needed = new Set(making.filter(({ stepUp }) => stepUp?.({}) !== true).map(nameOf));
     expect([...exempt.keys()].filter((name) => !needed.has(name))).toEqual([]);
   });
 
-  it('is declared as such wherever its name tells', () => {
+  it('is declared as such wherever its name shows it', () => {
     const telling = /(^|-)(token|secret|password|code|codes|key|link|url)$/;
     const untold = endpoints.flatMap((endpoint) =>
       attributesOf(endpoint)

@@ -9,7 +9,7 @@ type Held = Member & { readonly grantId: string; readonly teamId: string };
 
 // What this protects: without it, a right that was taken away would still work through earlier requests.
 
-describe('what was asked for before a right was lost', () => {
+describe('a request from before a right was lost', () => {
   const runs = startRuns();
   const { workspaces, admin } = runs;
   const sql = async (text: string, ...values: unknown[]) => (await workspaces.service.pool.query(text, values)).rows;
@@ -105,7 +105,7 @@ describe('what was asked for before a right was lost', () => {
     await later();
   });
 
-  it.each(['plan', 'apply'] as const)('a %s that a team asked for ends with the rights of the team', async (kind) => {
+  it.each(['plan', 'apply'] as const)('a %s that a team requested ends with the rights of the team', async (kind) => {
     await configured(workspaces, runs.workspace);
     await runs.worker.claim();
     const { teamId, grantId } = await someone();
@@ -172,7 +172,7 @@ describe('what was asked for before a right was lost', () => {
   );
 
   it.each(tokenTable)(
-    '%s by a token of the organization counts as the organization may after %s',
+    '%s by a token of the organization depends on the organization’s rights after %s',
     async (effect, end) => {
       const later = await ofOrganization[effect]!(await organizationToken(workspaces, 'acme'));
       await tokenEnds[end]!.by();
@@ -180,7 +180,7 @@ describe('what was asked for before a right was lost', () => {
     },
   );
 
-  it('takes effect for those who still may, and the next run follows one that was refused', async () => {
+  it('takes effect for those who still may, and the next run follows a refused one', async () => {
     await configured(workspaces, runs.workspace);
     await runs.worker.claim();
     const [lost, still] = [await someone(), await someone()];
@@ -243,7 +243,7 @@ describe('what was asked for before a right was lost', () => {
     ],
   };
 
-  it('is known of every background job: on whose right it acts', () => {
+  it('has a known owner in every background job', () => {
     const { db, env } = workspaces.service;
     const vcs = {
       reach: undefined as never,

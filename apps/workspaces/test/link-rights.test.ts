@@ -166,7 +166,7 @@ describe('links that hold their own secret', () => {
     add('PUT', pending.attributes['upload-url'], await archiveOf());
   });
 
-  it('are all looked at here', () => {
+  it('are all covered here', () => {
     const names = (all: readonly Endpoint[]) => [...new Set(all.map(({ method, path }) => `${method} ${path}`))].sort();
     expect(names(links.map(({ endpoint }) => endpoint))).toEqual(names(declared));
   });
@@ -203,7 +203,7 @@ describe('links that hold their own secret', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('to write are shown to the creator of what is to be written, and to no one else', async () => {
+  it('for writing are shown to the creator of the resource, and to no one else', async () => {
     const shown = async (client: Client) => {
       const { body: current } = await client.get(`workspaces/${workspaceId}/current-state-version`).expect(200);
       const filter = 'filter[organization][name]=acme&filter[workspace][name]=web';
@@ -234,7 +234,7 @@ describe('links that hold their own secret', () => {
     await again(`workspaces/${workspaceId}/configuration-versions`, configuration, 'upload-url');
   });
 
-  it('cannot be made from those to read, nor replaced by the token of a reader', async () => {
+  it('for writing cannot be derived from those for reading, nor replaced by the token of a reader', async () => {
     for (const { endpoint, url, body } of links.filter(({ endpoint: { method } }) => method === 'PUT')) {
       const path = new URL(`${url.origin}${url.pathname}`);
       await ask('PUT', path, body, reader.token).expect(404);
@@ -274,7 +274,7 @@ describe('links that hold their own secret', () => {
   ];
 
   it.each(losses)(
-    'open nothing, and leave a line in the audit trail, when their holder %s',
+    'open nothing, and leave a line in the audit trail, if their holder %s',
     async (how, lose, restore) => {
       const { id } = (await admin.get('account/details').expect(200)).body.data;
       const run = async (statements: string) => {
@@ -299,7 +299,7 @@ describe('links that hold their own secret', () => {
     },
   );
 
-  it('work, and those to write once', async () => {
+  it('work, and those for writing only once', async () => {
     for (const { endpoint, url, body } of links) {
       await ask(endpoint.method, url, body).expect(200);
       // Nothing has used them, so another archive could replace them: this is not an archive.

@@ -35,7 +35,7 @@ describe('the lock of a workspace', () => {
       (lock: { attributes: object }) => lock.attributes,
     );
 
-  it('goes over to the next one when a holder who opted in shows no life', async () => {
+  it('goes to the next caller if a holder who opted in sends no heartbeats', async () => {
     const { id, holders } = await fresh();
     const [one, two] = holders as [Client, Client];
     await act(one, id, 'lock', { 'heartbeat-seconds': 30, reason: 'at work' }).expect(200);
@@ -50,7 +50,7 @@ describe('the lock of a workspace', () => {
     expect(before).toMatchObject({ reason: 'at work', 'heartbeat-seconds': 30, forced: true });
   });
 
-  it('is extended by every sign of life', async () => {
+  it('is extended by every heartbeat', async () => {
     const { id, holders } = await fresh();
     const [one] = holders as [Client];
     await act(one, id, 'lock', { 'heartbeat-seconds': 30 }).expect(200);
@@ -60,7 +60,7 @@ describe('the lock of a workspace', () => {
     await act(one, id, 'unlock').expect(200);
   });
 
-  it('is freed by any node, and what was announced under it does not count any more', async () => {
+  it('is freed by any node, and uploads announced under it are refused', async () => {
     const { id, holders } = await fresh();
     const [one] = holders as [Client];
     await act(one, id, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
@@ -75,7 +75,7 @@ describe('the lock of a workspace', () => {
     expect((await admin.get(`workspaces/${id}`).expect(200)).body.data.attributes.locked).toBe(false);
   });
 
-  it('holds up no other lock once its organization is deleted', async () => {
+  it('delays no other lock once its organization is deleted', async () => {
     await workspaces.organization('gone');
     const { id: left } = await workspaces.workspace('gone', 'web');
     await act(admin, left, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
@@ -109,7 +109,7 @@ describe('the lock of a workspace', () => {
     expect(body.errors[0].source.pointer).toBe('/data/attributes/heartbeat-seconds');
   });
 
-  it('goes to one of many who ask at the same moment, and back once', async () => {
+  it('goes to one of many simultaneous callers, and back once', async () => {
     const { id } = await workspaces.workspace('acme', `w${++counter}`);
     const clients = await lockClients(origin(), admin.token!, 'acme', id, 5);
     const holders = clients.map(({ token }) => workspaces.as(token));
@@ -147,7 +147,7 @@ describe('the lock of a workspace', () => {
     }
   });
 
-  it('takes its times from the database, not from the clock of a node', async () => {
+  it('has times from the database, not from the clock of a node', async () => {
     const { id, holders } = await fresh();
     await act(holders[0]!, id, 'lock').expect(200);
     const { rows } = await workspaces.service.pool.query(

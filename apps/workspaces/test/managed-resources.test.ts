@@ -98,14 +98,14 @@ describe('resources of a workspace', () => {
     });
   });
 
-  it('are not there for strangers', async () => {
+  it('are invisible to strangers', async () => {
     const stranger = await workspaces.person('stranger');
     const refused = await stranger.get(`workspaces/${id}/resources`).expect(404);
     const absent = await stranger.get('workspaces/ws-absent/resources').expect(404);
     expect(refused.body).toEqual(absent.body);
   });
 
-  it('are all listed and counted beyond ten thousand; where some are not, it is said how many', async () => {
+  it('are all listed and counted beyond ten thousand; if some are missing, the answer says how many', async () => {
     const { id: large } = await workspaces.workspace('acme', 'large');
     const many = Array.from({ length: 12_050 }, (_, index) => managed('null_resource', `n${index}`, 'provider.null'));
     const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(state.toString()), resources: many }));

@@ -62,7 +62,7 @@ describe('memberships', () => {
     expect(own.body.data).toEqual([expect.objectContaining({ id: body.data.id })]);
   });
 
-  it('takes in the account of the signed-in holder of the link, and shows it to no other before', async () => {
+  it('adds the account of the signed-in holder of the link, and shows it to no one else before', async () => {
     const [ann, eve] = [await workspaces.person('ann'), await workspaces.person('eve')];
     const { body } = await invite('ANN@example.com').expect(201);
     const link = linkOf(body);
@@ -94,7 +94,7 @@ describe('memberships', () => {
     ]);
   });
 
-  it('refuses a second invitation, also when twenty come at once', async () => {
+  it('refuses a second invitation, even if twenty come at once', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => invite('twice@example.com')));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)]);
     const again = await invite('twice@example.com').expect(422);
@@ -164,7 +164,7 @@ describe('memberships', () => {
     await clerk.delete(`organization-memberships/${own.body.data[0].id}`).expect(404);
   });
 
-  it('keeps to the number of people a plan allows', async () => {
+  it('respects the number of people that a plan allows', async () => {
     const { prisma } = workspaces.service.db;
     await workspaces.organization('small');
     const { env, db } = workspaces.service;

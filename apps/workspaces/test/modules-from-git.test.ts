@@ -131,7 +131,7 @@ describe('modules that follow a repository', () => {
     await gone('told');
   });
 
-  it('take only the tags with their prefix, and the folder that is theirs', async () => {
+  it('use only the tags with their prefix, and their own folder', async () => {
     for (const tag of ['v9.0.0', 'net/v1.0.0', 'net/1.2.0', 'network/v5.0.0']) host.tags.set(tag, host.commit(tag));
     const repo = { 'tag-prefix': 'net/', 'source-directory': '/modules/net/' };
     await create('mono', repo).expect(201);
@@ -143,7 +143,7 @@ describe('modules that follow a repository', () => {
     await gone('mono');
   });
 
-  it('publish commits of a branch, the first by itself and others when asked', async () => {
+  it('publish commits of a branch, the first by itself and others on request', async () => {
     const repo = { branch: 'main' };
     await create('branch', { branch: 'nowhere' }).expect(422);
     const tested = { 'initial-version': '0.1.0', 'test-config': { 'tests-enabled': true } };
@@ -208,7 +208,7 @@ describe('modules that follow a repository', () => {
     await gone('trouble');
   });
 
-  it('do not make a version again that was deleted', async () => {
+  it('do not create a deleted version again', async () => {
     for (const tag of ['v1.0.0', 'v1.1.0']) host.tags.set(tag, host.commit(tag));
     await create('deleted').expect(201);
     await work();
@@ -218,7 +218,7 @@ describe('modules that follow a repository', () => {
     await gone('deleted');
   });
 
-  it('believe no host that answers nonsense, and wait for one that is away', async () => {
+  it('reject nonsense from a host, and wait for one that is down', async () => {
     host.tags.set('v1.0.0', '--upload-pack=evil');
     host.tags.set('v1.1.0', host.commit('Good'));
     await create('lies').expect(201);
@@ -231,7 +231,7 @@ describe('modules that follow a repository', () => {
     await gone('lies');
   });
 
-  it('have each version once, also when several nodes look at once', async () => {
+  it('have each version once, even if several nodes look at once', async () => {
     for (const tag of ['v1.0.0', '1.0.0', 'v1.1.0']) host.tags.set(tag, host.commit(tag));
     await create('once').expect(201);
     await work();
@@ -246,7 +246,7 @@ describe('modules that follow a repository', () => {
     await gone('once');
   });
 
-  it('take no upload, and let go of the repository with the last of them', async () => {
+  it('accept no upload, and the repository is removed with the last of them', async () => {
     host.tags.set('v1.0.0', host.commit('One'));
     await create('last').expect(201);
     await work();
@@ -259,7 +259,7 @@ describe('modules that follow a repository', () => {
     await expect(deps().db.prisma.vcsRepository.count()).resolves.toBe(0);
   });
 
-  it('end their waiting versions when the connection goes, and can be uploaded then', async () => {
+  it('end their waiting versions when the connection is removed, and accept uploads then', async () => {
     const { id, token: brief } = await connection('acme');
     host.tags.set('v1.0.0', host.commit('One'));
     await create('cut', { 'oauth-token-id': brief }).expect(201);

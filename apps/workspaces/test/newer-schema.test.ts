@@ -33,7 +33,7 @@ describe('on a database that a newer version has migrated', () => {
     /was migrated by a newer version: 29991231000000_unheard_of is unknown to this one; start the newer version$/;
 
   it.each(['on', 'off'])(
-    'an older one does not start, and names what it does not know (WORKSPACES_MIGRATE=%s)',
+    'an older service does not start, and names what it does not know (WORKSPACES_MIGRATE=%s)',
     async (on) => {
       await expect(start({ WORKSPACES_MIGRATE: on })).rejects.toThrow(newer);
     },
@@ -44,14 +44,14 @@ describe('on a database that a newer version has migrated', () => {
     await expect(startWorker(config, {} as WorkerDeps, log)).rejects.toThrow(newer);
   });
 
-  it('an older one that runs goes on, and may be started where that is allowed', async () => {
+  it('an older service that runs continues, and may be started if that is allowed', async () => {
     await workspaces.organization('acme');
     const service = await start({ WORKSPACES_ALLOW_NEWER_SCHEMA: 'on' });
     expect(await service.ready()).toEqual({ ready: true, reasons: [] });
     await service.close();
   });
 
-  it('one that runs answers as before while columns come to its tables', async () => {
+  it('a running service answers as before while columns are added to its tables', async () => {
     const { admin } = workspaces;
     await workspaces.organization('upgraded');
     const at = 'organizations/upgraded/workspaces';

@@ -94,7 +94,7 @@ describe('no-code modules', () => {
   };
   const runsOf = async (workspace: string) => (await admin.get(`workspaces/${workspace}/runs`).expect(200)).body.data;
 
-  it('are made of a module, shown with their options, changed and deleted', async () => {
+  it('are made from a module, shown with their options, changed and deleted', async () => {
     const module = await published(['1.0.0', '1.1.0']);
     const { body } = await offer(module.id, { 'version-pin': '1.0.0' }, [option('place', 'north', 'south')]).expect(
       201,
@@ -137,7 +137,7 @@ describe('no-code modules', () => {
     );
   });
 
-  it('are refused for an unknown version, twice, and for options that are none', async () => {
+  it('are refused for an unknown version, a second time, and for invalid options', async () => {
     const module = await published();
     const refusal = async (...given: Parameters<typeof offer>) =>
       (await offer(...given).expect(422)).body.errors[0].source.pointer;
@@ -170,7 +170,7 @@ describe('no-code modules', () => {
     }
   });
 
-  it('say which inputs a version has, and which values may be chosen', async () => {
+  it('show the inputs of a version, and which values may be chosen', async () => {
     const { id } = await offered(['1.0.0'], {}, [option('place', 'north')]);
     const set = resource(
       'varsets',
@@ -205,7 +205,7 @@ describe('no-code modules', () => {
     await admin.get(`${type}/${id}/versions/9.9.9/module-variables`).expect(404);
   });
 
-  it('make workspaces whose configuration calls the module, with their variables and a run', async () => {
+  it('create workspaces whose configuration calls the module, with their variables and a run', async () => {
     const { id, module } = await offered(['1.0.0', '1.1.0'], { 'version-pin': '1.0.0' }, [option('place', 'north')]);
     const source = { 'source-name': 'portal', 'source-url': 'https://portal.example.com' };
     const { body } = await make(id, source, [variable('place', 'north'), variable('key', 'k', { sensitive: true })]);
@@ -243,7 +243,7 @@ describe('no-code modules', () => {
     expect(run.attributes).toMatchObject({ message: `Made from the module ${module.name}`, status: 'pending' });
   });
 
-  it('make nothing where they are off, have no published version, or a value is not offered', async () => {
+  it('create nothing if they are off, have no published version, or a value is not offered', async () => {
     const before = (await admin.get('organizations/acme/workspaces').expect(200)).body.meta.pagination['total-count'];
     const { id } = await offered(['1.0.0'], {}, [option('place', 'north')]);
     await make(id, {}, [variable('place', 'west')]).expect(422);
@@ -258,7 +258,7 @@ describe('no-code modules', () => {
     );
   });
 
-  it('upgrade a workspace to the version that they have now, with other values', async () => {
+  it('upgrade a workspace to their current version, with other values', async () => {
     const { id, module } = await offered(['1.0.0', '1.1.0'], { 'version-pin': '1.0.0' }, [
       option('place', 'north', 'south'),
     ]);
@@ -306,7 +306,7 @@ describe('no-code modules', () => {
     expect((await configurationOf(body.data.id)).module.this.source).toContain(module.name);
   });
 
-  it('make one workspace of a name, however many ask at once', async () => {
+  it('create one workspace with a name, however many ask at once', async () => {
     const { id } = await offered();
     const answers = await Promise.all(Array.from({ length: 4 }, () => make(id, { name: 'the-only-one' })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422]);

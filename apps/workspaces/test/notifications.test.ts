@@ -156,7 +156,7 @@ describe('notifications', () => {
     expect(trail).not.toMatch(/hush|\/hook/);
   });
 
-  it('are tried before they are enabled, and refused where nothing answers well', async () => {
+  it('are tested before they are enabled, and refused if no destination answers well', async () => {
     const { attributes } = await make({ token: 'hush' });
     expect(attributes['delivery-responses']).toMatchObject([{ code: '200', body: '{"ok":true}', successful: 'true' }]);
     const [{ body, text, headers }] = receiver.got as [Got];
@@ -195,7 +195,7 @@ describe('notifications', () => {
     }
   });
 
-  it('are refused where what they name does not go together', async () => {
+  it('are refused if their settings contradict each other', async () => {
     expect(await refusal({ url: null })).toEqual([expect.stringContaining("/url Url can't be blank")]);
     expect(await refusal({ url: 'ftp://a.example' })).toEqual([expect.stringContaining('/data/attributes/url')]);
     expect(await refusal({ url: 'https://ada:secret@a.example' })).toEqual([expect.stringContaining('/url')]);
@@ -207,13 +207,13 @@ describe('notifications', () => {
     await make({ enabled: false }, { subscribable: ref('workspaces', workspace) });
   });
 
-  it('do not go into networks that were not opened', async () => {
+  it('do not go into closed networks', async () => {
     for (const url of ['http://127.0.0.2/', 'http://[::1]/', 'http://169.254.169.254/latest', 'http://10.1.2.3:80/']) {
       expect(await refusal({ url })).toEqual([expect.stringContaining('a network that is closed to notifications')]);
     }
   });
 
-  it('report a run in the order in which things happen to it, once each, with who did it', async () => {
+  it('report the events of a run in order, once each, with who caused them', async () => {
     await make();
     await make({ name: 'quiet', enabled: false });
     await make({ name: 'else', triggers: ['run:errored'] });
@@ -339,7 +339,7 @@ describe('notifications', () => {
     expect(receiver.got.map((one) => one.body.workspace_id)).toEqual([inside]);
   });
 
-  it('that did not arrive are tried again, later and later, without holding up another, and then given up', async () => {
+  it('that did not arrive are retried at growing intervals, without delaying others, and then given up', async () => {
     const lame = await make({ triggers: ['run:created'] });
     const other = await make({ url: `${receiver.address}/other`, triggers: ['run:created'] });
     receiver.got.length = 0;
@@ -379,7 +379,7 @@ describe('notifications', () => {
     expect(await deliver()).toBe(0);
   });
 
-  it('that another node has taken since are left to it, unless they arrived after all', async () => {
+  it('that another node has claimed since are left to it, unless they arrived after all', async () => {
     const { id } = await make({ triggers: ['run:created'] });
     receiver.got.length = 0;
     await startRun(admin, workspace).expect(201);
@@ -409,7 +409,7 @@ describe('notifications', () => {
     expect(receiver.got).toHaveLength(1);
   });
 
-  it('speak as the chats do that they go to, and no message breaks out of its place', async () => {
+  it('use the format of the chat they go to, and no message breaks out of its place', async () => {
     await make({ 'destination-type': 'slack', triggers: ['run:created'] });
     await make({ 'destination-type': 'microsoft-teams', url: `${receiver.address}/teams`, triggers: ['run:created'] });
     receiver.got.length = 0;
@@ -456,7 +456,7 @@ describe('notifications', () => {
     expect(kept.body.data.relationships.users.data).toEqual([]);
   });
 
-  it('go by mail to who is invited once they have come, and are enabled before that', async () => {
+  it('go by mail to invited people once they have joined, and are enabled before that', async () => {
     const grace = await workspaces.person(`grace-${counter}`);
     const users = { users: { data: [{ type: 'users', id: grace.id }] } };
     await workspaces.service.pool.query(
@@ -475,7 +475,7 @@ describe('notifications', () => {
     mails.length = 0;
   });
 
-  it('send few test mails to an address and by a configuration, from all callers together', async () => {
+  it('send few test mails per address and per configuration, for all callers together', async () => {
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
     const { id } = await make({ ...attributes, 'email-addresses': ['eve@example.com'] });
     const verify = () => admin.post(`${type}/${id}/actions/verify`);
@@ -570,7 +570,7 @@ describe('notifications', () => {
     const requests = async (client = admin) =>
       (await client.get(`workspaces/${workspace}/change-requests`).expect(200)).body.data;
 
-    it('tell those of change requests that may read the workspace, and no others', async () => {
+    it('report change requests to teams that may read the workspace, and to no others', async () => {
       const names = ['granted', 'everywhere', 'elsewhere', 'nothing'].map((name) => `${name}-${counter}`);
       const [granted, everywhere, elsewhere, nothing] = await Promise.all(
         names.map((name, i) => team(workspaces, 'acme', name, i === 1 ? ['read-workspaces'] : [])),
@@ -603,7 +603,7 @@ describe('notifications', () => {
       });
     });
 
-    it('are of separate triggers, and for members of the team', async () => {
+    it('have separate triggers, and go to members of the team', async () => {
       const id = await team(workspaces, 'acme', `own-${counter}`);
       const { body } = await ofTeam(id, { triggers: ['run:created'] }).expect(422);
       expect(body.errors[0].source.pointer).toBe('/data/attributes/triggers');
@@ -621,7 +621,7 @@ describe('notifications', () => {
       expect(mailed.data.relationships.users).toEqual(users(inside.id).users);
     });
 
-    it('are for those who manage the team, and for no one else', async () => {
+    it('are managed by those who manage the team, and by no one else', async () => {
       const id = await team(workspaces, 'acme', `managed-${counter}`);
       const { body } = await ofTeam(id).expect(201);
       const manager = await teamToken(
@@ -642,7 +642,7 @@ describe('notifications', () => {
       await admin.get(`${type}/${body.data.id}`).expect(404);
     });
 
-    it('are of change requests that are made for all workspaces or for none, by those who administer each of them', async () => {
+    it('report change requests that are made for all given workspaces or for none, by administrators of each', async () => {
       const { id: other } = await workspaces.workspace('acme', `second-${counter}`);
       const some = await team(workspaces, 'acme', `admins-${counter}`);
       await grant(workspaces, some, workspace, 'admin');
@@ -667,7 +667,7 @@ describe('notifications', () => {
       expect(await requests(client)).toHaveLength(1);
     });
 
-    it('are of change requests that are archived once, and at most a hundred of a workspace are open', async () => {
+    it('report change requests that are archived once, of which at most a hundred per workspace are open', async () => {
       await bulk([workspace]).expect(201);
       const [{ id }] = await requests();
       const path = `workspaces/change-requests/${id}`;
@@ -697,7 +697,7 @@ describe('notifications', () => {
     });
   });
 
-  it('are at most twenty of one workspace', async () => {
+  it('are limited to twenty per workspace', async () => {
     const made = Array.from({ length: 22 }, (_, i) => post({ name: `n${i}`, enabled: false }));
     const statuses = (await Promise.all(made)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(20);

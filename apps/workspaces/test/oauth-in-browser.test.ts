@@ -130,7 +130,7 @@ describe('connecting a Git host in the browser', () => {
     expect(await tokenText(db, keyring, body.data.id)).toBe('access-2');
   });
 
-  it('a state counts only for its caller, its connection and its time', async () => {
+  it('a state is valid only for its caller, its connection and its time', async () => {
     const [one, other] = [await connection(), await connection()];
     const person = await workspaces.person('eve');
     await admin
@@ -170,7 +170,7 @@ describe('connecting a Git host in the browser', () => {
     return body.data.find(({ attributes }: { attributes: { name: string } }) => attributes.name === 'owners').id;
   };
 
-  it('needs an application at a host that has such a door', async () => {
+  it('needs an application at a host that supports this', async () => {
     const brought = await connection({ key: null, secret: null, 'oauth-token-string': 'pat' });
     const { body } = await admin.post(`oauth-clients/${brought.id}/authorizations`).expect(422);
     expect(body.errors[0].detail).toMatch(/register an application/);
@@ -179,7 +179,7 @@ describe('connecting a Git host in the browser', () => {
     expect(none.body.errors[0].detail).toMatch(/give the connection a token/);
   });
 
-  it('the addresses of a connection lead to its page; the code goes along where no server sees it', async () => {
+  it('the addresses of a connection lead to its page; the code is passed on where no server sees it', async () => {
     const { id, attributes } = await connection();
     const to = `/ui/organizations/acme/version-control/${id}`;
     const at = (path: string) => fetch(`${base()}${path}`, { redirect: 'manual' });
@@ -191,7 +191,7 @@ describe('connecting a Git host in the browser', () => {
   });
   const base = () => `http://127.0.0.1:${(workspaces.server.address() as AddressInfo).port}`;
 
-  it('renews a token at half of its time, keeps one that a person brings, and stops where the host says no', async () => {
+  it('renews a token after half of its lifetime, keeps one that a person provides, and stops if the host refuses', async () => {
     const made = await connection();
     const { url, state } = await leave(made.id);
     const { id } = (await finish(made.id, host.agree(url), state).expect(201)).body.data;
@@ -222,9 +222,9 @@ describe('connecting a Git host in the browser', () => {
   });
 });
 
-describe('where no Git host is called', () => {
+describe('if no Git host is called', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off' } });
-  it('no one is led to one', async () => {
+  it('no one is sent to one', async () => {
     await workspaces.organization('acme');
     const attributes = {
       'service-provider': 'gitea',

@@ -144,7 +144,7 @@ describe('VCS connections', () => {
 describe('tokens of agents', () => {
   const workspaces = startWorkspaces();
 
-  it('belong to a pool, need a description, and are good for nothing on this interface', async () => {
+  it('belong to a pool, need a description, and are not accepted by the API', async () => {
     await workspaces.organization('acme');
     const pool = await workspaces.admin
       .post('organizations/acme/agent-pools', resource('agent-pools', { name: 'pool' }))

@@ -22,13 +22,13 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(second).toMatchObject({ valid: true });
   });
 
-  it('says of nothing that it may be null without saying what else it is', async () => {
+  it('has a type for everything that may be null', async () => {
     // Without a type, `nullable` has no meaning in OpenAPI 3.0, and validators refuse the schema.
     const untyped = partsOf(await read()).filter((part) => 'nullable' in part && !('type' in part));
     expect(untyped).toEqual([]);
   });
 
-  it('bounds every whole number that may be sent by what the database holds', async () => {
+  it('limits every whole number in requests to what the database can hold', async () => {
     const parts = partsOf(await read()).flatMap((part) => Object.entries((part as Part).properties ?? {}));
     const numbers = parts.filter(([, { type, minimum }]) => type === 'integer' && minimum !== undefined);
     expect(numbers.length).toBeGreaterThan(3);
@@ -51,7 +51,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(closed.filter(({ schema }) => schema.enum === undefined).map(({ at }) => at)).toEqual([]);
   });
 
-  it('names the status of every answer, so that a tool can tell what was not meant to happen', async () => {
+  it('names the status of every answer, so that a tool can recognise unintended ones', async () => {
     const { paths } = await read();
     const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
     const vague = operations.filter(({ responses }) => 'default' in responses || '500' in responses);
@@ -92,7 +92,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(named('get', 'organization-memberships')).toBe('organization_memberships_list_own');
   });
 
-  it('has nothing that generators of clients stumble over: one name for two things, media types they do not know', async () => {
+  it('has nothing that client generators cannot handle: one name for two things, media types they do not know', async () => {
     expect(generatorFaults(await read())).toEqual([]);
   });
 
@@ -110,7 +110,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect('/api/v2/organizations/{organization_name}/subscription' in paths).toBe(!isSelfHosted);
   });
 
-  it('knows the answers of signing in that are like no others', async () => {
+  it('describes the special answers of signing in', async () => {
     const { paths } = await read();
     const types = (path: string, status: number) => {
       const { responses } = paths[path]!.post!;
@@ -124,7 +124,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(types('/oauth2/token', exchanged.status)).toContain(exchanged.type);
   });
 
-  it('holds answers against it: status, type, every attribute, and none that is not declared', async () => {
+  it('checks answers against it: status, type, every attribute, and no undeclared ones', async () => {
     await workspaces.organization(`held-${edition}`);
     const path = `/api/v2/organizations/held-${edition}`;
     const { text, headers } = await workspaces.admin.get(path).expect(200);

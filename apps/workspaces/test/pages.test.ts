@@ -12,7 +12,7 @@ describe('addresses that people were given', () => {
     return headers.location;
   };
 
-  it('lead to pages of the console; the secret of a link comes after the #, which is not sent to servers', async () => {
+  it('lead to pages of the console; the secret of a link follows the #, which is not sent to servers', async () => {
     expect(await led(places[0]!)).toBe('/ui/account');
     expect(await led(places[1]!)).toBe('/ui/one-time-link#some-secret');
     expect(await led('/app/one-time-links/a%0d%0aSet-Cookie:%20b=c')).toBe(

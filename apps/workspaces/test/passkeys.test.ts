@@ -77,7 +77,7 @@ describe('passkeys', () => {
     }
   });
 
-  it('count once, in the browser that asked, for what it asked, and for five minutes', async () => {
+  it('are valid once, in the browser that asked, for its purpose, and for five minutes', async () => {
     const { key } = await withPasskey();
     const [mine, other] = [browser(), browser()];
     await other.question('sign-in');
@@ -98,7 +98,7 @@ describe('passkeys', () => {
     ).toBe(200);
   });
 
-  it('of many answers to one question at once, on two nodes, only one counts', async () => {
+  it('accept only one of many simultaneous answers to a challenge, on two nodes', async () => {
     const { key } = await withPasskey();
     const at = browser();
     const answer = key.show(await at.question('sign-in'));
@@ -131,7 +131,7 @@ describe('passkeys', () => {
     expect((await signInWith(key)).status).toBe(201);
   });
 
-  it('are added and removed only by who has just proven who they are, and not with an API token', async () => {
+  it('are added and removed only after a recent proof of identity, and not with an API token', async () => {
     const { at, key, id, api, answer } = await withPasskey();
     expect((await at.ask('post', '/ui/passkeys', { name: 'again', answer })).status).toBe(409);
     nowMs += 6 * 60_000;
@@ -159,7 +159,7 @@ describe('passkeys', () => {
     expect((await signInWith(key)).status).toBe(401);
   });
 
-  it('take the place of a code, for the account whose password was given', async () => {
+  it('replace a code, for the account whose password was given', async () => {
     const { username, at, key, api } = await withPasskey();
     const { key: others } = await withPasskey();
     await workspaces.service.pool.query(

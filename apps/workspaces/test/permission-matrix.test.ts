@@ -320,7 +320,7 @@ describe('who may do what', () => {
     expect(answers).toEqual(expected);
   });
 
-  it('locks and unlocks for those who may, and leaves forcing to administrators', async () => {
+  it('lets those with the right lock and unlock, and only administrators force it', async () => {
     for (const [name, client] of callers) {
       const locks = [...writers, ...organization, ...custom.lock].includes(name);
       const status = (await client.post(at('workspaces/:workspace/actions/lock'))).status;
@@ -369,7 +369,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('answers a target one may not see exactly like one that is not there', async () => {
+  it('answers for a hidden target exactly as for one that does not exist', async () => {
     const stranger = callers.get('stranger')!;
     const pairs = [
       ['workspaces/:workspace', 'workspaces/ws-absent'],
@@ -384,7 +384,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('says which permission is missing where the target may be seen', async () => {
+  it('says which permission is missing if the caller may see the target', async () => {
     const { body } = await callers
       .get('workspace read')!
       .patch(at('workspaces/:workspace'), wrong('workspaces'))

@@ -78,7 +78,7 @@ describe('exports of plans', () => {
     ]);
   });
 
-  it('hold what policies import, by the address of each thing', async () => {
+  it('contain what policies import, by the address of each resource', async () => {
     const { id, planId } = await planned();
     const files = await downloaded((await exported(planId)).id);
     const plan = files['mock-tfplan-v2.sentinel']!;
@@ -108,7 +108,7 @@ describe('exports of plans', () => {
   it.each([
     ['terraform', 'size'],
     ['env', 'TF_VAR_size'],
-  ])('hide what is sensitive, also where the tool forgot to mark it: %s', async (category, key) => {
+  ])('hide what is sensitive, even if the tool did not mark it: %s', async (category, key) => {
     await admin
       .post(`workspaces/${runs.workspace}/vars`, resource('vars', { key, value: '4', category, sensitive: true }))
       .expect(201);
@@ -120,7 +120,7 @@ describe('exports of plans', () => {
     expect(files['mock-tfplan-v2.sentinel']).toContain('"name": "size",\n\t\t"value": "REDACTED",');
   });
 
-  it('come one at a time and end after an hour, with their bytes', async () => {
+  it('exist one at a time and end after an hour, with their bytes', async () => {
     const { planId } = await planned();
     const { pool, db } = workspaces.service;
     const blobs = async () => Number((await pool.query('SELECT count(*) FROM blob')).rows[0].count);
@@ -148,7 +148,7 @@ describe('exports of plans', () => {
     expect(await blobs()).toBe(before + 1);
   });
 
-  it('need a plan with a result, of a size and depth that can be held, and a form that there is', async () => {
+  it('need a plan with a result, of a supported size and depth, and a supported format', async () => {
     const none = await admin.post('plan-exports', resource('plan-exports', { 'data-type': 'sentinel-mock-bundle-v0' }));
     expect([none.status, none.body.errors[0].source.pointer]).toEqual([422, '/data/relationships/plan']);
     await admin.post('plan-exports', body('plan-nosuch')).expect(404);
@@ -165,7 +165,7 @@ describe('exports of plans', () => {
     ['larger', { padding: 'x'.repeat(4 * 1024 * 1024) }],
     ['not that of a plan', { resource_changes: 'none' }],
     ['nest deeper', { deep: JSON.parse(`${'['.repeat(300)}${']'.repeat(300)}`) as unknown }],
-  ])('are refused for plans that cannot be read or held: %s', async (words, more) => {
+  ])('are refused for plans that cannot be read or are too large: %s', async (words, more) => {
     const { planId } = await planned({ ...planDocument, ...more });
     const { body: refused } = await admin.post('plan-exports', body(planId)).expect(422);
     expect(refused.errors[0].detail).toContain(words);

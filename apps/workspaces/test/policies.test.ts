@@ -65,7 +65,7 @@ describe('policies', () => {
     expect(pointers(body)).toEqual([`/data/attributes/${at}`]);
   });
 
-  it('take only texts that are small and UTF-8', async () => {
+  it('accept only texts that are small and UTF-8', async () => {
     const id = await policy('small');
     await upload(id, Buffer.from([0xff, 0xfe]) as unknown as string).expect(422);
     await upload(id, 'x'.repeat(300 * 1024)).expect(413);
@@ -178,7 +178,7 @@ describe('policies', () => {
     await admin.get(`policies/${ids[1]}`).expect(200);
   });
 
-  it('of sets are refused with members that are not theirs', async () => {
+  it('in sets are refused with members of others', async () => {
     const foreign = await workspaces.workspace('other', 'elsewhere');
     const sentinel = await policy('sentinel', { kind: 'sentinel', 'enforcement-level': 'soft-mandatory' });
     const made = await set('strict');

@@ -69,7 +69,7 @@ describe('policies in the life of a run', () => {
   });
   afterEach(() => workspaces.service.pool.query('DELETE FROM policy_set; DELETE FROM policy'));
 
-  it('judge a plan with all that is known of the run, and let it go on where nothing is against it', async () => {
+  it('judge a plan with all that is known of the run, and let the run continue if all pass', async () => {
     const { id: setId } = await set(
       'good',
       {},
@@ -147,7 +147,7 @@ describe('policies in the life of a run', () => {
     return { id, stage: data[0], evaluation: included[0] };
   };
 
-  it('hold a run that is against a mandatory one until someone with the right overrides them, and the trail says so', async () => {
+  it('hold a run that failed a mandatory one until someone with the right overrides them, which the trail records', async () => {
     const { id, stage, evaluation } = await holding({}, { 'auto-apply': true });
     expect(await runs.show(id)).toMatchObject({
       attributes: {
@@ -214,7 +214,7 @@ describe('policies in the life of a run', () => {
     );
   });
 
-  it('end a run where their set cannot be overridden, or that applies nothing', async () => {
+  it('end a run if their set cannot be overridden, or if it applies nothing', async () => {
     const { id } = await holding({ overridable: false });
     expect(await runs.show(id)).toMatchObject({
       attributes: { status: 'errored', 'status-reason': 'Mandatory policies did not pass: strict/cost' },
@@ -228,7 +228,7 @@ describe('policies in the life of a run', () => {
     expect(await runs.statusOf(speculative)).toBe('errored');
   });
 
-  it('that cannot be judged are against a run only where they are mandatory', async () => {
+  it('that cannot be evaluated fail a run only if they are mandatory', async () => {
     await set(
       'broken',
       {},
@@ -254,7 +254,7 @@ describe('policies in the life of a run', () => {
     });
   });
 
-  it('judge as they were when the plan was there, also if they are changed meanwhile', async () => {
+  it('judge in the version from when the plan was ready, even if they are changed meanwhile', async () => {
     const id = await policy('cost', {}, 'first');
     await set('strict', {}, { policies: [id], workspaces: [runs.workspace] });
     const run = await runs.started();
@@ -277,7 +277,7 @@ describe('policies in the life of a run', () => {
     ]);
   });
 
-  it('that came after a run was made judge it, too, and those that left do not', async () => {
+  it('that were added after a run was created judge it, too, and removed ones do not', async () => {
     const first = await runs.started();
     const { id } = await set('late', {}, { policies: [await policy('cost')], workspaces: [runs.workspace] });
     says = { cost: ['no'] };
@@ -292,7 +292,7 @@ describe('policies in the life of a run', () => {
     expect(await runs.statusOf(second)).toBe('post_plan_completed');
   });
 
-  it('of a version are read from its files, and judged by the program of its version (WV.11)', async () => {
+  it('of a version are read from its files, and evaluated by the engine of its version (WV.11)', async () => {
     const { id } = await set('versioned', { 'policy-tool-version': '1.4.0' }, { workspaces: [runs.workspace] });
     const hcl = 'policy "cost" {\n query = "data.cost.deny"\n enforcement_level = "mandatory"\n description = "d"\n}\n';
     const versionId = await version(
@@ -316,7 +316,7 @@ describe('policies in the life of a run', () => {
     expect(outcome.attributes).toMatchObject({ 'policy-set-version-id': versionId, 'policy-tool-version': '1.4.0' });
   });
 
-  it.each(['workspace', 'project'])('are overridden by those who were given that for the %s', async (where) => {
+  it.each(['workspace', 'project'])('are overridden by those who have that right for the %s', async (where) => {
     await set(
       `by-${where}`,
       { overridable: true },
@@ -342,7 +342,7 @@ describe('policies in the life of a run', () => {
     expect(await runs.statusOf(run)).not.toBe('post_plan_awaiting_decision');
   });
 
-  it('do not judge by a version of OPA that was disabled since, which is said (WV.9)', async () => {
+  it('are not evaluated by a version of OPA that was disabled since, with a message (WV.9)', async () => {
     const type = 'opa-versions';
     const of = async (name: string) => ({ policies: [await policy(name)], workspaces: [runs.workspace] });
     await set('pinned', { 'policy-tool-version': '1.5.0' }, await of('pinned'));
@@ -364,7 +364,7 @@ describe('policies in the life of a run', () => {
     ['advisory', 'post_plan_completed'],
     ['soft-mandatory', 'post_plan_awaiting_decision'],
     ['hard-mandatory', 'errored'],
-  ])('of Sentinel are not run, which is said, and %s ones leave a run as %s', async (level, status) => {
+  ])('of Sentinel are not run, with a message, and %s ones leave a run as %s', async (level, status) => {
     await set(
       'sentinel',
       { kind: 'sentinel' },
@@ -383,7 +383,7 @@ describe('policies in the life of a run', () => {
     expect(outcome.attributes.error).toMatch(/Sentinel are kept, but not run here/);
   });
 
-  it('that no worker judges are an error in the end, and what a slow one says then is not taken', async () => {
+  it('that no worker judges end in an error, and later verdicts of a slow one are refused', async () => {
     await set('lost', {}, { policies: [await policy('cost')], workspaces: [runs.workspace] });
     const id = await planned();
     await settle();
@@ -436,7 +436,7 @@ describe('policies in the life of a run', () => {
     ]);
   });
 
-  it('are given to one agent, whose word counts while it is the last who was given them', async () => {
+  it('are given to one agent, whose verdict is accepted while it is the last who got them', async () => {
     const [one, other] = [await agentOf(WORKER_TOKEN), await agentOf(WORKER_TOKEN)];
     const claim = (agent: typeof one, busy: string[] = []) =>
       agent.client.json({

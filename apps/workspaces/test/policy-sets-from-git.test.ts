@@ -137,7 +137,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toEqual({ names: ['one'], status: 'post_plan_completed', error: '' });
   });
 
-  it('take the next commit when the host reports it, once it was read whole', async () => {
+  it('use the next commit when the host reports it, once all of it was read', async () => {
     const { id } = await follow('told');
     await work({ files: files('one') });
     const first = host.branches.get('main');
@@ -164,7 +164,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
   });
 
-  it('are against every run until a version was read, and say why', async () => {
+  it('fail every run until a version was read, and say why', async () => {
     const { id } = await follow('closed');
     await expect(judged()).resolves.toEqual({
       names: [],
@@ -185,7 +185,7 @@ describe('policy sets that follow a repository', () => {
     ['cannot be fetched', { fails: 'not our ref' }, /not our ref/],
     ['holds no policies', { files: { 'a.rego': '' } }, /the archive has no policies.hcl at its root/],
     ['holds policies that cannot be read', { files: { 'policies.hcl': 'policy {{' } }, /policies.hcl/],
-  ])('keep judging by the version that they have where a commit %s, and name the reason', async (_, fetching, why) => {
+  ])('keep their current version if a commit %s, and name the reason', async (_, fetching, why) => {
     const { id } = await follow('kept');
     await work({ files: files('one') });
     const before = host.branches.get('main');
@@ -202,7 +202,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(host.branches.get('main'));
   });
 
-  it('take only the folder that is theirs, and look again where that changes', async () => {
+  it('use only their own folder, and read again if that changes', async () => {
     const { id } = await follow('folder', { 'policies-path': '/policies/net/' });
     await work({ files: files('two', 'policies/net/') });
     expect((await show(id)).data.attributes['policies-path']).toBe('/policies/net');
@@ -232,7 +232,7 @@ describe('policy sets that follow a repository', () => {
     await admin.post(`policy-sets/${id}/versions`).expect(201);
   });
 
-  it('take no version of a commit that changes nothing that their patterns name', async () => {
+  it('create no version for a commit that changes nothing in their patterns', async () => {
     const { id, attributes } = await follow('patterned', { 'policy-update-patterns': ['rules/**', '*.hcl'] });
     expect(attributes['policy-update-patterns']).toEqual(['rules/**', '*.hcl']);
     await work({ files: files('one') });
@@ -276,7 +276,7 @@ describe('policy sets that follow a repository', () => {
     expect(changed.body.data.attributes['vcs-error']).toBeNull();
   });
 
-  it('take nothing any more of a repository that they have left', async () => {
+  it('ignore a repository that they have left', async () => {
     const { id } = await follow('left');
     await look();
     await fetchAll(workspaces.service, { files: files('one') });
@@ -295,7 +295,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: [], status: 'errored' });
   });
 
-  it('have each commit once, also when several nodes look at once, and the newest hundred', async () => {
+  it('have each commit once, even if several nodes look at once, and keep the newest hundred', async () => {
     const { id } = await follow('once');
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await Promise.all([1, 2, 3].map(() => syncRepositories(deps(), settings, 3600, undefined, followArtifacts)));
@@ -315,7 +315,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(first);
   });
 
-  it('find their repository again that an older node has forgotten', async () => {
+  it('find their repository again after an older node has removed it', async () => {
     const { id } = await follow('forgotten');
     await deps().db.prisma.vcsRepository.deleteMany();
     await adoptRepositories(deps());
@@ -323,7 +323,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(host.branches.get('main'));
   });
 
-  it('believe no host that answers nonsense, and wait for one that is away', async () => {
+  it('reject nonsense from a host, and wait for one that is down', async () => {
     const { id } = await follow('lies');
     host.branches.set('main', '--upload-pack=evil');
     await look();
@@ -350,7 +350,7 @@ describe('policy sets that follow a repository', () => {
     expect(body.errors[0].source.pointer).toBe(pointer);
   });
 
-  it('take no single policies, and follow only through connections of their whole organization', async () => {
+  it('accept no individual policies, and follow only through connections of their whole organization', async () => {
     const create = (by: Client, repository: object = {}, relationships?: object) =>
       by.post(
         'organizations/acme/policy-sets',

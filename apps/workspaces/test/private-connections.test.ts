@@ -143,7 +143,7 @@ describe('a connection that names an agent pool', () => {
   });
   afterAll(() => host.stop());
 
-  it('waits for an agent that forwards, says so, and calls nothing from here', async () => {
+  it('waits for a forwarding agent, says so, and calls nothing from here', async () => {
     await register(token, {});
     expect(await problem()).toContain('no agent');
     const { body } = await follow('early').expect(422);
@@ -153,7 +153,7 @@ describe('a connection that names an agent pool', () => {
     expect(await problem()).toBeNull();
   });
 
-  it('has everything carried by an agent of its pool: look-ups, the webhook, statuses, comments', async () => {
+  it('sends everything through an agent of its pool: look-ups, the webhook, statuses, comments', async () => {
     await agent();
     await follow('net').expect(201);
     await tend();
@@ -202,7 +202,7 @@ describe('a connection that names an agent pool', () => {
     expect(await fetchAll(workspaces.service, { agentPoolId: pool })).toBeGreaterThan(0);
   });
 
-  it('names what a run waits for whose commit cannot be fetched, and what to do', async () => {
+  it('says what a run waits for if its commit cannot be fetched, and what to do', async () => {
     await agent();
     const { id } = (await follow('awaits').expect(201)).body.data;
     await tend();
@@ -227,7 +227,7 @@ describe('a connection that names an agent pool', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('takes no archive from an agent that lost its commit, or its token, while it sent', async () => {
+  it('accepts no archive from an agent that lost its commit, or its token, while it sent', async () => {
     const pools = await makePool();
     const body = resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', pools.id) });
     const repo = { identifier: 'team/net', 'oauth-token-id': oauthToken };
@@ -289,7 +289,7 @@ describe('a connection that names an agent pool', () => {
     await admin.delete('organizations/acme/workspaces/slow');
   });
 
-  it('is not fetched from where its host has no business to send an agent', async () => {
+  it('does not let its host send an agent to other places', async () => {
     await means().db.prisma.ingressAttributes.updateMany({
       data: { fetchAt: new Date(0), cloneUrl: 'http://10.0.0.7/internal.git' },
     });
@@ -300,7 +300,7 @@ describe('a connection that names an agent pool', () => {
     expect(errorMessage).toContain('is not the host of its connection');
   });
 
-  it('is nothing to agents of other pools, nor to those that do not forward', async () => {
+  it('is invisible to agents of other pools, and to those that do not forward', async () => {
     const foreign = await makePool('other');
     const [mine, second, stranger] = [await register(), await register(), await register(foreign.secret)];
     const plain = await register(token, {});
@@ -337,7 +337,7 @@ describe('a connection that names an agent pool', () => {
     expect(await asking).toContain('unreachable for the agent: forged');
   });
 
-  it('is tried again when its agent dies in the middle, and changes nothing twice', async () => {
+  it('is tried again if its agent dies halfway, and changes nothing twice', async () => {
     await workspaces.service.pool.query('UPDATE vcs_repository SET hook_id = NULL');
     host.hooks.clear();
     // It sends the request, and dies before it reports.
@@ -375,7 +375,7 @@ describe('a connection that names an agent pool', () => {
     expect((await means().db.prisma.vcsRepository.findFirstOrThrow()).hookId).toBe('1');
   });
 
-  it('waits no longer than it says, and an answer that comes later counts for nothing', async () => {
+  it('waits no longer than it says, and ignores an answer that comes later', async () => {
     const late = await register();
     const asking = call(`${host.origin}/api/v1/version`).catch((error: Error) => error.message);
     const { body: given } = await take(late).expect(200);
@@ -399,7 +399,7 @@ describe('a connection that names an agent pool', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('takes the answer of an agent that is connected to another node, of either kind', async () => {
+  it('accepts the answer of an agent that is connected to another node, of either kind', async () => {
     const mine = await register();
     const elsewhere = (method: 'post' | 'put', path: string, lease = '') =>
       request(nodes[1]!)
@@ -431,7 +431,7 @@ describe('a connection that names an agent pool', () => {
     expect(new Set(seen).size).toBe(40);
   });
 
-  it('ends with the token of its agent, also while that waits', async () => {
+  it('ends with the token of its agent, even while that waits', async () => {
     const second = await makePool();
     await admin.patch(
       `oauth-clients/${connection}`,
@@ -463,7 +463,7 @@ describe('a connection that names an agent pool', () => {
     await admin.delete(`agent-pools/${second.id}`).expect(204);
   });
 
-  it('is made only with a pool of the same organization: that of another is asked nothing', async () => {
+  it('is created only with a pool of the same organization: another organization’s pool gets no request', async () => {
     const foreign = await makePool('other');
     await agent([host.origin], foreign.secret);
     const app = new FakeGithub();
@@ -509,7 +509,7 @@ describe('a connection that names an agent pool', () => {
       server?.close();
     });
 
-    it('people agree to in the browser gives its token through an agent', async () => {
+    it('people consent to in the browser gives its token through an agent', async () => {
       const asked: string[] = [];
       const origin = await listen((req, res) => {
         asked.push(`${req.method} ${req.url}`);
@@ -531,7 +531,7 @@ describe('a connection that names an agent pool', () => {
       await admin.delete(`oauth-clients/${id}`).expect(204);
     });
 
-    it('leads elsewhere is not followed', async () => {
+    it('redirects elsewhere is not followed', async () => {
       const origin = await listen((_, res) => res.writeHead(302, { location: `${host.origin}/inside` }).end());
       await agent([origin, host.origin]);
       const before = host.calls.length;
@@ -540,7 +540,7 @@ describe('a connection that names an agent pool', () => {
       expect(host.calls).toHaveLength(before);
     });
 
-    it('is slow, ends in the middle, or says too much: its answer counts for nothing', async () => {
+    it('is slow, breaks off, or sends too much: its answer is ignored', async () => {
       const origin = await listen((req, res) => {
         if (req.url === '/slow') return;
         if (req.url === '/middle') {
@@ -559,7 +559,7 @@ describe('a connection that names an agent pool', () => {
       expect(await ask(origin, `${origin}/dead`)).toContain('ECONNREFUSED');
     });
 
-    it('its agent was not told to call is not called; nor are its own machine and the credentials of clouds', async () => {
+    it('its agent may not call is not called; nor are its own machine and the metadata addresses of clouds', async () => {
       await agent([host.origin]);
       expect(await ask('http://127.0.0.1:9', 'http://127.0.0.1:9/x')).toContain(
         'does not forward to http://127.0.0.1:9',

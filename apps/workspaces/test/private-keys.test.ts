@@ -69,7 +69,7 @@ describe('private keys', () => {
   beforeAll(() => workspaces.organization('acme'));
 
   it.each(accepted)(
-    'of kind $kind are taken as $format, and known by the same fingerprint',
+    'of kind $kind are accepted as $format, and have the same fingerprint',
     async ({ kind, format }) => {
       const { body } = await store(`${kind} ${format}`, inFormat(kind, format)).expect(201);
       const fingerprint = parsePrivateKey(pkcs8(pairs[kind].privateKey), 'pem').fingerprint('sha256').toString();

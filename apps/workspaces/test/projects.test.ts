@@ -7,7 +7,7 @@ const projectBody = (attributes: object) => resource('projects', attributes);
 describe('projects', () => {
   const workspaces = startWorkspaces();
 
-  it('creates a project and shows it everywhere alike', async () => {
+  it('creates a project and shows it the same everywhere', async () => {
     await workspaces.organization('acme');
     const body = projectBody({ name: 'Web platform', description: 'all of it' });
     const { data } = (await workspaces.admin.post('organizations/acme/projects', body).expect(201)).body;
@@ -39,7 +39,7 @@ describe('projects', () => {
   });
 
   it.each(['default-execution-mode', 'default-agent-pool'])(
-    'follows its organization again by only %s',
+    'follows its organization again after only %s',
     async (word) => {
       const { admin } = workspaces;
       const body = projectBody({ name: `own-${word}`, 'default-execution-mode': 'local' });
@@ -147,7 +147,7 @@ describe('projects', () => {
     expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([seen]);
   });
 
-  it('shows the project of a workspace one has a grant on', async () => {
+  it('shows the project of a workspace to callers with a grant on it', async () => {
     const id = await project(workspaces, 'acme', 'around');
     const create = resource('workspaces', { name: 'granted' }, { project: ref('projects', id) });
     const { body } = await workspaces.admin.post('organizations/acme/workspaces', create).expect(201);

@@ -26,12 +26,12 @@ describe('the protocol', () => {
     expect(headers['content-type']).toBeUndefined();
   });
 
-  it('says where its parts are', async () => {
+  it('says where its services are', async () => {
     const { body } = await anyone.get('/.well-known/terraform.json').expect(200).expect('Content-Type', /json/);
     expect(body).toMatchObject({ 'tfe.v2': '/api/v2/', 'state.v2': '/api/v2/' });
   });
 
-  it('says where it is as far as the configuration does', async () => {
+  it('shows its addresses if they are configured', async () => {
     await anyone.get('/api/meta/ip-ranges').expect(404);
   });
 
@@ -46,7 +46,7 @@ describe('the protocol', () => {
     expect(body).toEqual({ errors: [{ status: '401', title: 'unauthorized' }] });
   });
 
-  it('has its own request id, not one that the caller sends', async () => {
+  it('uses its own request id, not one that the caller sends', async () => {
     const kept = await raw('get', 'organizations').set('X-Request-Id', 'trace-0123456789');
     expect(kept.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     const made = await raw('get', 'organizations').set('X-Request-Id', 'bad id');
@@ -82,12 +82,12 @@ describe('the protocol', () => {
     ['a null character', { email: 'a\0b' }, '/data/attributes/email', 'Email holds a null character'],
     ['a name', { 'a\udfff': 1 }, '/data/attributes', 'contains half of a character'],
     ['a member', { tags: [{ name: '\ud800' }] }, '/data/attributes/tags/0/name', 'Name contains half of a character'],
-  ])('points at what no text may hold: %s', async (_what, attributes, pointer, detail) => {
+  ])('points at characters that no text may contain: %s', async (_what, attributes, pointer, detail) => {
     const { body } = await admin.post('organizations', resource('organizations', attributes)).expect(400);
     expect(body.errors).toEqual([{ status: '400', title: 'bad request', detail, source: { pointer } }]);
   });
 
-  it('names a member of a document without data that no text may hold', async () => {
+  it('names a member of a document without data that contains such characters', async () => {
     await workspaces.organization('halves');
     const { id } = await workspaces.workspace('halves', 'main');
     const { body } = await admin.post(`workspaces/${id}/actions/lock`, { reason: '\ud800' }).expect(400);
@@ -95,7 +95,7 @@ describe('the protocol', () => {
     await admin.post(`workspaces/${id}/actions/unlock`).expect(409);
   });
 
-  it('refuses documents that are nested without end', async () => {
+  it('refuses documents that are nested too deep', async () => {
     const deep = `{"data":${'{"a":'.repeat(200)}1${'}'.repeat(200)}}`;
     await raw('post', 'organizations').set('Content-Type', JSON_API).send(deep).expect(400);
   });
@@ -114,7 +114,7 @@ describe('the protocol', () => {
     await raw('post', 'organizations').set('Content-Type', 'application/json').send(text).expect(201);
   });
 
-  it('refuses compressed bodies wherever bodies are read as they come', async () => {
+  it('refuses compressed bodies wherever bodies are streamed', async () => {
     const taken: string[] = [];
     const streamed = resources.flatMap(({ endpoints }) => endpoints).filter(({ streams }) => streams);
     expect(streamed.length).toBeGreaterThan(8);
@@ -207,7 +207,7 @@ describe('the protocol', () => {
     await change('*', 'four').expect(200);
   });
 
-  it('lets only one of many changes to the same revision through', async () => {
+  it('accepts only one of many changes to the same revision', async () => {
     const { id } = await workspaces.workspace('pointers', 'contested');
     const etag = (await raw('get', `workspaces/${id}`)).headers.etag!;
     const answers = await Promise.all(
@@ -221,7 +221,7 @@ describe('the protocol', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(412)]);
   });
 
-  it('loses no update of many at once', async () => {
+  it('loses none of many simultaneous updates', async () => {
     const { id } = await workspaces.workspace('pointers', 'busy');
     const keys = ['auto-apply', 'queue-all-runs', 'auto-apply-run-trigger', 'global-remote-state'];
     const answers = await Promise.all(
@@ -244,7 +244,7 @@ describe('the protocol', () => {
     await create('other').expect(422);
   });
 
-  it('refuses an idempotency key where it would keep a secret', async () => {
+  it('refuses an idempotency key if it would store a secret', async () => {
     const { body: me } = await admin.get('account/details').expect(200);
     const path = `users/${me.data.id}/authentication-tokens`;
     const sent = raw('post', path).set('Content-Type', JSON_API).set('Idempotency-Key', 'k');
@@ -278,7 +278,7 @@ describe('the rate limit', () => {
   let nowMs = Date.now();
   const workspaces = startWorkspaces({ env: { WORKSPACES_RATE_LIMIT: '5' }, now: () => nowMs });
 
-  it('gives each caller a bucket that fills again', async () => {
+  it('gives each caller a bucket that refills', async () => {
     const { admin } = workspaces;
     const answers = await Promise.all(Array.from({ length: 8 }, () => admin.get('organizations')));
     const statuses = answers.map(({ status }) => status);

@@ -46,7 +46,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-it('A standby of PostgreSQL serves what is written elsewhere a moment later, and nothing is too late without writers', async () => {
+it('A standby of PostgreSQL serves writes a moment later, and is not too late if there are no writers', async () => {
   await untilAnswered('first', 200);
   await make(writes!, 'second').expect(201);
   await untilAnswered('second', 200);
@@ -55,7 +55,7 @@ it('A standby of PostgreSQL serves what is written elsewhere a moment later, and
   await read('second').expect(200);
 });
 
-it('One that does not keep up is no longer asked, and is again once it has caught up', async () => {
+it('One that does not keep up is no longer used, and is again once it has caught up', async () => {
   await servers.pause(true);
   await make(writes!, 'later').expect(201);
   await untilAnswered('later', 503);
@@ -66,7 +66,7 @@ it('One that does not keep up is no longer asked, and is again once it has caugh
   await untilAnswered('later', 200);
 });
 
-it('Without its primary it serves for as long as answers may be old, and on once it is a primary itself', async () => {
+it('Without its primary it serves for as long as answers may be old, and continues once it is a primary itself', async () => {
   await read('first').expect(200);
   await writes!.close();
   writes = undefined;

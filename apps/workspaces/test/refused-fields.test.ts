@@ -14,7 +14,7 @@ function refusedAt({ endpoint }: Taking, body: object, edition: string): string[
   }
 }
 
-describe.each(['self-hosted', 'hosted'] as const)('every document that the %s edition takes', (edition) => {
+describe.each(['self-hosted', 'hosted'] as const)('every document that the %s edition accepts', (edition) => {
   const operations = takingOf(edition).filter(({ schema }) => schema.properties?.data?.properties);
   const fieldsOf = (one: Taking, kind: 'attributes' | 'relationships'): [string, Json][] =>
     Object.entries<Json>(one.schema.properties.data.properties[kind]?.properties ?? {});
@@ -57,7 +57,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     }
   });
 
-  it.each(['attributes', 'relationships'])('refuses %s that are not object', (part) => {
+  it.each(['attributes', 'relationships'])('refuses %s that are not objects', (part) => {
     const values = ['x', 5, true, []];
     const taken = operations.flatMap((one) =>
       values.filter((value) => !refuses(one, [part], value)).map((value) => [one.name, value]),

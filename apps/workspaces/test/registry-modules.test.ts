@@ -228,7 +228,7 @@ describe('modules of the registry', () => {
     await putUrl(workspaces, body.data.links.upload, large).expect(413);
   });
 
-  it('have one name and one version in any case, also when two ask at once', async () => {
+  it('have one name and one version in any spelling, even if two ask at once', async () => {
     const body = (name: string) => resource('registry-modules', { name, provider: 'crane' });
     const both = await Promise.all(['Twin', 'tWIN'].map((name) => admin.post(under, body(name))));
     expect(both.map(({ status }) => status).sort()).toEqual([201, 422]);
@@ -254,7 +254,7 @@ describe('modules of the registry', () => {
     expect(answer.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
   });
 
-  it('refuse versions that are none', async () => {
+  it('refuse invalid versions', async () => {
     await create('numbers');
     for (const version of ['1', 'v1.0.0', '1.0', 'latest', '1.0.0 ', '01.0.0']) {
       await announce('numbers', version).expect(422);

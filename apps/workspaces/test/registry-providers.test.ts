@@ -154,7 +154,7 @@ describe('providers of the registry', () => {
     expect(refused.body.errors[0].detail).toContain(`key-id of this version, ${foreign.keyId}`);
   });
 
-  it('refuse archives and platforms that their sums contradict, whichever comes first', async () => {
+  it('refuse archives and platforms that contradict their checksums, whichever comes first', async () => {
     await create('sums').expect(201);
     const { links } = await version('sums', '1.0.0');
     const archive = providerZip('sums', '1.0.0');
@@ -177,7 +177,7 @@ describe('providers of the registry', () => {
     await expect(refused({ shasum: sumOf(Buffer.from('y')) })).resolves.toBe('/data/attributes/shasum');
   });
 
-  it('refuse an archive that is not a zip archive, although its sum is right', async () => {
+  it('refuse an archive that is not a zip archive, although its checksum is right', async () => {
     await create('tarred').expect(201);
     await version('tarred', '1.0.0');
     const bytes = Buffer.from('not a zip archive');
@@ -185,7 +185,7 @@ describe('providers of the registry', () => {
     await putUrl(workspaces, made.body.data.links['provider-binary-upload'], bytes).expect(422);
   });
 
-  it('have one name, one version and one platform, in any case, also when two ask at once', async () => {
+  it('have one name, one version and one platform, in any spelling, even if two ask at once', async () => {
     const statuses = async (asked: readonly PromiseLike<{ status: number }>[]) =>
       (await Promise.all(asked)).map(({ status }) => status).sort();
     await expect(statuses(['Twin', 'tWIN'].map((name) => create(name)))).resolves.toEqual([201, 422]);
@@ -223,7 +223,7 @@ describe('providers of the registry', () => {
     expect(body.errors[0].source.pointer).toContain(`/data/attributes/${attribute}`);
   });
 
-  it('go with their versions, platforms and bytes', async () => {
+  it('are deleted with their versions, platforms and bytes', async () => {
     const blobs = () => workspaces.service.db.prisma.blob.count();
     const before = await blobs();
     await create('gone').expect(201);
@@ -287,7 +287,7 @@ describe('providers of the registry', () => {
     await fetchUrl(workspaces, body.download_url).expect(404);
   });
 
-  it('are signed by keys that stay while something is signed by them', async () => {
+  it('are signed by keys that cannot be deleted while something is signed by them', async () => {
     const { publicKey, ...rest } = await signingKey('short-lived');
     const keyId = await addKey(admin, 'acme', { publicKey, ...rest });
     const path = `${keys}/acme/${keyId}`;
@@ -307,7 +307,7 @@ describe('providers of the registry', () => {
     await admin.delete(`${keys}/other/${keyId}`).expect(204);
   });
 
-  it('refuse keys that are none, private, there already, or of an organization of others', async () => {
+  it('refuse keys that are invalid, private, there already, or of another organization', async () => {
     const add = async (asciiArmor: string, namespace = 'acme', by: Client = admin) => {
       const answer = await by.post(keys, resource('gpg-keys', { namespace, 'ascii-armor': asciiArmor })).expect(422);
       return answer.body.errors[0].source.pointer;
@@ -327,7 +327,7 @@ describe('providers of the registry', () => {
     ]);
   });
 
-  it('go with their organization, signed or not', async () => {
+  it('are deleted with their organization, signed or not', async () => {
     await workspaces.organization('brief');
     const made = await signingKey('brief');
     const signer = { ...made, keyId: await addKey(admin, 'brief', made) };

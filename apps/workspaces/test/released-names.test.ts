@@ -21,7 +21,7 @@ describe('a name that was given up', () => {
       source: { pointer: `/data/attributes/${attribute}` },
     });
 
-  it('is watched wherever a name is unique beyond one organization', async () => {
+  it('is checked wherever a name is unique beyond one organization', async () => {
     const { rows } = await workspaces.service.pool.query(
       `SELECT tablename AS table FROM pg_indexes WHERE indexdef LIKE 'CREATE UNIQUE%'
           AND indexdef ~ 'lower\\(\\(?(name|username)' AND indexdef NOT LIKE '%organization_id%' ORDER BY 1`,
@@ -50,7 +50,7 @@ describe('a name that was given up', () => {
     await create(owner, 'bakery').expect(201);
   });
 
-  it('is given to the owners of a removed organization, not to its members, also after the rest was deleted', async () => {
+  it('is given to the owners of a removed organization, not to its members, even after the rest was deleted', async () => {
     const owner = await workspaces.person('remover');
     await inUse(owner, 'quarry');
     const plain = await member({ ...workspaces, admin: owner }, 'quarry');
@@ -65,7 +65,7 @@ describe('a name that was given up', () => {
     await create(admin, 'quarry').expect(201);
   });
 
-  it('of a person is theirs, in every way another account may come', async () => {
+  it('of a person stays theirs, however another account is created', async () => {
     const [alice, eve] = [await workspaces.person('alice'), await workspaces.person('eve')];
     await call(alice, 'alice-two').expect(200);
     reserved((await call(eve, 'ALICE').expect(422)).body, 'username');
@@ -141,7 +141,7 @@ describe('a name that was given up', () => {
     await workspaces.service.pool.query("DELETE FROM released_name WHERE name = 'short'");
   });
 
-  it('is listed and freed by site administrators, which the trail keeps', async () => {
+  it('is listed and freed by site administrators, which the trail records', async () => {
     const [owner, other] = [await someone(), await someone()];
     await inUse(owner, 'harbor');
     await rename(owner, 'harbor', 'harbor-two').expect(200);
@@ -160,7 +160,7 @@ describe('a name that was given up', () => {
     await create(other, 'harbor').expect(201);
   });
 
-  it('is not given to one of those who ask for it while it is given up', async () => {
+  it('is not given to a caller who asks while it is being given up', async () => {
     const [owner, stranger] = [await workspaces.person('keeper'), await workspaces.person('snatcher')];
     for (let n = 0; n < 8; n++) {
       await inUse(owner, `shop-${n}`);

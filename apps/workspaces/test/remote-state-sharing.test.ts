@@ -6,7 +6,7 @@ describe('who may read the state of a workspace', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('is chosen one by one, or all of the project, or all of the organization', async () => {
+  it('is chosen one by one, or is the whole project, or the whole organization', async () => {
     await workspaces.organization('acme');
     const home = await project(workspaces, 'acme', 'home');
     const create = async (name: string, at?: string) => {

@@ -7,7 +7,7 @@ import { startWorkspaces } from './start-workspaces';
 describe('the log of requests', () => {
   const workspaces = startWorkspaces();
 
-  it('holds nothing of paths and queries, for any operation', async () => {
+  it('contains no paths and queries, for any operation', async () => {
     const lines: { msg: string; route?: string; status?: number }[] = [];
     const log = createLogger({
       name: 'workspaces',

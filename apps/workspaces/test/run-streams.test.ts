@@ -13,7 +13,7 @@ describe('runs as server-sent events', () => {
   const stream = (node: number, path: string, headers: Record<string, string> = bearer()) =>
     follow(`${nodes[node]}/api/v2/${path}`, headers);
 
-  it('tell status, log and what it waits for while a run goes on, on every node', async () => {
+  it('report status, log and what a run waits for while it goes on, on every node', async () => {
     const id = await runs.started();
     const both = await Promise.all([0, 1].map((node) => stream(node, `runs/${id}/stream`)));
     expect(both[0]!.contentType).toBe('text/event-stream; charset=utf-8');
@@ -45,7 +45,7 @@ describe('runs as server-sent events', () => {
     }
   });
 
-  it('go on where a client left off, never in the middle of a character', async () => {
+  it('continue where a client left off, never in the middle of a character', async () => {
     const id = await runs.started();
     const job = await runs.worker.take('plan');
     await runs.worker.start(job);
@@ -63,7 +63,7 @@ describe('runs as server-sent events', () => {
     again.leave();
   });
 
-  it('end at once where the client does not accept a stream', async () => {
+  it('end at once if the client does not accept a stream', async () => {
     const id = await runs.started();
     const answer = await fetch(`${nodes[0]}/api/v2/runs/${id}/stream`, { headers: bearer() });
     expect(await answer.text()).toContain('event: run\n');
@@ -71,7 +71,7 @@ describe('runs as server-sent events', () => {
     expect(await list.text()).toContain('event: ready\n');
   });
 
-  it('report of the runs of a workspace or an organization what the reader may see, and what was missed', async () => {
+  it('report the runs of a workspace or an organization that the reader may see, and missed events', async () => {
     const other = await workspaces.workspace('acme', `other-${runs.counter}`);
     const ws = await stream(0, `workspaces/${runs.workspace}/runs/stream`);
     const elsewhere = await stream(0, `workspaces/${other.id}/runs/stream`);
@@ -124,7 +124,7 @@ describe('runs as server-sent events', () => {
     expect(leaving.events.some(({ event }) => event === 'end')).toBe(false);
   });
 
-  it('are bounded for each caller', async () => {
+  it('are limited for each caller', async () => {
     const id = await runs.started();
     const open = await Promise.all(Array.from({ length: 30 }, () => stream(0, `runs/${id}/stream`)));
     const refused = open.filter(({ status }) => status !== 200);

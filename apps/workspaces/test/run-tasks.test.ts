@@ -163,7 +163,7 @@ describe('run tasks', () => {
     expect(body.included.map((one: { type: string }) => one.type)).toEqual(stages.map(() => 'task-stages'));
   });
 
-  it('that are mandatory hold a run until someone with the right lets it go on, with a reason', async () => {
+  it('that are mandatory hold a run until someone with the right lets it continue, with a reason', async () => {
     await attach((await task()).id, ['post_plan']);
     const id = await runs.started({ 'auto-apply': true });
     await runs.worker.plan();
@@ -286,7 +286,7 @@ describe('run tasks', () => {
     expect(await statusesOf(id)).toEqual({ pre_plan: 'running' });
   });
 
-  it('are over when nothing is heard of them, by the clock of the database, however often they say that they are at work', async () => {
+  it('end after a time by the clock of the database, however often they say that they are at work', async () => {
     await attach((await task()).id, ['pre_plan'], 'advisory');
     const id = await runs.started();
     await perform();
@@ -306,7 +306,7 @@ describe('run tasks', () => {
     await callBack(asked[0]!, answerOf({ status: 'passed' })).expect(409);
   });
 
-  it('are asked again where a service does not take the request, and given up after that', async () => {
+  it('are asked again if a service does not accept the request, and given up after that', async () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     status = 503;
@@ -320,7 +320,7 @@ describe('run tasks', () => {
     expect(await statusesOf(id)).toEqual({ pre_plan: 'canceled' });
   });
 
-  it('count an answer that comes before the request is answered, and one answer of two nodes', async () => {
+  it('accept an answer that comes before the request is answered, and one answer through two nodes', async () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     meanwhile = (body) => callBack({ body }, answerOf({ status: 'passed' })).expect(200);
@@ -332,7 +332,7 @@ describe('run tasks', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('are sent again where a node dies after sending, and one of two answers counts', async () => {
+  it('are sent again if a node dies after sending, and one of two answers is accepted', async () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     await perform();
@@ -360,7 +360,7 @@ describe('run tasks', () => {
     await callBack(asked[0]!, answerOf({ status: 'passed' })).expect(409);
   });
 
-  it('hold a saved plan as they do any other', async () => {
+  it('hold a saved plan like any other', async () => {
     await attach((await task()).id, ['pre_apply']);
     const id = await runs.started({ 'save-plan': true });
     await runs.worker.plan();
@@ -374,7 +374,7 @@ describe('run tasks', () => {
     expect(await runs.statusOf(id)).toBe('applied');
   });
 
-  it('are not sent to closed networks, and not made for services that do not take a test', async () => {
+  it('are not sent to closed networks, and not created for services that do not accept a test', async () => {
     for (const [given, reason] of [
       ['http://10.0.0.1/x', 'closed'],
       ['http://169.254.169.254/x', 'closed'],
@@ -394,7 +394,7 @@ describe('run tasks', () => {
     expect(body.errors[0].detail).toContain('it answered 500');
   });
 
-  it('do not sign with a key of before what goes to another address', async () => {
+  it('do not sign requests to a new address with the old key', async () => {
     const made = await task({ 'hmac-key': 'secret' });
     const moved = { url: `${url}/other` };
     await admin.patch(`tasks/${made.id}`, resource('tasks', moved)).expect(422);

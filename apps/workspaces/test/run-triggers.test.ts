@@ -59,7 +59,7 @@ describe('run triggers', () => {
     await admin.get(`run-triggers/${id}`).expect(404);
   });
 
-  it('are refused for the workspace itself, a second time, and for what is not there', async () => {
+  it('are refused for the workspace itself, a second time, and for missing workspaces', async () => {
     await made();
     expect((await post(compute, network).expect(422)).body.errors[0].detail).toContain('already been taken');
     expect((await post(compute, compute).expect(422)).body.errors[0].detail).toContain('another workspace');

@@ -12,7 +12,7 @@ describe('a run of a version', () => {
     admin.patch(`workspaces/${workspace}`, resource('workspaces', { 'infra-version': version })).expect(200);
   const reasonOf = async (id: string): Promise<string> => (await show(id)).attributes['status-reason'];
 
-  it('that no worker has waits, says so, and is carried out by none but its own (W6.15)', async () => {
+  it('that no worker has waits, says so, and is carried out only by a worker with its version (W6.15)', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     await runs.worker.claim();
@@ -27,7 +27,7 @@ describe('a run of a version', () => {
     expect(await reasonOf(id)).toBe('Waiting for a worker that is free');
   });
 
-  it('is not overtaken by later ones, which say what they wait for', async () => {
+  it('is not overtaken by later runs, which say what they wait for', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     await runs.worker.claim();
@@ -55,7 +55,7 @@ describe('a run of a version', () => {
     expect(await runs.worker.take('plan')).toMatchObject({ runId: id });
   });
 
-  it('whose worker goes between plan and apply waits with its lock', async () => {
+  it('whose worker is gone between plan and apply waits with its lock', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     const old = fakeWorker(workspaces, 'old-2', ['1.5.7', '1.6.0']);
@@ -71,7 +71,7 @@ describe('a run of a version', () => {
     expect(await statusOf(id)).toBe('applied');
   });
 
-  it('is one that workers have, if none was chosen', async () => {
+  it('that was not chosen is one that workers have', async () => {
     await fakeWorker(workspaces, 'two', ['1.4.6', '1.4.2']).claim();
     const versionOf = async (name: string, attributes: object = {}) => {
       const { id } = await workspaces.workspace('acme', `${name}-${runs.counter}`, attributes);
@@ -85,7 +85,7 @@ describe('a run of a version', () => {
     expect(await versionOf('other', { 'infra-version': '~> 1.3.0' })).toBe('1.3.10');
   });
 
-  it('that was a mistake goes on with the one its workspace is given then; a plan that asked for its own keeps it', async () => {
+  it('that was a mistake continues with its workspace’s new version; a plan that asked for its own keeps it', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     await runs.worker.claim();
@@ -107,7 +107,7 @@ describe('a run of a version', () => {
       return (await fetchUrl(workspaces, body.data.attributes['log-read-url']).expect(200)).body.toString();
     };
 
-    it('ends in time, and the log of its plan says which are there', async () => {
+    it('ends in time, and the log of its plan lists the available versions', async () => {
       await configured(workspaces, runs.workspace);
       await pin('1.5.7');
       const id = await made();
@@ -123,7 +123,7 @@ describe('a run of a version', () => {
       expect((await lockOf()).attributes.locked).toBe(false);
     });
 
-    it('goes on waiting for a worker that came back, and as long again for one that left', async () => {
+    it('keeps waiting for a worker that came back, and waits as long again for one that left', async () => {
       await configured(workspaces, runs.workspace);
       await pin('1.5.7');
       await runs.worker.claim();

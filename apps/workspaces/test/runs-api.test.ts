@@ -39,14 +39,14 @@ describe('runs over the API', () => {
     // The older remote backend prints the log as it comes.
     [{ 'Terraform-Version': '1.11.4' }, 'terraform', false],
     [{}, 'tfe-api', true],
-  ])('say where they come from, and log what is read there: %j', async (headers, source, structuredOutput) => {
+  ])('show their source, and log in the format that is read there: %j', async (headers, source, structuredOutput) => {
     await configured(workspaces, runs.workspace);
     const { body } = await startRun(admin, runs.workspace).set(headers).expect(201);
     expect(body.data.attributes.source).toBe(source);
     expect(await runs.worker.claim()).toMatchObject({ runId: body.data.id, structuredOutput });
   });
 
-  it('need a workspace, a configuration that is there, and a place to run', async () => {
+  it('need a workspace, an existing configuration, and a place to run', async () => {
     await admin.post('runs', resource('runs', {})).expect(422);
     await startRun(admin, 'ws-nosuch').expect(404);
     const none = await startRun(admin, runs.workspace).expect(422);
@@ -319,7 +319,7 @@ describe('runs over the API', () => {
   );
 
   it.each(['filter[status]', 'search[user]', 'search[basic]'])(
-    'cannot be asked for by null characters: %s',
+    'cannot be looked up with null characters: %s',
     async (name) => {
       const { body } = await admin.get(`workspaces/${runs.workspace}/runs?${name}=a%00`).expect(400);
       expect(body.errors[0].source).toEqual({ parameter: name });

@@ -77,7 +77,7 @@ describe('runs', () => {
     expect((await show(id)).attributes['status-reason']).toContain('No worker is running');
   });
 
-  it('apply by themselves where that is wanted, and end where nothing changes', async () => {
+  it('apply without confirmation if that is wanted, and end if nothing changes', async () => {
     const auto = await started({ 'auto-apply': true });
     await runs.worker.plan();
     expect(await statusOf(auto)).toBe('apply_queued');
@@ -127,7 +127,7 @@ describe('runs', () => {
     expect(held.body.errors[0].detail).toContain(`locked by Run ${id}`);
   });
 
-  it('save plans, which are applied later unless the state has moved on (WV.16)', async () => {
+  it('save plans, which are applied later unless the state has changed (WV.16)', async () => {
     const fresh = await started({ 'save-plan': true });
     const stale = await made({ 'save-plan': true });
     await runs.worker.plan();
@@ -188,7 +188,7 @@ describe('runs', () => {
     ).toBe(3);
   });
 
-  it('are passed by: a forced run discards the one that waits for confirmation', async () => {
+  it('can be overtaken: a forced run discards the one that waits for confirmation', async () => {
     const first = await started();
     const second = await made();
     const third = await made();
@@ -201,7 +201,7 @@ describe('runs', () => {
     expect(await statusOf(second)).toBe('pending');
   });
 
-  it('answer clients that have read their log so far when there is more of it, and at the end', async () => {
+  it('answer clients that have read the whole log so far when there is more, and at the end', async () => {
     await started({});
     const job = await runs.worker.take('plan');
     const at = `plans/${job.planId}/logs`;
@@ -262,7 +262,7 @@ describe('runs', () => {
     expect((await admin.get(`workspaces/${runs.workspace}/quarantined-states`).expect(200)).body.data).toHaveLength(1);
   });
 
-  it('keep a state that cannot be saved where people find it', async () => {
+  it('keep a state that cannot be saved in a place where people find it', async () => {
     const id = await started({ 'auto-apply': true });
     await runs.worker.plan();
     const job = await runs.worker.take('apply');
@@ -298,7 +298,7 @@ describe('runs', () => {
     });
   });
 
-  it('may vanish with their workspace while they are carried out', async () => {
+  it('may be deleted with their workspace while they are under way', async () => {
     await started();
     const job = await runs.worker.take('plan');
     await runs.worker.start(job);
@@ -366,7 +366,7 @@ describe('runs', () => {
     for (const set of sets) await admin.delete(`varsets/${set}`).expect(204);
   });
 
-  it('go to any number of workers, each job to one', async () => {
+  it('are shared by any number of workers, each job by one', async () => {
     const workers = Array.from({ length: 6 }, () => fakeWorker(workspaces));
     await configured(workspaces, runs.workspace);
     for (let count = 0; count < 4; count++) await made({ 'plan-only': true });
@@ -377,7 +377,7 @@ describe('runs', () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  it('never take place at once in one workspace, however many workers there are', async () => {
+  it('never overlap in one workspace, however many workers there are', async () => {
     await configured(workspaces, runs.workspace);
     const workers = Array.from({ length: 3 }, () => fakeWorker(workspaces));
     const ids = await Promise.all(Array.from({ length: 6 }, () => made({ 'auto-apply': true })));
@@ -406,7 +406,7 @@ describe('runs', () => {
     expect((await lockOf()).attributes.locked).toBe(false);
   });
 
-  it('of an organization that has none under way go first, unless fair queuing is off', async () => {
+  it('of an organization that has none under way come first, unless fair queuing is off', async () => {
     await configured(workspaces, runs.workspace);
     const busy = [await made({ 'plan-only': true }), await made({ 'plan-only': true })];
     await workspaces.organization(`other-${runs.counter}`);

@@ -13,7 +13,7 @@ jest.setTimeout(180_000);
 const ours = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 const sso = 'https://idp.test/sso?tenant=1';
 
-describe('people who come by SAML', () => {
+describe('people who sign in by SAML', () => {
   const workspaces = startWorkspaces();
   const nodes = withSecondNode(workspaces);
   const { admin } = workspaces;
@@ -62,7 +62,7 @@ describe('people who come by SAML', () => {
       .expect(201);
   });
 
-  it('are let in once a site administrator says where they come from', async () => {
+  it('can sign in once a site administrator has configured the provider', async () => {
     const { body } = await admin.get('admin/saml-settings').expect(200);
     expect(body.data).toEqual({
       id: 'saml',
@@ -129,7 +129,7 @@ describe('people who come by SAML', () => {
     await person.get('admin/saml-settings').expect(404);
   });
 
-  it('find out what this service is', async () => {
+  it('can read the metadata of this service', async () => {
     const { text } = await request(workspaces.server)
       .get('/users/saml/metadata')
       .expect(200)
@@ -191,7 +191,7 @@ describe('people who come by SAML', () => {
     await enter({ nameId: 'fay' });
   });
 
-  it('are let in by a signed response as well as by a signed assertion, unless assertions must be signed', async () => {
+  it('can sign in with a signed response as well as with a signed assertion, unless assertions must be signed', async () => {
     const whole = async () => {
       const { sent } = await leave();
       const xml = samlProvider.sign(samlProvider.response(sent, samlProvider.assertion(sent)), 'Response');
@@ -367,7 +367,7 @@ describe('people who come by SAML', () => {
       await refused(make, why);
     });
 
-    it('when they did not ask, or ask again with the same answer, on any node', async () => {
+    it('when they did not begin, or use the same answer again, on any node', async () => {
       const { sent, cookie } = await leave();
       const xml = samlProvider.answer(sent);
       for (const state of ['', 'x', 'a'.repeat(43)]) expect((await post(xml, state)).status).toBe(403);
@@ -399,7 +399,7 @@ describe('people who come by SAML', () => {
     });
   });
 
-  it('are known by the old certificate of the provider until it is revoked', async () => {
+  it('are identified by the old certificate of the provider until it is revoked', async () => {
     await settings({ 'idp-cert': otherCertificate }).expect(200);
     const { body } = await admin.get('admin/saml-settings').expect(200);
     expect(body.data.attributes).toMatchObject({
@@ -415,7 +415,7 @@ describe('people who come by SAML', () => {
     await enter();
   });
 
-  it('are asked for with a signature where the provider wants one, by a key that is never shown', async () => {
+  it('are requested with a signature if the provider wants one, by a key that is never shown', async () => {
     const signs = {
       certificate: samlProvider.certificate,
       'private-key': testCertificate.key,
@@ -447,7 +447,7 @@ describe('people who come by SAML', () => {
     expect(kept).not.toContain(Buffer.from('secret-name').toString('hex'));
   });
 
-  it('have API tokens that count while they come now and then', async () => {
+  it('have API tokens that work while they sign in from time to time', async () => {
     await settings({ 'sso-api-token-session-timeout': 60 }).expect(200);
     const { 'user-id': userId } = await session(await enter({ nameId: 'hal' }));
     const { db, env } = workspaces.service;
@@ -463,7 +463,7 @@ describe('people who come by SAML', () => {
     await hal.get('account/details').expect(200);
   });
 
-  it('prove again who they are where they come from', async () => {
+  it('prove again who they are at their provider', async () => {
     const cookie = await enter({ nameId: 'ivy' });
     const prove = async (authnInstantMs: number) => {
       const asked = await request(workspaces.server)
@@ -482,7 +482,7 @@ describe('people who come by SAML', () => {
     expect([back.status, back.text]).toEqual([303, '']);
   });
 
-  it('are out when it is switched off', async () => {
+  it('lose access when it is switched off', async () => {
     const cookie = await enter();
     expect((await session(cookie))['user-id']).toBeDefined();
     await settings({ enabled: false }).expect(200);
@@ -495,7 +495,7 @@ describe('people who come by SAML', () => {
 describe('certificates that are not checked', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_CHECK_SAML_CERTIFICATES: 'off' } });
 
-  it('are kept and shown, and let no one in', async () => {
+  it('are stored and shown, and let no one sign in', async () => {
     const attributes = { enabled: true, 'idp-cert': 'testCert', 'sso-endpoint-url': sso, 'slo-endpoint-url': sso };
     const { body } = await workspaces.admin
       .patch('admin/saml-settings', resource('saml-settings', attributes))

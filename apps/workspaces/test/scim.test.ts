@@ -64,7 +64,7 @@ describe('a directory that speaks SCIM', () => {
     await workspaces.organization('works');
   });
 
-  it('is refused until a site administrator lets it in, and while it is paused', async () => {
+  it('is refused until a site administrator allows it, and while it is paused', async () => {
     const { body } = await admin.get('admin/scim-settings').expect(200);
     expect(body.data).toMatchObject({
       id: 'scim',
@@ -85,7 +85,7 @@ describe('a directory that speaks SCIM', () => {
     expect((await ask('get', 'Users').expect(200)).body.totalResults).toBe(0);
   });
 
-  it('needs a token of its kind, which opens nothing else', async () => {
+  it('needs a token of its kind, which is accepted nowhere else', async () => {
     for (const wrong of ['', 'nonsense', admin.token!]) {
       const { body } = await ask('get', 'Users', undefined, wrong).expect(401);
       expect(body).toMatchObject({ status: '401', schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'] });
@@ -125,7 +125,7 @@ describe('a directory that speaks SCIM', () => {
     expect(JSON.stringify(kept)).not.toContain(token);
   });
 
-  it('says what of the standard there is', async () => {
+  it('says which parts of the standard it supports', async () => {
     const { body } = await ask('get', 'ServiceProviderConfig').expect(200);
     expect(body).toMatchObject({
       patch: { supported: true },
@@ -149,7 +149,7 @@ describe('a directory that speaks SCIM', () => {
   });
 
   describe('adds people', () => {
-    it('with an account each, and shows what it said', async () => {
+    it('with an account each, and shows what it sent', async () => {
       const said = {
         schemas: [user, enterprise],
         userName: 'ada@example.com',
@@ -178,7 +178,7 @@ describe('a directory that speaks SCIM', () => {
       expect(without).toHaveProperty('displayName');
     });
 
-    it('once each: names are the same in any case, and two at once are one', async () => {
+    it('once each: names ignore case, and two at once are one', async () => {
       await person('twice', { externalId: 'e-2' });
       for (const again of [{ userName: 'TWICE' }, { userName: 'other', externalId: 'e-2' }]) {
         const { body } = await ask('post', 'Users', again).expect(409);
@@ -201,7 +201,7 @@ describe('a directory that speaks SCIM', () => {
       await dan.get('account/details').expect(200);
     });
 
-    it('with their address, also where an account claims it that has not proven it', async () => {
+    it('with their address, even if an account claims it without proof', async () => {
       const eve = await workspaces.person('eve');
       const { id } = await person('eve.of.acme', { emails: [{ value: 'eve@example.com', primary: true }] });
       expect((await accountOf(id)).email).toBe('eve@example.com');
@@ -278,14 +278,14 @@ describe('a directory that speaks SCIM', () => {
       expect(body).toMatchObject({ status: '400', scimType: 'invalidFilter' });
     });
 
-    it('and finds no one by what only looks like a statement', async () => {
+    it('and finds no one by text that looks like SQL', async () => {
       const filter = encodeURIComponent(`userName eq "x' OR '1'='1"`);
       expect((await ask('get', `Users?filter=${filter}`).expect(200)).body.totalResults).toBe(0);
     });
   });
 
   describe('changes people', () => {
-    it('in the ways that directories have', async () => {
+    it('in the ways that directories use', async () => {
       const { id } = await person('changed', { emails: [{ value: 'one@example.com', type: 'work' }], title: 'x' });
       const { body } = await patch(
         `Users/${id}`,
@@ -338,7 +338,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await ask('get', `Users/${before.id}`)).body).toEqual(before);
     });
 
-    it('and is not made to work by many operations', async () => {
+    it('and is not slowed down by many operations', async () => {
       const { id } = await person('busy');
       const emails = Array.from({ length: 90 }, (_, i) => ({ value: `${i}@example.com` }));
       const grown = Array.from({ length: 900 }, (_, n) => ({
@@ -361,7 +361,7 @@ describe('a directory that speaks SCIM', () => {
     });
   });
 
-  describe('takes people out', () => {
+  describe('removes people', () => {
     it.each([
       ['by a switch', { op: 'replace', path: 'active', value: false }],
       ['by a word', { op: 'Replace', path: 'active', value: 'False' }],
@@ -393,7 +393,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await accountOf(id)).suspended).toBe(true);
     });
 
-    it('for good, and knows them again only by their id', async () => {
+    it('for good, and recognises them only by their id', async () => {
       const first = await person('leaver', { externalId: 'l-1', title: 'x' });
       const account = await accountOf(first.id);
       await ask('delete', `Users/${first.id}`).expect(204);
@@ -435,7 +435,7 @@ describe('a directory that speaks SCIM', () => {
   });
 
   describe('fills teams', () => {
-    it('that are linked with a group, and empties them of whom it gave', async () => {
+    it('that are linked with a group, and removes the members that it added', async () => {
       const ann = await person('ann');
       const ben = await person('ben');
       const { id } = await group('operators', ann.id);
@@ -600,7 +600,7 @@ describe('a directory that speaks SCIM', () => {
     });
   });
 
-  it('makes site administrators of one group, and takes it from all but the last', async () => {
+  it('makes the members of one group site administrators, and removes that from all except the last', async () => {
     const gus = await person('gus');
     const { id } = await group('roots', gus.id);
     await set({ 'site-admin-group-scim-id': 'scg-nothing' }).expect(422);
@@ -622,7 +622,7 @@ describe('a directory that speaks SCIM', () => {
     ).toBe(0);
   });
 
-  it('keeps the people who sign in at one provider, which it names, only by their subject', async () => {
+  it('identifies people who sign in at one provider, which it names, only by their subject', async () => {
     await idp.start();
     idp.nowMs = () => nowMs;
     const attributes = {
@@ -681,7 +681,7 @@ describe('a directory that speaks SCIM', () => {
     }
   });
 
-  it('stops at once when it is switched off, and what it gave stays', async () => {
+  it('stops at once when it is switched off, and its changes stay', async () => {
     const kim = await person('kim');
     await admin.delete('admin/scim-settings').expect(204);
     await admin.delete('admin/scim-settings').expect(204);
@@ -693,7 +693,7 @@ describe('a directory that speaks SCIM', () => {
     await ask('get', `Users/${kim.id}`).expect(200);
   });
 
-  it('leaves what it did in the audit trail', async () => {
+  it('records its changes in the audit trail', async () => {
     const actions = (await rows('SELECT DISTINCT action FROM audit_event')).map(({ action }) => action as string);
     expect(actions).toEqual(
       expect.arrayContaining([
@@ -718,7 +718,7 @@ describe('a directory that speaks SCIM', () => {
 
 describe('a directory of the hosted edition', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: 'hosted' } });
-  it('has nothing to call', async () => {
+  it('has no endpoints', async () => {
     await request(workspaces.server)
       .get('/scim/v2/Users')
       .set('Authorization', `Bearer ${workspaces.admin.token}`)

@@ -126,7 +126,7 @@ const isRead = ({ body }: Endpoint, name: string): boolean =>
     }
   });
 
-describe('what clients of this interface send', () => {
+describe('what clients of this API send', () => {
   const operations = new Map(
     resources.flatMap(({ endpoints }) =>
       endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint]),
@@ -134,7 +134,7 @@ describe('what clients of this interface send', () => {
   );
 
   it.each(Object.entries(sent))(
-    'to %s is taken, or refused by name, or listed with why it is passed over',
+    'to %s is accepted, or refused by name, or listed with why it is ignored',
     (name, text) => {
       const operation = operations.get(name)!;
       const names = text.split(/\s+/).filter((each) => !(each in passedOver));

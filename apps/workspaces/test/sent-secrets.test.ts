@@ -22,7 +22,7 @@ const notKept = new Set([
   'password_confirmation',
 ]);
 
-describe('a secret that is kept', () => {
+describe('a stored secret', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on' } });
   const { admin } = workspaces;
   let workspaceId = '';
@@ -85,7 +85,7 @@ describe('a secret that is kept', () => {
   const sentToOf = (schema: Schema): readonly string[] | undefined =>
     schema['x-sent-to'] ?? schema.anyOf?.map(sentToOf).find((one) => one !== undefined);
 
-  it('declares what it is sent to, and is tried with each of these that an update may change', async () => {
+  it('declares where it is sent, and is tested with each address that an update may change', async () => {
     const { paths } = (await admin.get('openapi.json').expect(200)).body as { paths: Document };
     const secrets: string[] = [];
     const tried: string[] = [];
@@ -108,7 +108,7 @@ describe('a secret that is kept', () => {
     expect([...new Set(tried)].sort()).toEqual(Object.keys(moves).sort());
   });
 
-  it.each(Object.keys(moves))('is not sent elsewhere by an update that does not have it (%s)', async (pattern) => {
+  it.each(Object.keys(moves))('is not sent elsewhere by an update without it (%s)', async (pattern) => {
     const { path, type, moved, secret } = await moves[pattern]!();
     const before = (await admin.get(path).expect(200)).body;
     const refused = await admin.patch(path, resource(type, moved)).expect(422);
@@ -120,7 +120,7 @@ describe('a secret that is kept', () => {
     await admin.patch(path, resource(type, moved)).expect(200);
   });
 
-  it('of a connection goes through the agents of a pool only where who manages pools says so', async () => {
+  it('of a connection goes through the agents of a pool only if someone who manages pools says so', async () => {
     const pool = await admin.post('organizations/acme/agent-pools', resource('agent-pools', { name: 'p' })).expect(201);
     const rights = await team(workspaces, 'acme', 'vcs', ['manage-vcs-settings']);
     const manager = await member(workspaces, 'acme', [rights]);

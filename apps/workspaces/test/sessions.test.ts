@@ -61,14 +61,14 @@ describe('signing in', () => {
     await signIn('carl', PASSWORD).expect(201);
   });
 
-  it('does not let many attempts at once past the limit', async () => {
+  it('does not let many simultaneous attempts exceed the limit', async () => {
     await workspaces.person('dora');
     const answers = await Promise.all(Array.from({ length: 20 }, () => signIn('dora', 'wrong')));
     const tried = answers.filter(({ status }) => status === 401);
     expect(tried.length).toBeLessThanOrEqual(5);
   });
 
-  it('asks for the code of a second factor, and takes each code once', async () => {
+  it('asks for the code of a second factor, and accepts each code once', async () => {
     const eve = await workspaces.person('eve');
     const { secret } = await twoFactor(eve);
     const missing = await signIn('eve', PASSWORD).expect(422);
@@ -84,7 +84,7 @@ describe('signing in', () => {
     expect(spent.filter(({ status }) => status === 201)).toHaveLength(1);
   });
 
-  it('takes a recovery code once, and none of a factor that was never verified', async () => {
+  it('accepts a recovery code once, and none of a factor that was never verified', async () => {
     const fay = await workspaces.person('fay');
     const { recoveryCodes } = await twoFactor(fay);
     await signIn('fay', PASSWORD, recoveryCodes[0]).expect(201);
@@ -98,7 +98,7 @@ describe('signing in', () => {
     await gus.post('account/two-factor/actions/verify', resource('two-factor', { code: '123456' })).expect(422);
   });
 
-  it('keeps neither secret nor recovery codes in clear, and asks for the password to remove a factor', async () => {
+  it('stores neither secret nor recovery codes in plain text, and asks for the password to remove a factor', async () => {
     const hal = await workspaces.person('hal');
     const { secret, recoveryCodes } = await twoFactor(hal);
     const rows = await withClient(workspaces.databaseUrl, async (client) => {
@@ -116,7 +116,7 @@ describe('signing in', () => {
     await signIn('hal', PASSWORD).expect(201);
   });
 
-  it('leaves members without a second factor nothing but the organization itself when two are mandatory', async () => {
+  it('leaves members without a second factor only the organization itself if a second factor is mandatory', async () => {
     await workspaces.organization('strict');
     const id = (await workspaces.workspace('strict', 'web')).id;
     const ivy = await member(workspaces, 'strict');
@@ -212,7 +212,7 @@ describe('signing in', () => {
     await workspaces.anyone.get(new URL(late.body.meta['reset-url']).pathname.replace('/app/', '/api/v2/')).expect(404);
   });
 
-  it('takes site administration from those without a second factor where the installation asks for one', async () => {
+  it('removes site administration from those without a second factor if the installation requires one', async () => {
     const nel = await workspaces.person('nel', { siteAdmin: true });
     await nel.get('admin/users').expect(200);
     const rule = (value: boolean) => resource('general-settings', { 'require-two-factor-for-admins': value });

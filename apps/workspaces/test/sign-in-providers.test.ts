@@ -10,7 +10,7 @@ jest.setTimeout(120_000);
 const ours = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 const here = 'https://workspaces.test/ui/sign-in/callback';
 
-describe('people who come from a provider', () => {
+describe('people who sign in at a provider', () => {
   let nowMs = Date.now();
   const lines: string[] = [];
   const workspaces = startWorkspaces({ now: () => nowMs, log: { write: (line) => void lines.push(line) } });
@@ -87,7 +87,7 @@ describe('people who come from a provider', () => {
     idp.down = false;
   });
 
-  it('are led to it and back, into a separate account', async () => {
+  it('are sent to it and back, into a separate account', async () => {
     const config = await request(workspaces.server).get('/ui/config').set(ours).expect(200);
     expect(config.body['sign-in'][0]).toEqual({ method: 'oidc', id, name: 'Example' });
     const { url, cookie, answer } = await leave('/ui/organizations/works?tab=1');
@@ -123,7 +123,7 @@ describe('people who come from a provider', () => {
     }
   });
 
-  it('are put into teams by their groups, and out again when they lose them', async () => {
+  it('are added to teams by their groups, and removed when they lose them', async () => {
     const first = await session(await entered({ sub: 's-2', preferred_username: 'bo', groups: ['ops', 'other'] }));
     const userId = first['user-id'];
     expect(await teamsOf(userId)).toEqual(['operators']);
@@ -186,10 +186,10 @@ describe('people who come from a provider', () => {
     await asks('admin/users', given).expect(404);
   });
 
-  describe('and an account that is there already', () => {
+  describe('and an existing account', () => {
     const verified = (sub: string, email: string) => ({ sub, email, email_verified: true, preferred_username: sub });
 
-    it('are not let into it by only an address', async () => {
+    it('do not get into it with only an address', async () => {
       const dan = await workspaces.person('dan');
       for (const email_verified of [false, undefined, 'true', true]) {
         const claims = { ...verified('d-1', 'dan@example.com'), email_verified };
@@ -197,7 +197,7 @@ describe('people who come from a provider', () => {
       }
     });
 
-    it('take it over by a checked address once, where the provider may link, and end what opened it before', async () => {
+    it('take it over by a verified address once, if the provider may link, and end all earlier ways into it', async () => {
       const eve = await workspaces.person('eve');
       await settings({ 'links-accounts': true });
       const unchecked = { ...verified('e-0', 'eve@example.com'), email_verified: false };
@@ -213,7 +213,7 @@ describe('people who come from a provider', () => {
       await settings({ 'links-accounts': false });
     });
 
-    it('are refused where no accounts are made, or theirs is suspended', async () => {
+    it('are refused if no accounts are created, or theirs is suspended', async () => {
       await settings({ 'creates-accounts': false });
       const answer = await enter({ sub: 'unknown-yet' });
       expect([answer.status, answer.headers['set-cookie']]).toEqual([403, undefined]);
@@ -226,7 +226,7 @@ describe('people who come from a provider', () => {
   });
 
   describe('are refused', () => {
-    it('with a state that was used, is another browser’s, is too old, or is none', async () => {
+    it('with a state that was used, is another browser’s, is too old, or does not exist', async () => {
       const { url, cookie } = await leave();
       const sent = idp.signIn(url, { sub: 'x-1' });
       const other = await leave();
@@ -313,7 +313,7 @@ describe('people who come from a provider', () => {
     }
   });
 
-  it('learn that the provider is away, and nothing is counted against them', async () => {
+  it('are told that the provider is down, and no attempt is counted', async () => {
     const away = await leave();
     const sent = idp.signIn(away.url, { sub: 'x-6' });
     idp.down = true;
@@ -325,7 +325,7 @@ describe('people who come from a provider', () => {
     expect(attempts.rowCount).toBe(0);
   });
 
-  it('are let in by no key that was withdrawn, once the provider is written again', async () => {
+  it('cannot sign in with a withdrawn key once the provider’s settings were changed', async () => {
     const person = { sub: 's-10', preferred_username: 'ira' };
     await entered(person);
     const [withdrawn] = idp.published.splice(0, 1, newKey());
@@ -399,7 +399,7 @@ describe('people who come from a provider', () => {
     await asks('account/details', other).expect(200);
   });
 
-  it('are the only ones but administrators who get in, where passwords are for those', async () => {
+  it('are the only ones besides administrators who can sign in if passwords are only for administrators', async () => {
     await workspaces.person('hal');
     await workspaces.person('rescue', { siteAdmin: true });
     await settings({ 'password-sign-in': 'administrators' });
@@ -412,7 +412,7 @@ describe('people who come from a provider', () => {
     await signIn('hal').expect(201);
   });
 
-  it('are out at once when the provider is switched off or removed', async () => {
+  it('lose access at once when the provider is switched off or removed', async () => {
     const cookie = await entered({ sub: 's-10' });
     await settings({ enabled: false });
     await asks('account/details', cookie).expect(401);

@@ -30,14 +30,14 @@ describe('links that hold their own secret', () => {
   const path = (link: string) => link.replace('https://workspaces.test', '');
   const put = (link: string) => request(workspaces.server).put(path(link)).send(state);
 
-  it('begin with the configured address, not with the host that a request names', async () => {
+  it('begin with the configured address, not with the host in a request', async () => {
     const links = await announced();
     for (const name of ['hosted-state-upload-url', 'hosted-json-state-upload-url']) {
       expect(links[name]).toMatch(/^https:\/\/workspaces\.test\/api\/v2\/state-versions\/sv-\w+\/content\//);
     }
   });
 
-  it('are good for one upload each, of one form of one version', async () => {
+  it('are valid for one upload each, of one format of one version', async () => {
     const [mine, other] = [await announced(), await announced()];
     const raw = mine['hosted-state-upload-url']!;
     const query = raw.slice(raw.indexOf('?'));
@@ -47,7 +47,7 @@ describe('links that hold their own secret', () => {
     await put(raw).expect(409);
   });
 
-  it('work for a day, and then no more', async () => {
+  it('work for a day, and then no longer', async () => {
     const links = await announced();
     const [raw, json] = [links['hosted-state-upload-url']!, links['hosted-json-state-upload-url']!];
     now += 24 * hourMs;

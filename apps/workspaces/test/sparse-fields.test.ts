@@ -5,7 +5,7 @@ import { resource, startWorkspaces } from './start-workspaces';
 
 type Shown = { id: string; type: string; attributes: object; relationships?: object };
 
-describe('fields that a read asks for', () => {
+describe('fields that a read selects', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   let id = '';
@@ -22,7 +22,7 @@ describe('fields that a read asks for', () => {
   ];
 
   it.each(['fields[workspaces]=name,project,resource-count', 'fields[workspace]=name,project,resource_count'])(
-    'are all that is shown of a type: %s',
+    'are the only ones shown of a type: %s',
     async (fields) => {
       const wanted = ['name', 'project', 'resource-count'];
       // Cached before and after: neither uses the text of the other.
@@ -43,7 +43,7 @@ describe('fields that a read asks for', () => {
     },
   );
 
-  it('may be one parameter each, and are left out where the name is unknown', async () => {
+  it('may be one parameter each, and are left out if the name is unknown', async () => {
     const url = 'organizations/acme/workspaces?sort=name&fields[workspace][]=name';
     const { body } = await admin.get(`${url}&fields[workspace][]=locked&fields[workspace][]=nothing`).expect(200);
     expect(body.data.map(namesOf).map((names: string[]) => names.sort())).toEqual([
@@ -53,7 +53,7 @@ describe('fields that a read asks for', () => {
     expect(namesOf((await admin.get(`workspaces/${id}?fields[workspaces]=`).expect(200)).body.data)).toEqual([]);
   });
 
-  it('are chosen by type, also of what is included', async () => {
+  it('are chosen by type, also for included resources', async () => {
     const url = `workspaces/${id}?include=organization,vars&fields[workspaces]=name&fields[vars]=key`;
     const { body } = await admin.get(url).expect(200);
     expect(namesOf(body.data)).toEqual(['name']);
@@ -62,7 +62,7 @@ describe('fields that a read asks for', () => {
     expect(included.organizations).toContain('email');
   });
 
-  it('are taken by every read of resources, and refused by name for other types and by all that changes something', async () => {
+  it('are accepted by every read of resources, and refused by name for other types and by all changes', async () => {
     const operations = resources
       .flatMap(({ endpoints }) => endpoints)
       .filter(({ outside, edition, tokens }) => !outside && edition !== 'hosted' && tokens.includes('user'));

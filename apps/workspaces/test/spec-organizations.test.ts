@@ -107,7 +107,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     ]);
   });
 
-  it('relates it to what hangs on it', async () => {
+  it('relates it to what belongs to it', async () => {
     const { body } = await admin.get('organizations/whole').expect(200);
     const { relationships, attributes } = body.data;
     expect(relationships['default-agent-pool']).toMatchObject({ data: null });
@@ -122,7 +122,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect('data-retention-policy' in relationships).toBe(!hosted);
   });
 
-  it('leads nowhere that is not there', async () => {
+  it('links only to existing paths', async () => {
     const at = 'organizations/whole';
     await admin.post(`${at}/authentication-token`).expect(201);
     const { body: made } = await admin.post(`${at}/workspaces`, resource('workspaces', { name: 'linked' })).expect(201);
@@ -281,7 +281,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     });
   });
 
-  it('gives a name once in twenty requests at the same time', async () => {
+  it('accepts a name once in twenty simultaneous requests', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => named('race')));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)]);
   });
@@ -290,7 +290,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     const names = async (query: string) =>
       (await admin.get(`organizations${query}`).expect(200)).body.data.map((item: { id: string }) => item.id);
 
-    it('everything without pagination where no page is asked for (W3.1, W9.2, WV.29)', async () => {
+    it('everything without pagination if no page is requested (W3.1, W9.2, WV.29)', async () => {
       const { body } = await admin.get('organizations').expect(200);
       expect(body.data.length).toBeGreaterThan(3);
       expect(body.links).toBeUndefined();
@@ -298,7 +298,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
       for (const item of body.data) expect(typeof item.attributes['plan-identifier']).toBe('string');
     });
 
-    it('by page, twenty unless told (W9.1, WV.29)', async () => {
+    it('by page, twenty by default (W9.1, WV.29)', async () => {
       const { body } = await admin.get('organizations?page%5Bnumber%5D=1').expect(200);
       expect(body.meta.pagination).toMatchObject({ 'current-page': 1, 'page-size': 20, 'prev-page': null });
       const small = await admin.get('organizations?page[size]=2&page[number]=2').expect(200);
@@ -410,7 +410,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     await named('short-lived').expect(201);
   });
 
-  it('is 404 for what is absent and for what is not the caller’s, alike (W8.4)', async () => {
+  it('is 404 both for what is absent and for what is not the caller’s (W8.4)', async () => {
     await named('unseen').expect(201);
     const stranger = await workspaces.person('outsider');
     const absent = await stranger.get('organizations/absent').expect(404);

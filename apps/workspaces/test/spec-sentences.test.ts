@@ -14,7 +14,7 @@ const version = resource('state-versions', {
   state: state.toString('base64'),
 });
 
-describe.each(['self-hosted', 'hosted'] as const)('what the specification says in sentences, %s', (edition) => {
+describe.each(['self-hosted', 'hosted'] as const)('the sentences of the specification, %s', (edition) => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: edition } });
   const { admin } = workspaces;
   const hosted = edition === 'hosted';
@@ -22,7 +22,7 @@ describe.each(['self-hosted', 'hosted'] as const)('what the specification says i
     for (const name of ['one', 'two', 'three', 'four', 'five']) await workspaces.organization(name);
   });
 
-  it('relates an organization to all that hangs on it (WP.11, WP.27)', async () => {
+  it('relates an organization to everything that belongs to it (WP.11, WP.27)', async () => {
     const made = await admin.post('organizations/one/agent-pools', resource('agent-pools', { name: 'p' })).expect(201);
     const pool = { 'default-execution-mode': 'agent', 'default-agent-pool-id': made.body.data.id };
     await admin.patch('organizations/one', resource('organizations', pool)).expect(200);
@@ -70,7 +70,7 @@ describe.each(['self-hosted', 'hosted'] as const)('what the specification says i
     expect([first.data[0].id, last.data.length]).toEqual(['five', 1]);
   });
 
-  it('lists all without pages, the first where only a size is given, and twenty where only a number is (WP.30)', async () => {
+  it('lists all without pages, the first page if only a size is given, and twenty if only a number is (WP.30)', async () => {
     const ask = async (query: string) => (await admin.get(`organizations${query}`).expect(200)).body;
     const whole = await ask('');
     expect([whole.data.length, whole.links, whole.meta]).toEqual([5, undefined, undefined]);
@@ -109,7 +109,7 @@ describe.each(['self-hosted', 'hosted'] as const)('what the specification says i
     await admin.get('organizations/right').expect(404);
   });
 
-  it('keeps of a workspace what an update leaves out (WP.35)', async () => {
+  it('keeps the fields of a workspace that an update omits (WP.35)', async () => {
     const given = { name: 'kept', 'auto-apply': false, 'allow-destroy-plan': false, description: 'as it was' };
     const { body } = await admin.post('organizations/two/workspaces', resource('workspaces', given)).expect(201);
     for (const path of [`workspaces/${body.data.id}`, 'organizations/two/workspaces/kept']) {
@@ -132,7 +132,7 @@ describe('what the specification says of the wire', () => {
     }
   });
 
-  it('takes bodies as JSON:API, and none that are called text (WP.7)', async () => {
+  it('accepts bodies as JSON:API, and none labelled as text (WP.7)', async () => {
     const post = (type: string, name: string) =>
       request(workspaces.server)
         .post('/api/v2/organizations')
@@ -151,7 +151,7 @@ describe('what the specification says of workspaces', () => {
   const of = (name: string, projectId?: string) =>
     resource('workspaces', { name }, projectId === undefined ? undefined : { project: ref('projects', projectId) });
 
-  it('names all that hangs on one (WP.18, WP.19)', async () => {
+  it('names everything that belongs to one (WP.18, WP.19)', async () => {
     const made = await admin.post('organizations/acme/agent-pools', resource('agent-pools', { name: 'p' })).expect(201);
     const pool = { 'execution-mode': 'agent', 'agent-pool-id': made.body.data.id };
     const { id } = await workspaces.workspace('acme', 'hung', pool);

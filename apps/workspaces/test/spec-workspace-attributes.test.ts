@@ -198,7 +198,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     expect(gone).toMatchObject({ 'vcs-repo': null, 'vcs-repo-identifier': null });
   });
 
-  it('tell how it is: locked, resources, runs, what can be done (W2.8, W2.16-W2.18, WP.4)', async () => {
+  it('show its state: locked, resources, runs, possible actions (W2.8, W2.16-W2.18, WP.4)', async () => {
     const { id, attributes } = await made({ name: 'busy' });
     const idle = {
       locked: false,

@@ -318,7 +318,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     await update('repo', { 'vcs-repo': { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId } }).expect(200);
   });
 
-  it('refuses an app installation that there is not, and keeps the connection (W6.23)', async () => {
+  it('refuses an unknown app installation, and keeps the connection (W6.23)', async () => {
     const vcs = { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId };
     await create({ name: 'app', 'vcs-repo': vcs }).expect(201);
     const { body } = await update('app', {
@@ -378,7 +378,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     });
   });
 
-  it('gives a name once in twenty requests at the same time', async () => {
+  it('accepts a name once in twenty simultaneous requests', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => create({ name: 'race' })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)]);
     const refused = answers.find(({ status }) => status === 422);
@@ -401,7 +401,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       }
     });
 
-    it('twenty by page, with links and totals (W5.4, W9.1, WP.36)', async () => {
+    it('twenty per page, with links and totals (W5.4, W9.1, WP.36)', async () => {
       const { body } = await admin.get('organizations/acme/workspaces').expect(200);
       expect(body.meta.pagination).toMatchObject({ 'current-page': 1, 'page-size': 20 });
       const total = body.meta.pagination['total-count'];
@@ -437,7 +437,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       expect((body.errors as Errors)[0]?.source?.parameter).toBe('sort');
     });
 
-    it('by project, with what was asked to be included', async () => {
+    it('by project, with the requested includes', async () => {
       const project = (await show('plain')).relationships.project.data.id;
       expect(await list(`filter[project][id]=${project}&search[name]=tagged`)).toHaveLength(3);
       expect(await list('filter[project][id]=prj-1234567812345678')).toEqual([]);
@@ -482,7 +482,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       await act(id, 'force-unlock').expect(409);
     });
 
-    it('one of twenty at the same time', async () => {
+    it('one of twenty simultaneous requests', async () => {
       const { id } = await show('plain');
       const answers = await Promise.all(Array.from({ length: 20 }, () => act(id, 'lock')));
       expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(409)]);

@@ -40,7 +40,7 @@ describe('SSH keys', () => {
     expect(shown.body.data).toEqual(body.data);
   });
 
-  it('takes a key from clients that send no type, and none of another type', async () => {
+  it('accepts a key from clients that send no type, and none of another type', async () => {
     const attributes = { name: 'untyped', value: pem('pkcs8', ed.privateKey) };
     const { body } = await workspaces.admin.post(collection, { data: { attributes } }).expect(201);
     await workspaces.admin.patch(`ssh-keys/${body.data.id}`, { data: { attributes: { name: 'renamed' } } }).expect(200);
@@ -49,7 +49,7 @@ describe('SSH keys', () => {
     await workspaces.admin.delete(`ssh-keys/${body.data.id}`).expect(204);
   });
 
-  it('reads keys as ssh-keygen writes them, with its fingerprint', async () => {
+  it('reads keys in the format of ssh-keygen, with the same fingerprint', async () => {
     if (!existsSync('/usr/bin/ssh-keygen')) return;
     const folder = mkdtempSync(path.join(tmpdir(), 'keys-'));
     try {
@@ -172,7 +172,7 @@ describe('SSH keys', () => {
     await stranger.get(byId).expect(404);
   });
 
-  it('keeps no private key in clear in the database', async () => {
+  it('stores no private key in plain text in the database', async () => {
     const value = pem('pkcs8', rsa.privateKey);
     await workspaces.admin.post(collection, keyBody('canary', value)).expect(201);
     const canary = value.split('\n')[2]!;
@@ -185,10 +185,10 @@ describe('SSH keys', () => {
   });
 });
 
-describe('SSH keys where the installation does not look at them', () => {
+describe('SSH keys if the installation does not check them', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_CHECK_SSH_KEYS: 'off' } });
 
-  it('takes any text', async () => {
+  it('accepts any text', async () => {
     await workspaces.organization('acme');
     const body = resource('ssh-keys', { name: 'any', value: 'any text' });
     const made = await workspaces.admin.post('organizations/acme/ssh-keys', body).expect(201);

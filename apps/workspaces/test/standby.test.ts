@@ -37,7 +37,7 @@ describe('A node that reads from a standby', () => {
   const ask = (server: Server, method: string, place: string, token = workspaces.admin.token) =>
     request(server)[method.toLowerCase() as 'get'](place).set('Authorization', `Bearer ${token}`).redirects(0);
 
-  it('answers every read as others do', async () => {
+  it('answers every read like other nodes', async () => {
     const wrong: string[] = [];
     let found = 0;
     for (const endpoint of endpoints.filter(({ method, path }) => method === 'GET' && !ofBrowsers.test(path))) {
@@ -53,7 +53,7 @@ describe('A node that reads from a standby', () => {
     expect(found).toBeGreaterThan(80);
   });
 
-  it('sends every write to others, and browsers', async () => {
+  it('sends every write, and browsers, to other nodes', async () => {
     const wrong: string[] = [];
     for (const endpoint of endpoints.filter(({ method, path }) => method !== 'GET' || ofBrowsers.test(path))) {
       const place = placeOf(endpoint);
@@ -65,7 +65,7 @@ describe('A node that reads from a standby', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('notes no use of a token, whose answers are the same all the while', async () => {
+  it('records no use of a token, whose answers stay the same', async () => {
     const person = await workspaces.person('idle');
     await ask(node.server, 'GET', '/api/v2/account/details', person.token).expect(200);
     const { rows } = await workspaces.service.pool.query(
@@ -75,7 +75,7 @@ describe('A node that reads from a standby', () => {
     expect(rows).toEqual([{ last_used_at: null }]);
   });
 
-  it('is ready, and shows at once what others have changed', async () => {
+  it('is ready, and shows changes by others at once', async () => {
     expect(await node.service.ready()).toEqual({ ready: true, reasons: [] });
     const body = resource('organizations', { name: 'newest', email: 'a@example.com' });
     await workspaces.admin.post('organizations', body).expect(201);
@@ -83,11 +83,11 @@ describe('A node that reads from a standby', () => {
   });
 });
 
-describe('A node that reads from a standby and knows no other', () => {
+describe('A node that reads from a standby and knows no other node', () => {
   const workspaces = startWorkspaces();
   const node = readingNode(workspaces);
 
-  it('says what it is to callers that want to write', async () => {
+  it('says that it is read-only to callers that want to write', async () => {
     const answer = await request(node.server)
       .post('/api/v2/organizations')
       .set('Authorization', `Bearer ${workspaces.admin.token}`);

@@ -153,7 +153,7 @@ describe('state versions', () => {
     expect(listed.body.data[0].attributes.name).toBe('given');
   });
 
-  it('take the JSON of the tool with them, and outputs that say more than the state (WV.24)', async () => {
+  it('include the JSON of the tool, and outputs that say more than the state (WV.24)', async () => {
     const id = await locked();
     const json = Buffer.from('{"values":{"from":"the tool"}}');
     const outputs = Buffer.from(JSON.stringify({ told: { value: [1], type: ['list', 'number'], sensitive: false } }));
@@ -167,7 +167,7 @@ describe('state versions', () => {
     ]);
   });
 
-  it('that were announced and uploaded are the same as those that came with their content', async () => {
+  it('that were announced and uploaded equal those that were created with their content', async () => {
     const [inline, uploaded] = [await locked(), await locked()];
     const state = stateOf(4, 'lineage-4');
     await create(inline, state).expect(201);
@@ -287,7 +287,7 @@ describe('state versions', () => {
     await admin.get(`workspaces/${id}/current-state-version`).expect(404);
   });
 
-  it.each(['1', '1.50'])('refuse outputs that hold %s too deep to be read again', async (number) => {
+  it.each(['1', '1.50'])('refuse outputs that contain %s nested too deep to be read again', async (number) => {
     const id = await locked();
     const deep = `{"o":{"value":${'['.repeat(5_500)}${number}${']'.repeat(5_500)}}}`;
     const { body } = await create(id, stateOf(1), {
@@ -307,7 +307,7 @@ describe('state versions', () => {
     ['lineage', { lineage: 'another' }, Buffer.from('{"version":4,"serial":1,"outputs":{},"resources":[]}')],
     ['serial', { serial: 100 }, encryptedOf(1)],
     ['lineage', { lineage: 'another', force: true }, encryptedOf(1)],
-  ])('are refused by either route where the request gives another %s than the file: %j', async (name, claim, bytes) => {
+  ])('are refused by either route if the request gives another %s than the file: %j', async (name, claim, bytes) => {
     const id = await locked();
     const { body: inline } = await create(id, bytes, { ...claim }).expect(422);
     expect(inline.errors[0].source.pointer).toBe(`/data/attributes/${name}`);
@@ -324,7 +324,7 @@ describe('state versions', () => {
     expect(promoted.data.attributes.serial).toBe(1);
   });
 
-  it('may be encrypted by the tool: stored as they are, with serial and lineage, and nothing known of what is in them', async () => {
+  it('may be encrypted by the tool: stored as they are, with serial and lineage, and unknown content', async () => {
     const id = await locked();
     await create(id, encryptedOf(1)).expect(201);
     const { body } = await announce(id, encryptedOf(2)).expect(201);
@@ -349,7 +349,7 @@ describe('state versions', () => {
     expect(detail(refused.body)).toContain('is encrypted');
   });
 
-  it('keep what was refused, and promote it under the lock', async () => {
+  it('keep refused uploads, and promote them under the lock', async () => {
     const id = await locked();
     await create(id, stateOf(5)).expect(201);
     const lost = stateOf(3, 'lineage-9');
@@ -364,7 +364,7 @@ describe('state versions', () => {
     expect((await admin.get(`workspaces/${id}/quarantined-states`).expect(200)).body.data).toEqual([]);
   });
 
-  it('quarantine an upload that is not what was announced, or comes after the lock is lost', async () => {
+  it('quarantine an upload that differs from what was announced, or comes after the lock is lost', async () => {
     const id = await locked();
     const state = stateOf(1);
     const { body } = await announce(id, state).expect(201);
@@ -379,7 +379,7 @@ describe('state versions', () => {
     ]);
   });
 
-  it('hold an orderly unlock back until they are uploaded', async () => {
+  it('delay an orderly unlock until they are uploaded', async () => {
     const id = await locked();
     const state = stateOf(1);
     const { body } = await announce(id, state).expect(201);
@@ -407,7 +407,7 @@ describe('state versions', () => {
     expect(workspace.body.data.attributes['resource-count']).toBe(1);
   });
 
-  it('go back with every other byte as it was, digits and order included', async () => {
+  it('go back with every other byte unchanged, including digits and order', async () => {
     const id = await locked();
     const text = (serial: number) =>
       Buffer.from(`{"version":4,"b":{"serial":7},"serial": ${serial} ,"big":12345678901234567890,"a":1.10}`);
@@ -467,7 +467,7 @@ describe('state versions', () => {
     });
   });
 
-  it('of more than 16 MiB are read as they come, two at a time', async () => {
+  it('of more than 16 MiB are read as streams, two at a time', async () => {
     const ids = [await locked(), await locked(), await locked()];
     const state = stateOf(1, 'lineage-1', { padding: 'x'.repeat(17 * 1024 * 1024) });
     const urls = await Promise.all(
@@ -513,7 +513,7 @@ describe('state versions', () => {
     await admin.get('state-versions?filter[workspace][name]=x').expect(404);
   });
 
-  it('need a signature that is whole and in time', async () => {
+  it('need a complete signature that has not expired', async () => {
     const id = await locked();
     const { body } = await create(id, stateOf(1)).expect(201);
     const url: string = body.data.attributes['hosted-state-download-url'];
@@ -525,7 +525,7 @@ describe('state versions', () => {
     await outsider.get(url.split('?')[0]!.replace('https://workspaces.test', '')).expect(404);
   });
 
-  it('take large states in sealed chunks', async () => {
+  it('store large states in sealed chunks', async () => {
     const id = await locked();
     const noise = randomBytes(3 * 1024 * 1024).toString('base64');
     const state = stateOf(1, 'lineage-1', { padding: noise });

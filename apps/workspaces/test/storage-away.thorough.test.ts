@@ -13,7 +13,7 @@ interface Line {
   readonly msg: string;
 }
 
-describe('a service whose database is away', () => {
+describe('a service whose database is down', () => {
   const lines: Line[] = [];
   let proxy: DatabaseProxy;
   const workspaces = startWorkspaces({
@@ -62,7 +62,7 @@ describe('a service whose database is away', () => {
     },
   );
 
-  it('answers no 500 when the server ends its connections, and is back soon for all', async () => {
+  it('answers no 500 when the server ends its connections, and soon works again for all', async () => {
     const statuses = new Map<number, number>();
     let over = false;
     const callers = Array.from({ length: 8 }, async (_, i) => {
@@ -110,7 +110,7 @@ describe('a service whose database is away', () => {
     await workspaces.admin.get('organizations/acme').expect(200);
   });
 
-  it('is not what a caller makes it who leaves before the body is complete', async () => {
+  it('is not caused by a caller who disconnects before the body is complete', async () => {
     lines.length = 0;
     const { port } = workspaces.server.address() as AddressInfo;
     const closed = once(workspaces.server, 'request').then(([, res]) => once(res, 'close'));
@@ -127,7 +127,7 @@ describe('a service whose database is away', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is not what a caller makes it who leaves before the answer is complete, nor is that a fault', async () => {
+  it('is not caused by a caller who disconnects before the answer is complete, nor is that a fault', async () => {
     const made = resource('workspaces', { name: 'large' });
     const { id } = (await workspaces.admin.post('organizations/acme/workspaces', made).expect(201)).body.data;
     await workspaces.admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);

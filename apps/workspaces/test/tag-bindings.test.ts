@@ -30,7 +30,7 @@ describe('key-value tags of projects', () => {
     await workspaces.organization('acme');
   });
 
-  it('are given at the start, added to, replaced by an update, and taken away', async () => {
+  it('are set at creation, added to, replaced by an update, and removed', async () => {
     const id = await makeProject('Stones', [binding('team', 'quarry')]);
     expect(await list(`projects/${id}/tag-bindings`)).toEqual(['team=quarry']);
     const added = { data: [binding('team', 'mine'), binding('cost', '7')] };
@@ -101,7 +101,7 @@ describe('key-value tags of projects', () => {
     expect(plain.data.relationships['effective-tag-bindings'].data).toBeUndefined();
   });
 
-  it('narrow the list of projects', async () => {
+  it('filter the list of projects', async () => {
     await makeProject('Found', [binding('find', 'me'), binding('also', 'this')]);
     await makeProject('Other', [binding('find', 'another')]);
     const names = async (...tags: [string, string?][]) => {
@@ -174,7 +174,7 @@ describe('key-value tags of projects', () => {
       await admin.delete(path).expect(404);
     });
 
-    it('that may not be overridden hold in every workspace, also over what it had before', async () => {
+    it('that may not be overridden apply in every workspace, even over its earlier values', async () => {
       const project = await makeProject('Fixed', [binding('fixed', 'ours'), binding('loose', 'ours')]);
       const id = await makeWorkspace('fixed', project, [binding('fixed', 'mine'), binding('loose', 'mine')]);
       const { body } = await reserve({ key: 'fixed', 'disable-overrides': true }).expect(201);

@@ -32,7 +32,7 @@ describe('names of tags', () => {
     },
   );
 
-  it('may be as long as they may be, and no longer, which is said', async () => {
+  it('may have the allowed length and no more, with a message', async () => {
     const long = 'x'.repeat(255);
     const tooLong = await admin.post(`workspaces/${id}/relationships/tags`, flat(`${long}x`)).expect(422);
     expect(refusal(tooLong)).toContain('no more than 255 characters');
@@ -42,7 +42,7 @@ describe('names of tags', () => {
     expect((await named()).sort()).toEqual(['7', 'a', 'a:b_c-d', long].sort());
   });
 
-  it('that were allowed once are taken away by name', async () => {
+  it('that were allowed earlier can be removed by name', async () => {
     await workspaces.service.pool.query(
       "INSERT INTO tag SELECT 'tag-old', organization_id, '-old' FROM workspace WHERE id = $1",
       [id],
@@ -62,7 +62,7 @@ describe('names of tags', () => {
     await admin.post('organizations/acme/reserved-tag-keys', resource('reserved-tag-keys', { key })).expect(422);
   });
 
-  it('may have blanks within keys of bindings', async () => {
+  it('may contain blanks in keys of bindings', async () => {
     await admin.patch(`workspaces/${id}/tag-bindings`, binding('cost centre')).expect(200);
   });
 });

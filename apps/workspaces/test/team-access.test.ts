@@ -31,7 +31,7 @@ describe('team access', () => {
     ['write', ['apply', 'write', 'write', 'read', true, false]],
     ['admin', ['apply', 'write', 'write', 'read', true, true]],
     ['custom', ['read', 'none', 'none', 'none', false, false]],
-  ])('shows what %s on a workspace amounts to', async (level, expected) => {
+  ])('shows the permissions of %s on a workspace', async (level, expected) => {
     const organization = `level-${level}`;
     await workspaces.organization(organization);
     const { id } = await workspaces.workspace(organization, 'web');
@@ -81,7 +81,7 @@ describe('team access', () => {
     await delegate.post('team-projects', inProject(to)).expect(201);
   });
 
-  it('refuses settings that a fixed level does not have, and takes those it has', async () => {
+  it('refuses settings that a fixed level does not have, and accepts those it has', async () => {
     await workspaces.organization('acme');
     const { id } = await workspaces.workspace('acme', 'web');
     const teamId = await team(workspaces, 'acme', 'ops');
@@ -143,7 +143,7 @@ describe('team access', () => {
     await client.delete(`workspaces/${id}`).expect(404);
   });
 
-  it('answers 404 to lists without a filter, and to teams and workspaces of elsewhere', async () => {
+  it('answers 404 to lists without a filter, and to foreign teams and workspaces', async () => {
     await workspaces.organization('elsewhere');
     const { id } = await workspaces.workspace('acme', 'here');
     const foreign = await team(workspaces, 'elsewhere', 'foreign');
@@ -165,7 +165,7 @@ describe('team access', () => {
     ['maintain', ['read', 'none', 'read'], ['apply', 'read', 'write', 'write', true, true, true, false, true]],
     ['admin', ['delete', 'manage', 'write'], ['apply', 'read', 'write', 'write', true, true, true, true, true]],
     ['custom', ['read', 'none', 'none'], ['read', 'none', 'none', 'none', false, false, false, false, false]],
-  ])('shows what %s on a project amounts to', async (level, onProject, onWorkspaces) => {
+  ])('shows the permissions of %s on a project', async (level, onProject, onWorkspaces) => {
     const organization = `project-${level}`;
     await workspaces.organization(organization);
     const id = await project(workspaces, organization, 'the project');
@@ -190,7 +190,7 @@ describe('team access', () => {
     expect(body.included.map(({ type }: { type: string }) => type).sort()).toEqual(['projects', 'teams']);
   });
 
-  it('says what a team may do with the variable sets that a project owns', async () => {
+  it('shows what a team may do with the variable sets that a project owns', async () => {
     await workspaces.organization('owned');
     const id = await project(workspaces, 'owned', 'the project');
     const own = { parent: ref('projects', id), projects: { data: [{ type: 'projects', id }] } };
@@ -227,7 +227,7 @@ describe('team access', () => {
     await workspaces.admin.patch(`team-projects/${granted}`, resource('team-projects', refused)).expect(422);
   });
 
-  it('lets who writes the sets of a project reach nothing outside of it', async () => {
+  it('lets callers who write the sets of a project reach nothing outside of it', async () => {
     await workspaces.organization('outside');
     const [here, there] = await Promise.all(['here', 'there'].map((name) => project(workspaces, 'outside', name)));
     const [inside, outside] = await Promise.all(
@@ -278,7 +278,7 @@ describe('team access', () => {
     ]);
   });
 
-  it('joins what organization, project and workspace give, the most winning', async () => {
+  it('combines the grants of organization, project and workspace, the highest wins', async () => {
     await workspaces.organization('joined');
     const id = await project(workspaces, 'joined', 'the project');
     const create = resource('workspaces', { name: 'web' }, { project: ref('projects', id) });
@@ -300,7 +300,7 @@ describe('team access', () => {
     });
   });
 
-  it('shows on every node at once what one has acknowledged', async () => {
+  it('shows on every node at once what one of them has acknowledged', async () => {
     await workspaces.organization('nodes');
     const { id } = await workspaces.workspace('nodes', 'web');
     const teamId = await team(workspaces, 'nodes', 'ops');

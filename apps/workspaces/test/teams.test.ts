@@ -7,7 +7,7 @@ const teamBody = (attributes: object) => resource('teams', attributes);
 describe('teams', () => {
   const workspaces = startWorkspaces();
 
-  it('creates a secret team without rights and shows it everywhere alike', async () => {
+  it('creates a secret team without rights and shows it the same everywhere', async () => {
     await workspaces.organization('acme');
     const created = await workspaces.admin.post('organizations/acme/teams', teamBody({ name: 'ops' })).expect(201);
     const { data } = created.body;
@@ -111,7 +111,7 @@ describe('teams', () => {
     expect(last.body.errors[0].detail).toBe('The owners team must keep at least one member');
   });
 
-  it('takes members by id, by user name and by membership, and refuses strangers', async () => {
+  it('accepts members by id, by user name and by membership, and refuses strangers', async () => {
     const id = await team(workspaces, 'acme', 'members');
     const [ann, ben] = [await member(workspaces, 'acme'), await member(workspaces, 'acme')];
     const stranger = await workspaces.person('stranger');
@@ -152,7 +152,7 @@ describe('teams', () => {
     expect(listed.body.meta.pagination['total-count']).toBe(listed.body.data.length);
   });
 
-  it('does not let who manages members add themselves to a team with more rights', async () => {
+  it('does not let those who manage members add themselves to a team with more rights', async () => {
     const powerful = await team(workspaces, 'acme', 'powerful', ['manage-workspaces'], { visibility: 'organization' });
     const humble = await team(workspaces, 'acme', 'humble', [], { visibility: 'organization' });
     const clerks = await team(workspaces, 'acme', 'clerks', ['manage-membership'], { visibility: 'organization' });
@@ -163,7 +163,7 @@ describe('teams', () => {
     expect(refused.body.errors[0]).toMatchObject({ code: 'permission-missing' });
   });
 
-  it('needs a separate right before rights are given (WV.2)', async () => {
+  it('requires a separate right for giving rights (WV.2)', async () => {
     const managers = await team(workspaces, 'acme', 'managers', ['manage-teams'], { visibility: 'organization' });
     const manager = await member(workspaces, 'acme', [managers]);
     const open = { visibility: 'organization' };

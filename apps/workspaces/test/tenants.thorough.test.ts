@@ -230,7 +230,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
 
   const walked = slice(withIds, ({ declaration }) => declaration);
 
-  it('has every operation that names something looked at', () => {
+  it('covers every operation that names something', () => {
     const unknown = withIds.flatMap((endpoint) =>
       parametersOf(endpoint, theirs.params)
         .filter(({ part, key }) => !(key in theirs.params) && !nobodys.includes(part))
@@ -273,7 +273,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   };
 
   it.each(Object.keys(callers))(
-    'keep what is named in paths apart: %s is refused like for what is not there',
+    'are separate in paths: %s is refused like something that does not exist',
     async (name) => {
       const before = await rowsButRefusals(workspaces.databaseUrl);
       const wrong: string[] = [];
@@ -301,7 +301,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       endpoint.path,
     );
 
-  it('are asked by HEAD all that GET answers to the end: the same status and headers, and no body', async () => {
+  it('answer HEAD for everything that GET answers: the same status and headers, and no body', async () => {
     const wrong: string[] = [];
     const seen: Record<number, number> = {};
     /** The parts that differ from request to request, and the form of a body. */
@@ -420,7 +420,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     expect(await reached(theirs.plain)).toEqual(declared(ofMembers));
   });
 
-  it('show a session that has rested too long no more than that there is an organization', async () => {
+  it('show a session that was idle for too long only that the organization exists', async () => {
     const credentials = resource('sessions', { username: theirs.owner.username, password: PASSWORD });
     const { body } = await workspaces.anyone.post('session', credentials).expect(201);
     const session = workspaces.as(body.data.attributes.token);

@@ -54,7 +54,7 @@ describe('kinds of token', () => {
     await client.get('organizations/other/audit-events').expect(404);
   });
 
-  it('show the trail in the form that collectors read, by pages and since an instant', async () => {
+  it('show the trail in the format that collectors read, by pages and since a time', async () => {
     const client = await organizationToken(workspaces, 'acme');
     const since = new Date(Date.now() - 60_000).toISOString();
     await workspaces.workspace('acme', 'traced');
@@ -86,7 +86,7 @@ describe('kinds of token', () => {
     await admin.get('organization/audit-trail').expect(404);
   });
 
-  it('of a team are many, told apart by what they are for, and one without', async () => {
+  it('of a team are many, distinguished by description, and one without', async () => {
     const id = await team(workspaces, 'acme', 'ops');
     const many = `teams/${id}/authentication-tokens`;
     const plain = await made(`teams/${id}/authentication-token`);
@@ -125,7 +125,7 @@ describe('kinds of token', () => {
     await outsider.post(many, tokenBody({ description: 'mine' })).expect(404);
   });
 
-  it('end after two years by default, and never where that is asked for', async () => {
+  it('expire after two years by default, and never if that is requested', async () => {
     const id = await team(workspaces, 'acme', 'lasting');
     const person = (await admin.get('account/details').expect(200)).body.data.id;
     for (const at of [path, ofTrails, `teams/${id}/authentication-token`, `users/${person}/authentication-tokens`]) {
@@ -134,11 +134,11 @@ describe('kinds of token', () => {
     }
   });
 
-  describe('of people, where an organization lets none in', () => {
+  describe('of people, if an organization accepts none', () => {
     const set = (client: Client, enabled: boolean) =>
       client.patch('organizations/closed', resource('organizations', { 'user-tokens-enabled': enabled }));
 
-    it('are refused with 401, unlike sessions and tokens of teams, until it does again', async () => {
+    it('are refused with 401, unlike sessions and tokens of teams, until it accepts them again', async () => {
       const owner = await workspaces.person('owner');
       const organization = await workspaces.organization('closed', {}, owner);
       expect(organization.attributes['user-tokens-enabled']).toBe(true);

@@ -58,7 +58,7 @@ describe('lifetimes of tokens', () => {
     expect(await maxima('acme')).toEqual(before);
   });
 
-  it('hold for tokens of the organization, its teams and its trail, and shorten those that are there, once they are enabled', async () => {
+  it('apply to tokens of the organization, its teams and its trail, and shorten existing ones, once they are enabled', async () => {
     await workspaces.organization('held');
     const id = await team(workspaces, 'held', 'ops');
     const trail = 'organizations/held/authentication-token?token=audit-trails';
@@ -82,7 +82,7 @@ describe('lifetimes of tokens', () => {
     expect(await lives(`teams/${id}`)).toBe(HOUR);
   });
 
-  it('are the default of new tokens, and refuse a longer life and one without an end', async () => {
+  it('are the default of new tokens, and refuse a longer lifetime and one without an end', async () => {
     const id = await team(workspaces, 'held', 'new');
     for (const at of [`teams/${id}`, 'organizations/held']) {
       await token(at).expect(201);
@@ -100,7 +100,7 @@ describe('lifetimes of tokens', () => {
     await enable('held');
   });
 
-  it('let no API token of a person in that lives longer, in this organization only, and never touch it', async () => {
+  it('refuse API tokens of people with a longer lifetime, only in this organization, and never change them', async () => {
     const person = await member(workspaces, 'held');
     const make = async (end: string | null) => {
       const body = resource('authentication-tokens', { 'expired-at': end });
@@ -122,7 +122,7 @@ describe('lifetimes of tokens', () => {
     await long.get(at).expect(200);
   });
 
-  it('are not set so that they lock out who sets them', async () => {
+  it('cannot be set so that they lock out the caller', async () => {
     const owner = await workspaces.person('owner');
     await workspaces.organization('careful', {}, owner);
     const body = resource('authentication-tokens', { 'expired-at': null });
@@ -155,7 +155,7 @@ describe('lifetimes of tokens', () => {
     expect((await maxima('acme')).team).toBe(DAY);
   });
 
-  it('are met by every token, also by those made while the limit changes', async () => {
+  it('apply to every token, even those created while the limit changes', async () => {
     await workspaces.organization('busy');
     await enable('busy');
     const ids = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => team(workspaces, 'busy', name)));

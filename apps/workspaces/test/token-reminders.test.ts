@@ -57,7 +57,7 @@ describe('reminders of tokens that expire soon', () => {
     ['more than a week away', 30, 8],
     ['over', 30, -1],
     ['of a token that was made for few days', 1, 6],
-  ])('are not sent of an end that is %s', async (what, madeAgo, left) => {
+  ])('are not sent for an expiry that is %s', async (what, madeAgo, left) => {
     const { id } = await tokenOf(`bo-${what.length}`);
     await aged(id, madeAgo, left);
     expect(await remind()).toBe(0);
@@ -83,7 +83,7 @@ describe('reminders of tokens that expire soon', () => {
     expect(sent).toEqual([]);
   });
 
-  it('are not sent again to owners who had them, where the address of another one is refused', async () => {
+  it('are not sent again to owners who had them if the address of another one is refused', async () => {
     const { admin } = workspaces;
     const { person: eve } = await tokenOf('eve');
     const { data: teams } = (await admin.get('organizations/acme/teams?filter[names]=owners').expect(200)).body;

@@ -69,7 +69,7 @@ describe('tokens', () => {
     }
   });
 
-  it('notes the use of a token on first use, then at most once a minute', async () => {
+  it('records the use of a token on first use, then at most once a minute', async () => {
     const person = await workspaces.person('used');
     const { body } = await person.post(`users/${person.id}/authentication-tokens`, tokenBody()).expect(201);
     const [client, path] = [workspaces.as(body.data.attributes.token), `authentication-tokens/${body.data.id}`];
@@ -104,7 +104,7 @@ describe('tokens', () => {
     }
   });
 
-  it('leaves one token when twenty are made for a team at once', async () => {
+  it('leaves one token if twenty are created for a team at once', async () => {
     const teamId = await team(workspaces, 'acme', 'busy');
     const path = `teams/${teamId}/authentication-token`;
     const made = await Promise.all(Array.from({ length: 20 }, () => workspaces.admin.post(path)));
@@ -150,7 +150,7 @@ describe('tokens', () => {
     expect(listed.body.data).toEqual([]);
   });
 
-  it('does not let who manages teams take the token of one with more rights', async () => {
+  it('does not let those who manage teams take the token of a team with more rights', async () => {
     const open = { visibility: 'organization' };
     const strong = await team(workspaces, 'acme', 'strong', ['manage-workspaces'], open);
     const weak = await team(workspaces, 'acme', 'weak', [], open);
@@ -166,7 +166,7 @@ describe('tokens', () => {
     expect(ids).toEqual([weak]);
   });
 
-  it('ends several tokens of teams at once, or none where one is not of a team that the caller manages', async () => {
+  it('ends several tokens of teams at once, or none if one is not of a team that the caller manages', async () => {
     const path = 'organizations/acme/team-tokens';
     const [one, other] = [await team(workspaces, 'acme', 'one'), await team(workspaces, 'acme', 'other')];
     const made = async (id: string) => (await workspaces.admin.post(`teams/${id}/authentication-token`)).body.data;
@@ -202,7 +202,7 @@ describe('tokens', () => {
     await workspaces.admin.get('organizations/acme/team-tokens?sort=colour').expect(400);
   });
 
-  it('ends the tokens of a suspended person, and lets them be when the suspension ends', async () => {
+  it('blocks the tokens of a suspended person, and accepts them again when the suspension ends', async () => {
     const person = await workspaces.person('suspended');
     const { prisma } = workspaces.service.db;
     await prisma.user.update({ where: { id: person.id }, data: { suspendedAt: new Date() } });
@@ -213,7 +213,7 @@ describe('tokens', () => {
     await person.get('account/details').expect(200);
   });
 
-  it('takes no idempotency key where a secret would have to be shown twice', async () => {
+  it('accepts no idempotency key if a secret would have to be shown twice', async () => {
     const person = await workspaces.person('careful');
     const path = `users/${person.id}/authentication-tokens`;
     await person.post(path, tokenBody()).set('Idempotency-Key', 'k1').expect(400);

@@ -50,7 +50,7 @@ describe('the sign-in of the tool', () => {
   const made = async (client: ReturnType<typeof workspaces.as>): Promise<string> =>
     (await codeOf(client).expect(201)).body.data.attributes.code;
 
-  it('is announced where the tool looks for it, on paths that are there', async () => {
+  it('is announced where the tool looks for it, on existing paths', async () => {
     const { body } = await workspaces.anyone.get('/.well-known/terraform.json').expect(200);
     expect(body['login.v1']).toEqual({
       client: 'keystead-cli',
@@ -61,7 +61,7 @@ describe('the sign-in of the tool', () => {
     });
   });
 
-  it('leads to a page of the console, which gets all that was asked for letter for letter', async () => {
+  it('leads to a page of the console, which gets the exact request', async () => {
     const { headers } = await page({ state: '0123 +"ü' }).expect(302);
     const { pathname, searchParams } = new URL(headers.location!, 'http://here');
     expect(pathname).toBe('/ui/authorize');
@@ -91,7 +91,7 @@ describe('the sign-in of the tool', () => {
     expect(body.errors[0].detail).toContain(name);
   });
 
-  it('gives a token to who signed in, once', async () => {
+  it('gives a token to the person who signed in, once', async () => {
     const ann = await workspaces.person('ann');
     const session = await workspaces.anyone
       .post('session', resource('sessions', { username: 'ann', password: PASSWORD }))
@@ -111,13 +111,13 @@ describe('the sign-in of the tool', () => {
     ['another address', { redirect_uri: 'http://localhost:10004/login' }],
     ['another client', { client_id: 'other' }],
     ['no verifier', { code_verifier: '' }],
-  ])('spends the code on %s, and gives nothing', async (_what, more) => {
+  ])('uses up the code on %s, and returns nothing', async (_what, more) => {
     const code = await made(workspaces.admin);
     expect((await exchange(code, more).expect(400)).body).toEqual({ error: 'invalid_grant' });
     await exchange(code).expect(400);
   });
 
-  it('forgets codes after five minutes, and takes none that it does not know', async () => {
+  it('deletes codes after five minutes, and accepts no unknown ones', async () => {
     const code = await made(workspaces.admin);
     now += 5 * 60_000 + 1;
     await exchange(code).expect(400);
@@ -135,7 +135,7 @@ describe('the sign-in of the tool', () => {
     await exchange(code).expect(400);
   });
 
-  it('keeps codes as hashes, and gives one only once to many at the same moment', async () => {
+  it('stores codes as hashes, and accepts one only once from many simultaneous requests', async () => {
     const code = await made(workspaces.admin);
     const { rows } = await workspaces.service.pool.query('SELECT * FROM login_code');
     expect(JSON.stringify(rows)).not.toContain(code);

@@ -18,7 +18,7 @@ interface Node {
 }
 
 // What this protects: the promise that a revoked token, and a secret, cannot be found anywhere.
-describe('what is left of tokens that were revoked, and of secrets', () => {
+describe('the remains of revoked tokens and of secrets', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'traces-'));
   let database: TestDatabase;
   const nodes: Node[] = [];
@@ -89,7 +89,7 @@ describe('what is left of tokens that were revoked, and of secrets', () => {
     return answer.body;
   };
 
-  it('is in no heap, log, metric, environment or row of any node', async () => {
+  it('are in no heap, log, metric, environment or row of any node', async () => {
     const [one, other] = nodes as [Node, Node];
     const planted = new Map<string, string>();
     const keep = (name: string, value: string) => {

@@ -126,7 +126,7 @@ describe('runs that are confirmed by no person', () => {
     'infra-version': { vouches: true },
   };
 
-  it('know of every attribute of a run whether it vouches', () => {
+  it('cover every attribute of a run', () => {
     // biome-ignore lint/suspicious/noExplicitAny: a JSON schema
     const schema = CreateRun.jsonSchema() as any;
     const named = Object.keys(schema.properties.data.properties.attributes.properties);
@@ -137,7 +137,7 @@ describe('runs that are confirmed by no person', () => {
     value === undefined ? [] : [{ name, value, vouches }],
   );
   it.each(confirmable)(
-    'rest on a confirmed run with $name, of a configuration of someone who may plan: $vouches',
+    'accept a confirmed run with $name, of a configuration of someone who may plan: $vouches',
     async (one) => {
       const planner = await withGrant('plan');
       const configuration = await configured(workspaces, runs.workspace, {}, planner);
@@ -165,7 +165,7 @@ describe('runs that are confirmed by no person', () => {
     ],
   ];
 
-  it.each(losses)('wait for a person when the one who started them was %s meanwhile', async (_how, lose) => {
+  it.each(losses)('wait for a person if the one who started them was %s meanwhile', async (_how, lose) => {
     await configured(workspaces, runs.workspace);
     await runs.worker.claim();
     const person = await withGrant('write');
@@ -182,7 +182,7 @@ describe('runs that are confirmed by no person', () => {
     expect(await audited(id)).toBe(1);
   });
 
-  it('wait when the workspace does not apply runs of triggers by itself any more', async () => {
+  it('wait if the workspace no longer applies runs of triggers without confirmation', async () => {
     await configured(workspaces, runs.workspace);
     await starts['a run trigger']();
     await patch({ 'auto-apply-run-trigger': false });
@@ -191,7 +191,7 @@ describe('runs that are confirmed by no person', () => {
     expect(attributes).toMatchObject({ status: 'planned', 'status-reason': expect.stringContaining('run triggers') });
   });
 
-  it('work on archives that stay as they were read', async () => {
+  it('work on archives that do not change after they were read', async () => {
     const author: Client = await withGrant('plan');
     const body = resource('configuration-versions', { 'auto-queue-runs': false });
     const made = (await author.post(`workspaces/${runs.workspace}/configuration-versions`, body).expect(201)).body.data;
@@ -204,7 +204,7 @@ describe('runs that are confirmed by no person', () => {
     expect((await put('# three')).status).toBe(409);
   });
 
-  it('work on archives that stay, also when one is read while another is sent', async () => {
+  it('work on archives that do not change, even if one is read while another is sent', async () => {
     const { id, attributes } = await announced(admin, runs.workspace);
     const put = async (text: string) =>
       (await putUrl(workspaces, attributes['upload-url'], await archiveOf([['main.tf', text]]))).status;

@@ -61,13 +61,13 @@ describe('query parameters that an operation does not declare', () => {
     await token.get('organizations/acme').expect(200);
   });
 
-  it('are passed over where they mean nothing anywhere', async () => {
+  it('are ignored if they mean nothing anywhere', async () => {
     for (const name of ['TagBindings', '_', 'utm_source', '__proto__']) {
       await workspaces.admin.get(`organizations/acme/workspaces?${name}=%7B%7D`).expect(200);
     }
   });
 
-  it('are like wishes for less in documents: refused where they cannot be granted, with their place', async () => {
+  it('that ask for less are refused, like in documents, if that is not possible, with their place', async () => {
     const { admin } = workspaces;
     const { id } = await workspaces.workspace('acme', 'web');
     const pointers = async (asked: ReturnType<typeof admin.post>) =>

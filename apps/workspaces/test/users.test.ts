@@ -64,7 +64,7 @@ describe('people', () => {
     expect(own.body.data.attributes.email).toBe(`${one.username}@example.com`);
   });
 
-  it('takes one of two people who want the same name at once', async () => {
+  it('accepts one of two people who want the same name at once', async () => {
     const [one, two] = [await workspaces.person('first-racer'), await workspaces.person('second-racer')];
     const answers = await Promise.all(
       [one, two].map((client) => client.patch('account/update', resource('users', { username: 'champion' }))),

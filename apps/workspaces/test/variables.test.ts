@@ -217,7 +217,7 @@ describe('variable sets', () => {
     expect(await names(`${collection}?q=SHAR`)).toEqual(['shared']);
   });
 
-  it('assigns and takes away, and refuses what is not of the organization', async () => {
+  it('assigns and removes, and refuses what is not of the organization', async () => {
     await workspaces.organization('elsewhere');
     const foreign = await workspaces.workspace('elsewhere', 'foreign');
     const path = `varsets/${made.set}/relationships/workspaces`;
@@ -261,7 +261,7 @@ describe('variable sets', () => {
     expect(changed.body.data.attributes).toMatchObject(settings);
   });
 
-  it('is seen by readers of a workspace it reaches, and changed only by those who may', async () => {
+  it('is seen by readers of a workspace it applies to, and changed only by those who may', async () => {
     const few = await team(workspaces, 'acme', 'few');
     const reader = await member(workspaces, 'acme', [few]);
     const { body } = await workspaces.admin
@@ -276,7 +276,7 @@ describe('variable sets', () => {
     await reader.get(`varsets/${body.data.id}`).expect(404);
   });
 
-  it('shows all variables in force in a workspace, each once: what is nearer hides what is wider', async () => {
+  it('shows all effective variables of a workspace, each once: the nearer one overrides the wider', async () => {
     const { id } = await workspaces.workspace('acme', 'all');
     const to = { workspaces: { data: [{ type: 'workspaces', id }] } };
     const variable = (key: string, value: string, more: object = {}) => ({

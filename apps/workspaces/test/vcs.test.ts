@@ -71,7 +71,7 @@ describe('workspaces that follow a repository', () => {
   const runOf = (workspace: string) =>
     admin.post('runs', resource('runs', {}, { workspace: { data: { type: 'workspaces', id: workspace } } }));
 
-  it('a commit of a host that is away is fetched when it is back, and given up after hours', async () => {
+  it('a commit of a host that is down is fetched when it works again, and given up after hours', async () => {
     const id = await followed('patient');
     const { ingressAttributes, configurationVersion, run } = means().db.prisma;
     const where = { workspaceId: id };
@@ -94,7 +94,7 @@ describe('workspaces that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a commit that waits for its host waits no longer once another of it was fetched', async () => {
+  it('a commit that waits for its host waits no longer once another was fetched from it', async () => {
     const [first, second] = [await followed('waits'), await followed('arrives')];
     const { ingressAttributes, run } = means().db.prisma;
     expect(await fetchAll('the host is away', true)).toBe(2);
@@ -110,7 +110,7 @@ describe('workspaces that follow a repository', () => {
     for (const id of [first, second]) await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a host that was away for long is looked at again within minutes', async () => {
+  it('a host that was down for long is read again within minutes', async () => {
     const id = await followed('looked-at');
     const { vcsRepository } = means().db.prisma;
     await vcsRepository.updateMany({ data: { attempts: 9 } });
@@ -125,7 +125,7 @@ describe('workspaces that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('finds tags by looking; those that were there before start nothing', async () => {
+  it('finds tags by polling; older ones start nothing', async () => {
     host.tags.set('v0', host.commit('Old'));
     const id = await followed('tagged', {}, { 'tags-regex': '^v' });
     expect(await commitsOf(id)).toEqual([]);
@@ -146,7 +146,7 @@ describe('workspaces that follow a repository', () => {
     expect(await commitsOf(id)).toEqual(['v1', 'v1', 'x2']);
   });
 
-  it('a run started by hand takes the newest commit, waits for it, and ends with what keeps it away', async () => {
+  it('a run started by hand uses the newest commit, waits for it, and ends with the reason if it cannot be fetched', async () => {
     const id = await followed('by-hand');
     await fetchAll();
     const newest = host.commit('Without a webhook');
@@ -276,7 +276,7 @@ describe('workspaces that follow a repository', () => {
     await admin.post(`runs/${run.id}/actions/cancel`, {});
   });
 
-  it('a look at what has not moved asks the database as often for many workspaces as for one', async () => {
+  it('a check without changes needs as many database queries for many workspaces as for one', async () => {
     const asked = async () => {
       const names: string[] = [];
       const { db, ...rest } = means();
@@ -341,7 +341,7 @@ describe('workspaces that follow a repository', () => {
   const phases = ['plan', 'apply'] as const;
   const retired = Object.keys(retirements).flatMap((how) => phases.map((phase) => [phase, how] as const));
 
-  it.each(retired)('the %s of a push is not applied unasked after %s', async (phase, how) => {
+  it.each(retired)('the %s of a push is not applied without confirmation after %s', async (phase, how) => {
     // Jobs that earlier tests left behind are not for this one.
     await workspaces.service.pool.query('DELETE FROM run');
     host.branches.set('release', host.commit('Release'));
@@ -382,27 +382,30 @@ describe('workspaces that follow a repository', () => {
     },
   };
 
-  it.each(Object.keys(tagRetirements))('a tag is not applied unasked after %s, which no webhook told', async (how) => {
-    await workspaces.service.pool.query('DELETE FROM run');
-    host.tags.clear();
-    const name = `tag-${how.replaceAll(' ', '-')}`;
-    const id = await followed(name, { 'auto-apply': true }, { 'tags-regex': '^r' });
-    host.tags.set('r1', host.commit('Release 1'));
-    await look();
-    await fetchAll();
-    const { by, why } = tagRetirements[how]!;
-    await by();
-    await look();
-    await worker.plan();
-    const runs = (await admin.get(`workspaces/${id}/runs`).expect(200)).body.data;
-    const { attributes } = runs.at(-1);
-    expect(attributes.status).toBe(why === undefined ? 'apply_queued' : 'planned');
-    if (why !== undefined) expect(attributes['status-reason']).toBe(`Waits for confirmation: ${why}`);
-    await admin.delete(`workspaces/${id}`);
-    await workspaces.service.pool.query('DELETE FROM workspace WHERE id = $1', [id]);
-  });
+  it.each(Object.keys(tagRetirements))(
+    'a tag is not applied without confirmation after %s, which no webhook reported',
+    async (how) => {
+      await workspaces.service.pool.query('DELETE FROM run');
+      host.tags.clear();
+      const name = `tag-${how.replaceAll(' ', '-')}`;
+      const id = await followed(name, { 'auto-apply': true }, { 'tags-regex': '^r' });
+      host.tags.set('r1', host.commit('Release 1'));
+      await look();
+      await fetchAll();
+      const { by, why } = tagRetirements[how]!;
+      await by();
+      await look();
+      await worker.plan();
+      const runs = (await admin.get(`workspaces/${id}/runs`).expect(200)).body.data;
+      const { attributes } = runs.at(-1);
+      expect(attributes.status).toBe(why === undefined ? 'apply_queued' : 'planned');
+      if (why !== undefined) expect(attributes['status-reason']).toBe(`Waits for confirmation: ${why}`);
+      await admin.delete(`workspaces/${id}`);
+      await workspaces.service.pool.query('DELETE FROM workspace WHERE id = $1', [id]);
+    },
+  );
 
-  it('deliveries that are due at the same moment are done in the order in which they came', async () => {
+  it('deliveries that are due at the same time are processed in order of arrival', async () => {
     const id = await followed('in-order', {}, { 'tags-regex': '^o' });
     const { db } = means();
     const { id: repositoryId } = await db.prisma.vcsRepository.findFirstOrThrow({ where: { identifier: 'team/net' } });
@@ -421,7 +424,7 @@ describe('workspaces that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('tells that a pull request concerns no workspace, where that is wanted', async () => {
+  it('reports that a pull request concerns no workspace, if that is wanted', async () => {
     await followed('elsewhere', { 'working-directory': 'elsewhere' });
     const told = (head: string) => host.statuses.filter((one) => one.sha === head);
     host.pulls.push({ number: 1, head: host.commit('Before'), files: ['net/a.tf'] });
@@ -445,7 +448,7 @@ describe('workspaces that follow a repository', () => {
     expect(told(head).filter(({ context }) => context.endsWith('/elsewhere'))).toHaveLength(1);
   });
 
-  it('a fork is planned where site administrators allow it, and then without anything secret', async () => {
+  it('a fork is planned if site administrators allow it, and then without secrets', async () => {
     const id = await followed('forked');
     await fetchAll();
     for (const [key, sensitive] of [

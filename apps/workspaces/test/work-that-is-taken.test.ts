@@ -104,7 +104,7 @@ interface Done {
   readonly keep: ((due: OwnedWork) => Promise<unknown>) | undefined;
 }
 
-describe('work at Git hosts, while it goes on', () => {
+describe('claimed work at Git hosts', () => {
   const meanwhile = new Meanwhile();
   const hosts = { gitea: new Gitea(meanwhile), github: new Github(meanwhile) };
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' } });
@@ -199,7 +199,7 @@ describe('work at Git hosts, while it goes on', () => {
     for (const host of Object.values(hosts)) host.stop();
   });
 
-  it('is all tried here', () => {
+  it('is all covered here', () => {
     expect(
       jobs()
         .map(({ name }) => name)
@@ -222,7 +222,7 @@ describe('work at Git hosts, while it goes on', () => {
     [name, 'refuses', true] as const,
   ]);
 
-  it.each(cases)('is not written over by who had it before: %s, when the host %s', async (name, _, refuses) => {
+  it.each(cases)('is not overwritten by an earlier claim: %s, when the host %s', async (name, _, refuses) => {
     const work = works[name]!;
     await run(name, refuses, () => sql(work).take());
     const [row, ...others] = await sql(work).rows();
@@ -231,14 +231,14 @@ describe('work at Git hosts, while it goes on', () => {
     expect(row?.at.startsWith('2100')).toBe(!isFact);
   });
 
-  it.each(cases)('stays due where it is made due again meanwhile: %s, when the host %s', async (name, _, refuses) => {
+  it.each(cases)('stays due if it becomes due again meanwhile: %s, when the host %s', async (name, _, refuses) => {
     const work = works[name]!;
     await run(name, refuses, () => sql(work).set("'2001-01-01Z'"));
     const isFact = work.isFact === true && !refuses;
     expect((await sql(work).rows()).every(({ is_due }) => is_due)).toBe(!isFact);
   });
 
-  it.each(cases)('is not kept any more once it is over: %s, when the host %s', async (name, _, refuses) => {
+  it.each(cases)('is no longer claimed once it has ended: %s, when the host %s', async (name, _, refuses) => {
     const work = works[name]!;
     const done = await run(name, refuses, async () => undefined);
     const before = await sql(work).rows();
@@ -246,7 +246,7 @@ describe('work at Git hosts, while it goes on', () => {
     expect(await sql(work).rows()).toEqual(before);
   });
 
-  it('is kept while it goes on, where it may take long', async () => {
+  it('stays claimed while it goes on, if it may take long', async () => {
     const kept: string[] = [];
     for (const [name, work] of Object.entries(works)) {
       await run(name, false, async ({ due, keep }) => {

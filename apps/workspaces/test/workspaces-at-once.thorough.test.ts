@@ -148,11 +148,11 @@ describe('the history of locks', () => {
   });
 });
 
-describe('many requests at the same moment', () => {
+describe('many simultaneous requests', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('create what they ask for, each with its own answer, and one duplicate fails only itself', async () => {
+  it('create their resources, each with its own answer, and a duplicate fails only itself', async () => {
     await workspaces.organization('crowd');
     const names = [...Array.from({ length: 30 }, (_, i) => `w-${i}`), 'w-7', 'not valid'];
     const answers = await Promise.all(
@@ -169,7 +169,7 @@ describe('many requests at the same moment', () => {
     expect(new Set(body.data.map((one: { id: string }) => one.id)).size).toBe(30);
   });
 
-  it('keep the total right while workspaces come and go', async () => {
+  it('keep the total right while workspaces are added and removed', async () => {
     await workspaces.organization('tide');
     const made = await Promise.all(Array.from({ length: 12 }, (_, i) => workspaces.workspace('tide', `w-${i}`)));
     await Promise.all(made.slice(0, 5).map(({ id }) => admin.delete(`workspaces/${id}`).expect(204)));
@@ -194,7 +194,7 @@ describe('many requests at the same moment', () => {
     expect((last.after as { description: string }).description).toBe(body.data.attributes.description);
   });
 
-  it('page through a list that changes without losing or repeating what stays', async () => {
+  it('page through a changing list without skipping or repeating what stays', async () => {
     await workspaces.organization('pages');
     const stays = await Promise.all(Array.from({ length: 25 }, (_, i) => workspaces.workspace('pages', `m-${i}`)));
     const seen: string[] = [];
@@ -255,7 +255,7 @@ describe('two nodes on one database', () => {
     await admin.get(`workspaces/${id}`).expect(404);
   });
 
-  it('let one of both lock a workspace', async () => {
+  it('let one of the two lock a workspace', async () => {
     const { id } = await workspaces.workspace('pair', 'locked');
     const path = `workspaces/${id}/actions/lock`;
     const answers = await Promise.all([workspaces.admin.post(path), other('post', path)]);

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { expect, it } from '@jest/globals';
 import { sendAnswer } from './answer';
 
-it('an answer whose client has left is not a fault', async () => {
+it('a client that disconnects is not a fault', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const request = get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

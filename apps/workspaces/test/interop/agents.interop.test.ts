@@ -224,7 +224,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     await settleAbandoned(workspaces.service.db, workspaces.service.env.keyring);
   };
 
-  it('that are killed while they plan leave the plan to another', async () => {
+  it('that are killed during a plan leave it to another', async () => {
     writeFileSync(held, '');
     await startAgent({ ...quick, WORKSPACES_WORKER_BINARY: await binary() });
     const id = await started();
@@ -236,7 +236,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     expect((await events(id)).filter((action) => action === 'plan-retried')).toHaveLength(1);
   }, 300_000);
 
-  it('that are killed while they apply leave an end, and the state that was written', async () => {
+  it('that are killed during an apply leave it ended, with the state that was written', async () => {
     rmSync(held, { force: true });
     await startAgent({ ...quick, WORKSPACES_WORKER_BINARY: await binary() });
     const id = await started();
@@ -265,7 +265,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     );
   }, 300_000);
 
-  it('go on while the service is away for a moment', async () => {
+  it('continue while the service is down for a moment', async () => {
     rmSync(held, { force: true });
     const agent = await startAgent({ WORKSPACES_WORKER_SHOW: shownFolder, WORKSPACES_WORKER_BINARY: await binary() });
     const id = await started({ 'auto-apply': true });
@@ -291,7 +291,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     return file;
   }
 
-  it('end with their token, and with what they carry out', async () => {
+  it('end with their token, together with their jobs', async () => {
     const body = resource('authentication-tokens', { description: 'short' });
     const { data } = (await admin.post(`agent-pools/${pool}/authentication-tokens`, body).expect(201)).body;
     const settings = { ...quick, TFC_AGENT_TOKEN: data.attributes.token, WORKSPACES_WORKER_BINARY: await binary() };
@@ -312,7 +312,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     agents.splice(1);
   }, 300_000);
 
-  it('leave nothing of a token or of values in their words', () => {
+  it('leave no token and no values in their logs', () => {
     for (const { said } of agents) expect(said()).not.toContain(token);
     expect(readFileSync(__filename, 'utf8')).not.toContain(token);
   });

@@ -23,7 +23,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the document of the %s editio
     }
   }, 600_000);
 
-  it('makes a client that goes through projects, workspaces, variables, locks, states and access', async () => {
+  it('generates a client that uses projects, workspaces, variables, locks, states and access', async () => {
     const python = await pythonWith([pythonGenerator]);
     try {
       const { body } = await workspaces.anyone.get('openapi.json').expect(200);

@@ -228,7 +228,7 @@ describe('runs that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a link that leaves the tree and a host that says nothing end the configuration, and the commit gets a status', async () => {
+  it('a link that leaves the tree and a host that does not answer end the configuration, and the commit gets a status', async () => {
     const clone = await gitea.repository('bad');
     clone.write({ 'main.tf': main('one') });
     symlinkSync('/etc/passwd', path.join(clone.folder, 'passwd.tf'));
@@ -262,7 +262,7 @@ describe('runs that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a person agrees in the browser; the token is renewed, and what follows by it goes on', async () => {
+  it('a person consents in the browser; the token is renewed, and workspaces keep following', async () => {
     const attributes = { 'service-provider': 'gitea', 'http-url': gitea.url, 'api-url': `${gitea.url}/api/v1` };
     const create = resource('oauth-clients', { ...attributes, key: 'later', secret: 'later' });
     const client = (await admin.post('organizations/acme/oauth-clients', create).expect(201)).body.data;
@@ -300,7 +300,7 @@ describe('runs that follow a repository', () => {
     await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
   });
 
-  it('tags start runs, also those that no webhook told of, and a run by hand takes a commit that none told of', async () => {
+  it('tags start runs, even those that no webhook reported, and a run by hand uses a commit that none reported', async () => {
     const clone = await gitea.repository('tagged');
     clone.write({ 'main.tf': main('one') });
     await clone.push('Say one');
@@ -333,7 +333,7 @@ describe('runs that follow a repository', () => {
     for (const one of [id, branch.id]) await admin.delete(`workspaces/${one}`).expect(204);
   });
 
-  it('refuses a repository that is not there, and one in a network that is closed', async () => {
+  it('refuses a missing repository, and one in a closed network', async () => {
     const create = (name: string, repo: object) =>
       admin.post('organizations/acme/workspaces', resource('workspaces', { name, 'vcs-repo': repo })).expect(422);
     const gone = await create('gone', { identifier: 'grace/nothing', 'oauth-token-id': token });

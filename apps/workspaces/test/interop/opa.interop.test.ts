@@ -66,7 +66,7 @@ const kinds = given ? kindsHere() : [];
   };
   const rego = (body: string) => ({ 'a.rego': `package a\n${body}\n` });
 
-  it('judges by the plan, the run, parameters and data, all queries at once', async () => {
+  it('evaluates the plan, the run, parameters and data, all queries at once', async () => {
     const set = setOf(
       {
         'a.rego':
@@ -94,7 +94,7 @@ const kinds = given ? kindsHere() : [];
     });
   });
 
-  it('reads texts of before version 1 as such, and names the line of one that is neither', async () => {
+  it('reads texts from before version 1 as such, and names the line of a text that is neither', async () => {
     expect(
       await judge(setOf({ 'x.rego': 'package example rule["not allowed"] { true }' }, { x: 'data.example.rule' })),
     ).toEqual({
@@ -111,7 +111,7 @@ const kinds = given ? kindsHere() : [];
     ]);
   });
 
-  it('answers for each policy where one cannot be judged', async () => {
+  it('returns the outcome of each policy if one cannot be evaluated', async () => {
     const set = setOf(rego('good contains "g"\nclash := 1\nclash := x if { x := 2 }\nword := "no list"'), {
       clash: 'data.a.clash',
       good: 'data.a.good',
@@ -139,7 +139,7 @@ const kinds = given ? kindsHere() : [];
     expect(said).toEqual([['x', 'errored', []]]);
   });
 
-  it('stops what does not end, and what fills the memory', async () => {
+  it('stops policies that do not end, and those that fill the memory', async () => {
     const loop =
       'deny contains "x" if { some a in numbers.range(1, 100000); some b in numbers.range(1, 100000); a * b < 0 }';
     const { said } = await judge(setOf(rego(loop), { x: 'data.a.deny' }));

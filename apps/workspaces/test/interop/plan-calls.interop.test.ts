@@ -59,7 +59,7 @@ describe('a plan of the infrastructure tool in local execution', () => {
     rmSync(box, { recursive: true, force: true });
   });
 
-  it('costs ten requests at most against a state of 1 MiB', async () => {
+  it('costs ten requests at most with a state of 1 MiB', async () => {
     writeFileSync(path.join(box, 'main.tf'), configuration);
     const cli = path.join(box, 'cli.tfrc');
     const api = `http://127.0.0.1:${port}/api/v2/`;

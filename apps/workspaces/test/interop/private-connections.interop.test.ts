@@ -128,7 +128,7 @@ describe('a Git host that only agents reach', () => {
       );
     });
 
-  it('is followed, cloned and told by an agent, also by the next one after it was killed', async () => {
+  it('is followed, cloned and notified through an agent, and through the next one after it was killed', async () => {
     const clone = await gitea.repository('net');
     clone.write({ 'main.tf': main('one') });
     const first = await clone.push('Say one');

@@ -124,7 +124,7 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       await expect(late.run('init', '-no-color')).rejects.toThrow(/401|unauthorized/i);
     });
 
-    it('installs a signed provider by init, and locks its sums', async () => {
+    it('installs a signed provider by init, and locks its checksums', async () => {
       const main = `terraform {
   required_providers {
     crane = {
@@ -140,7 +140,7 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       await expect(folder(`${product}-foreign`, main, token!, program!).run('init')).rejects.toThrow(/acme\/crane/);
     });
 
-    it('is refused where it may not read', async () => {
+    it('is refused if it may not read', async () => {
       const { token } = await organizationToken(workspaces, 'other');
       const { run } = folder(`${product}-other`, uses('1.0.0'), token!, program!);
       await expect(run('init', '-no-color')).rejects.toThrow(/not found/i);

@@ -171,7 +171,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(await run('apply', '-no-color', '-input=false', 'plan.bin')).toContain('0 added, 1 changed');
   }, 600_000);
 
-  it('plans and applies in every way there is, as it does on its own machine', async () => {
+  it('plans and applies with every option, as in local execution', async () => {
     await startWorker();
     const run = folder(
       'ways',
@@ -211,7 +211,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(lines.map((line) => JSON.parse(line).type)).toEqual(expect.arrayContaining(['version', 'change_summary']));
   }, 900_000);
 
-  it('moves, forgets, imports and pushes what is in a state, and plans after that', async () => {
+  it('moves, forgets, imports and pushes resources of a state, and plans after that', async () => {
     await startWorker();
     const run = folder('state', 'resource "terraform_data" "a" { input = "kept" }');
     const common = ['-no-color', '-input=false'];
@@ -266,7 +266,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     return { child, said: () => text };
   };
 
-  it('cancels an apply, keeps what it did, and frees the workspace', async () => {
+  it('cancels an apply, keeps its changes, and frees the workspace', async () => {
     const worker = await startWorker();
     const seconds = anySeconds();
     const run = folder('cancel', slow(seconds));
@@ -288,7 +288,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(shown.body.data.attributes.locked).toBe(false);
   }, 600_000);
 
-  it('carries on after a worker was killed: the plan is done by another, an interrupted apply ends with its state', async () => {
+  it('continues after a worker was killed: another repeats the plan, an interrupted apply ends with its state', async () => {
     const first = await startWorker({ WORKSPACES_WORKER_LEASE_SECONDS: '15' });
     const seconds = anySeconds();
     const run = folder('killed', slow(seconds));
@@ -310,7 +310,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(shown.body.data.attributes.locked).toBe(false);
   }, 600_000);
 
-  it('two workers share what there is to do, each job once', async () => {
+  it('two workers share the jobs, each job once', async () => {
     const both = [
       await startWorker({ WORKSPACES_WORKER_JOBS: '1' }),
       await startWorker({ WORKSPACES_WORKER_JOBS: '1' }),

@@ -139,7 +139,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     expect(readdirSync(executor.scratch.root)).toEqual([]);
   }, 600_000);
 
-  it('works in the folder asked for, with environment, and says so when it is not there', async () => {
+  it('works in the requested folder, with its environment, and reports a missing one', async () => {
     const files = { 'a/b/main.tf': 'variable "x" {}\noutput "x" { value = "${var.x} ${path.root}" }', 'a/m.txt': '' };
     const { result, under } = await plan({
       files,
@@ -157,7 +157,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     }
   }, 600_000);
 
-  it('ignores settings of the tool that a repository brings, and providers in the place of others', async () => {
+  it('ignores settings of the tool in a repository, and providers that replace others', async () => {
     const settings = 'provider_installation {\n  dev_overrides { "hashicorp/null" = "/tmp" }\n  direct {}\n}\n';
     const names = ['.terraformrc', 'terraform.rc', '.tofurc', 'home/.terraformrc', '.config/opentofu/tofurc'];
     const files = {
@@ -171,7 +171,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     expect(existsSync('/tmp/elsewhere')).toBe(false);
   }, 600_000);
 
-  it('ends in an error where the configuration does, and shows why', async () => {
+  it('ends in an error if the configuration does, and shows why', async () => {
     const broken = await plan({ files: { 'main.tf': 'resource "x" {' } });
     expect(broken.result.outcome).toBe('errored');
     expect(broken.under.text()).toContain('Error: ');
@@ -194,7 +194,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
   };
   const started = (text: () => string) => until(() => text().includes('keystead-slow'), text);
 
-  it('brings the state back of an apply that failed', async () => {
+  it('returns the state of an apply that failed', async () => {
     const files = {
       'main.tf': `resource "terraform_data" "first" {}
         resource "terraform_data" "bad" {
@@ -255,7 +255,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     ],
     ['disk', 'head -c 80000000 /dev/zero > large; sleep 1000', 'the run uses more disk than it may'],
   ])(
-    'ends a run that takes too much %s, says why, and keeps its state',
+    'ends a run that uses too much %s, says why, and keeps its state',
     async (_what, command, why) => {
       const files = {
         'main.tf': `resource "terraform_data" "first" {}
@@ -275,7 +275,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     120_000,
   );
 
-  it('replaces the backend also where the archive brings an override, a state and a data folder', async () => {
+  it('replaces the backend even if the archive contains an override, a state and a data folder', async () => {
     const files = {
       'main.tf': `${cloud} output "x" { value = 1 }`,
       'zzzz_remote_run_override.tf': 'terraform { backend "http" { address = "http://127.0.0.1:1" } }',
@@ -333,7 +333,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     ['terraform.tfstate.d/dev/terraform.tfstate', 'no state'],
     ['errored.tfstate', '{ "version": 4, "serial": 9, "lineage": "foreign", "outputs": {}, "resources": [] }'],
     ['.terraform/terraform.tfstate', 'no state'],
-  ])('leaves %s that a configuration brings out of the run, and names it', async (name, content) => {
+  ])('leaves %s in a configuration out of the run, and names it', async (name, content) => {
     const sibling = name.replace('terraform', 'other');
     const files = {
       'net/main.tf': `${cloud}
@@ -479,7 +479,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     600_000,
   );
 
-  it('reads back nothing that a run put in the place of its state', async () => {
+  it('reads nothing that a run put in place of its state', async () => {
     const secret = path.join(mkdtempSync(path.join(tmpdir(), 'outside-')), 'secret.json');
     writeFileSync(secret, '{"first-run-secret":1}', { mode: 0o600 });
     const files = {

@@ -58,7 +58,7 @@ describe('writes of the same moment', () => {
     expect(trips[0]![1]!.values).toEqual([['a', 'c', 'b']]);
   });
 
-  it('are a lone statement where one is all there is, and none where nothing is to be written', async () => {
+  it('are one statement if there is only one, and none if there is nothing to write', async () => {
     const { pool, texts } = fakePool(echo);
     const writes = new BatchedWrites(pool);
     expect(await writes.write(kind('edit'), 'a')).toBe('edit a');
@@ -78,7 +78,7 @@ describe('writes of the same moment', () => {
     expect(kept).toEqual([false, true, false, true]);
   });
 
-  it('are not tried again where the connection was lost: they may have been committed', async () => {
+  it('are not tried again if the connection was lost: they may have been committed', async () => {
     const { pool, trips } = fakePool(({ text }) => {
       if (text === 'COMMIT') throw refused('FATAL');
       return { rows: [] };
@@ -98,7 +98,7 @@ describe('writes of the same moment', () => {
     );
   });
 
-  it('leave two transactions at a time; what comes meanwhile shares the next', async () => {
+  it('run two transactions at a time; later writes share the next', async () => {
     const waiting: (() => void)[] = [];
     const { pool, trips } = fakePool(echo);
     const slow = {
@@ -124,7 +124,7 @@ describe('writes of the same moment', () => {
     expect(trips.map((trip) => trip[0]?.values?.[0])).toContainEqual(['c', 'd']);
   });
 
-  it('are part of a transaction by the same statements: rows are held first, and each item has its own result', async () => {
+  it('join a transaction with the same statements: rows are locked first, and each item has its own result', async () => {
     const asked: unknown[][] = [];
     const transaction = {
       async $queryRawUnsafe<T>(text: string, ...values: unknown[]): Promise<T> {

@@ -4,7 +4,7 @@ import { KeyedMutex } from './keyed-mutex';
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('work under a key', () => {
-  it('is done in the order of asking, one after the other, also behind work that fails; other names do not wait', async () => {
+  it('runs in order of arrival, one at a time, also after work that fails; other names do not wait', async () => {
     const mutex = new KeyedMutex();
     const said: string[] = [];
     let free = () => {};
@@ -34,7 +34,7 @@ describe('work under a key', () => {
     expect(said.at(-1)).toBe('later');
   });
 
-  it('is given up when it waits too long, and what is behind it is still done', async () => {
+  it('is given up if it waits too long, and later work still runs', async () => {
     const mutex = new KeyedMutex(1);
     let free = () => {};
     const first = mutex.run('a', () => new Promise<void>((resolve) => (free = resolve)));

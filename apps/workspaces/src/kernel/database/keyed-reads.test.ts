@@ -55,7 +55,7 @@ describe('keyed reads', () => {
     ]);
   });
 
-  it('never answers from a batch that left before the question', async () => {
+  it('never answers from a batch that was sent before the question', async () => {
     let value = 'old';
     const { pool, batches } = fakePool(({ keys }) => keys.map((key) => ({ key, value })));
     const reads = new KeyedReads(pool, 1);
@@ -66,7 +66,7 @@ describe('keyed reads', () => {
     expect([(await before)?.value, (await after)?.value]).toEqual(['old', 'new']);
   });
 
-  it('fails only those who asked by the statement that failed, and gives that connection up', async () => {
+  it('fails only the callers of the statement that failed, and discards its connection', async () => {
     const gone = new Error('gone');
     const { pool, released } = fakePool((sent) => {
       if (sent.name === 'stamps') throw gone;

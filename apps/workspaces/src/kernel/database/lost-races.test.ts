@@ -4,7 +4,7 @@ import { refusalOf, untilWon } from './lost-races';
 const said = (code: string, message = 'as expected') => Object.assign(new Error(message), { severity: 'ERROR', code });
 
 describe('a lost race', () => {
-  it.each(['40001', '40P01'])('%s is run again until it is won', async (code) => {
+  it.each(['40001', '40P01'])('%s is repeated until it succeeds', async (code) => {
     let runs = 0;
     const won = await untilWon(async () => {
       if (++runs <= 12) throw said(code);
@@ -13,7 +13,7 @@ describe('a lost race', () => {
     expect([won, runs]).toEqual(['won', 13]);
   });
 
-  it('ends when time is up, and asks to try again', async () => {
+  it('ends when time runs out, and asks to try again', async () => {
     const never = () => Promise.reject(said('40001'));
     await expect(untilWon(never, 0)).rejects.toMatchObject({ kind: 'unavailable' });
   });
@@ -21,7 +21,7 @@ describe('a lost race', () => {
   it.each([
     ['what was to go is in use', 'update or delete on table "a" violates foreign key constraint', 'conflict'],
     ['what was referred to is gone', 'insert or update on table "a" violates foreign key constraint', 'missing'],
-  ])('is for good where %s', async (_case, message, kind) => {
+  ])('is final if %s', async (_case, message, kind) => {
     let runs = 0;
     const run = () => {
       runs++;
@@ -31,7 +31,7 @@ describe('a lost race', () => {
     expect(runs).toBe(3);
   });
 
-  it('leaves all else a fault', () => {
+  it('leaves everything else a fault', () => {
     for (const error of [said('42601'), new Error('ours')]) expect(refusalOf(error)).toBe(error);
   });
 });

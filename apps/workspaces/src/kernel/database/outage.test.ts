@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Outage } from './outage';
 
 describe('an outage of storage', () => {
-  it('is logged when it begins and when it is over, however many requests meet it', () => {
+  it('is logged when it begins and when it ends, however many requests it affects', () => {
     let nowMs = 0;
     const said: [string, object][] = [];
     const tell = (fields: object, message: string) => said.push([message, fields]);

@@ -9,8 +9,8 @@ const { inlineSchema } = (
 )._engineConfig;
 const relations = relationsOf(inlineSchema);
 
-describe('what was read in several statements', () => {
-  it('has its relations known from the schema, the other side of each too', () => {
+describe('data that was read in several statements', () => {
+  it('takes its relations from the schema, in both directions', () => {
     expect(relations.get('RunPhase')?.get('run')).toEqual({ model: 'Run', key: 'runId', required: true });
     expect(relations.get('Workspace')?.get('sshKey')).toEqual({ model: 'SshKey', key: 'sshKeyId', required: false });
     expect(relations.get('User')?.get('twoFactor')).toEqual({ model: 'TwoFactor', key: undefined, required: false });

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { expect, it } from '@jest/globals';
 import { EventStreams } from './event-streams';
 
-it('a stream of events says nothing after its end', async () => {
+it('a stream of events sends nothing after its end', async () => {
   const stream = new EventStreams().begin({ kind: 'user', id: 'user-1' });
   const errors: Error[] = [];
   stream.on('error', (error) => errors.push(error));

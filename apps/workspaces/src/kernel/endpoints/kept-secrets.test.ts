@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Endpoint } from './endpoint';
 import { withKeptSecrets } from './kept-secrets';
 
-describe('an update of a resource that keeps a secret', () => {
+describe('an update of a resource with a stored secret', () => {
   const body = document('things', {
     attributes: {
       'api-key': sentTo(z.string(), 'api-url').nullish(),
@@ -24,11 +24,11 @@ describe('an update of a resource that keeps a secret', () => {
     expect(update(taken)).toEqual(taken);
   });
 
-  it('does not write an address that is sent as it was: someone may have changed it with its secret meanwhile', () => {
+  it('does not write an unchanged address: someone may have changed it with its secret meanwhile', () => {
     expect(update({ apiUrl: 'https://one.test', name: 'two' })).toEqual({ name: 'two' });
   });
 
-  it('is free where there is no secret', () => {
+  it('is unrestricted if there is no secret', () => {
     const moved = { apiUrl: 'https://two.test' };
     expect(update(moved, { ...target, apiKey: null })).toEqual(moved);
   });

@@ -65,7 +65,7 @@ describe('a mail server', () => {
   it.each([
     ['over STARTTLS', 'smtp', {}],
     ['over TLS from the start', 'smtps', { secure: true }],
-  ])('is logged in to %s, and given one mail for each', async (_, scheme, options) => {
+  ])('is logged in to %s, and receives one mail for each address', async (_, scheme, options) => {
     const { got, logins, port } = await serve(options);
     const to = ['ada@example.com', 'ops@example.com'];
     const { taken, said, problem } = await mailer(port, trusted, { scheme }).send(to, mail);
@@ -78,7 +78,7 @@ describe('a mail server', () => {
     expect(new Set(logins)).toEqual(new Set([`grace:${password}`]));
   });
 
-  it('gets no password that does not prove who it is, or has no STARTTLS, unless told', async () => {
+  it('gets no password if it cannot prove its identity or has no STARTTLS, unless the settings allow it', async () => {
     const unknown = await serve();
     expect((await mailer(unknown.port).send(['ada@example.com'], mail)).problem).toMatch(/self.signed/i);
     const plain = await serve({ disabledCommands: ['STARTTLS'], allowInsecureAuth: true });
@@ -91,7 +91,7 @@ describe('a mail server', () => {
     expect((await mailer(open.port, '', { user: '' }).send(['ada@example.com'], mail)).taken).toHaveLength(1);
   });
 
-  it('that refuses the login is asked once, and what it says holds no password', async () => {
+  it('that refuses the login is asked once, and its message contains no password', async () => {
     const { got, logins, port } = await serve();
     const to = ['ada@example.com', 'ops@example.com'];
     const { taken, problem } = await mailer(port, trusted, { given: 'wrong canary' }).send(to, mail);
@@ -101,7 +101,7 @@ describe('a mail server', () => {
     expect([got, logins]).toEqual([[], ['grace:wrong canary']]);
   });
 
-  it('that refuses one address, or one mail, takes the others', async () => {
+  it('that refuses one address, or one mail, accepts the others', async () => {
     const { got, port } = await serve({
       onRcptTo({ address }, _session, done) {
         if (address.startsWith('gone')) done(Object.assign(new Error('no such mailbox'), { responseCode: 550 }));
@@ -116,7 +116,7 @@ describe('a mail server', () => {
     expect(got).toHaveLength(2);
   });
 
-  it('that is silent, slow, dies in the middle or is not there is given up, and asked again by the next mail', async () => {
+  it('that is silent, slow, broken off or absent is given up, and tried again for the next mail', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');

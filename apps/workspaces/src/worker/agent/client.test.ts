@@ -64,7 +64,7 @@ describe('what an agent sends', () => {
   });
   const through = (user = 'agent:p%40ss@') => new URL(`http://${user}127.0.0.1:${portOf(proxy)}`);
 
-  it('goes through a tunnel of the proxy, whose name and password it sends only to the proxy', async () => {
+  it('goes through a tunnel of the proxy, and sends name and password only to the proxy', async () => {
     const client = new AgentClient(new URL(`http://127.0.0.1:${portOf(plain)}/below/`), 'secret', through());
     expect(await client.json({ method: 'POST', path: '/agents', json: { a: 1 } })).toEqual({ fine: true });
     const login = Buffer.from('agent:p@ss').toString('base64');
@@ -73,7 +73,7 @@ describe('what an agent sends', () => {
     client.close();
   });
 
-  it('is secured from end to end through a proxy, and checked', async () => {
+  it('is encrypted end to end through a proxy, with the certificate checked', async () => {
     const address = new URL(`https://127.0.0.1:${portOf(secure)}`);
     const careful = new AgentClient(address, 'secret', through());
     await expect(careful.json({ method: 'GET', path: '/x' })).rejects.toThrow(/self-signed/);
@@ -87,7 +87,7 @@ describe('what an agent sends', () => {
     direct.close();
   });
 
-  it('says what the proxy refused', async () => {
+  it('reports the refusal of a proxy', async () => {
     const client = new AgentClient(new URL(`http://127.0.0.1:${portOf(plain)}`), 'secret', through(''));
     await expect(client.json({ method: 'GET', path: '/x' })).rejects.toThrow('the proxy answered 407');
     client.close();

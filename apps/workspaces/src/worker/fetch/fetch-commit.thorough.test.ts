@@ -169,7 +169,7 @@ describe('fetching a commit', () => {
     return found;
   };
 
-  it('takes files with any names, without history, hooks and filters', async () => {
+  it('accepts files with any names, without history, hooks and filters', async () => {
     symlinkSync('../etc/passwd', path.join(work, 'link'));
     const sha = commit('Names', {
       'main.tf': '',
@@ -195,7 +195,7 @@ describe('fetching a commit', () => {
     );
   });
 
-  it('an older commit of a branch, also from a host that serves only its tip', async () => {
+  it('fetches an older commit of a branch, even from a host that serves only its tip', async () => {
     const sha = commit('Older', { 'main.tf': 'older' });
     commit('Newer', { 'main.tf': 'newer' });
     expect((await fetched(sha)).get('main.tf')).toBe('older');
@@ -205,7 +205,7 @@ describe('fetching a commit', () => {
   });
 
   it.each(['http://169.254.169.254/latest/', 'file:///etc/passwd', 'http://127.0.0.2:1/net.git', 'ext::sh -c id'])(
-    'a host that leads to %s is not followed',
+    'a redirect of a host to %s is not followed',
     async (Location) => {
       trick = (_req, res) => {
         res.writeHead(302, { Location }).end();
@@ -228,7 +228,7 @@ describe('fetching a commit', () => {
     expect(asked).toEqual([]);
   });
 
-  it('a host that stalls in the middle is left after a while, and may be asked again', async () => {
+  it('a host that stalls halfway is given up after a while, and may be tried again', async () => {
     trick = (req, res) => {
       if (req.method === 'GET') return false;
       res.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
@@ -242,7 +242,7 @@ describe('fetching a commit', () => {
     });
   });
 
-  it('a commit that needs more room than there may be is not fetched again', async () => {
+  it('a commit above the limit is not fetched again', async () => {
     const small = { ...fetcher, limits: { ...fetcher.limits, bytes: 1_000_000 } };
     await expect(fetched(first, {}, small)).rejects.toMatchObject({ again: false });
   });
@@ -251,7 +251,7 @@ describe('fetching a commit', () => {
     ['from any host', [], true],
     ['from a host that is named', ['here'], true],
     ['from no other, where some are named', ['https://git.example.com'], false],
-  ])('a submodule is asked for %s', async (_, named, isAsked) => {
+  ])('a submodule is fetched %s', async (_, named, isAsked) => {
     const neighbour = createServer((req, res) => {
       asked.push(req);
       res.writeHead(404).end();

@@ -25,7 +25,7 @@ describe('unpacking a configuration', () => {
   afterEach(() => rmSync(root, { recursive: true, force: true }));
   const into = (bytes: Buffer) => unpack(Readable.from([bytes.subarray(0, 1), bytes.subarray(1)]), root, { limits });
 
-  it('makes folders, files with their execute bit, and links inside', async () => {
+  it('creates folders, files with their execute bit, and links inside', async () => {
     await into(
       gzipSync(
         await tar(
@@ -41,7 +41,7 @@ describe('unpacking a configuration', () => {
     expect(readlinkSync(path.join(root, 'link'))).toBe('modules/a');
   });
 
-  it('takes a tar that is not gzipped', async () => {
+  it('accepts a tar that is not gzipped', async () => {
     await into(await tar({ name: 'main.tf', content: 'one' }));
     expect(readFileSync(path.join(root, 'main.tf'), 'utf8')).toBe('one');
   });
@@ -77,7 +77,7 @@ describe('unpacking a configuration', () => {
     );
   });
 
-  it('refuses bytes that are not archive, and half of one', async () => {
+  it('refuses bytes that are not an archive, and half of one', async () => {
     await expect(into(Buffer.from('no archive at all'.repeat(100)))).rejects.toThrow(/archive/);
     const whole = gzipSync(await tar({ name: 'main.tf', content: 'x'.repeat(5000) }));
     await expect(into(whole.subarray(0, whole.length / 2))).rejects.toThrow(/cannot be read/);

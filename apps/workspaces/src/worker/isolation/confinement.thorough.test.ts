@@ -48,7 +48,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  it('makes no user namespace, in which the rights given up would be back', async () => {
+  it('creates no user namespace, in which the dropped rights would come back', async () => {
     expect(await tryUserNamespace(confined(), trial)).toBe(false);
     const { text } = await runScript(confined(), scratch, 'unshare -Urmp --fork cat /proc/self/status; echo done');
     expect(text).toContain('unshare failed: Operation not permitted');
@@ -60,7 +60,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
     expect(await tryUserNamespace(plain, trial)).toBe(false);
   });
 
-  it('refuses what no tool needs, and gives what tools do need', async () => {
+  it('refuses calls that no tool needs, and allows those that tools need', async () => {
     const calls: Record<string, [call: string, answer: string]> = x64
       ? {
           unshare: ['272, 0x10000000', eperm],
@@ -101,7 +101,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
     expect(free.text).toContain(x64 ? 'netlink of sockets given' : 'getpid given');
   });
 
-  it('connects it to no socket of this machine that has a name and no file', async () => {
+  it('connects it to no abstract socket of this machine', async () => {
     const name = `keystead-test-${process.pid}-${kind}`;
     const listen = `
       socket(S, PF_UNIX, SOCK_STREAM, 0) && bind(S, pack_sockaddr_un("\\0${name}")) && listen(S, 5) or die $!;
@@ -150,7 +150,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
 });
 
 describe('the filter of system calls', () => {
-  test.each(processors)('of %s jumps only forward, to what is there, and ends in an answer', (processor) => {
+  test.each(processors)('of %s jumps only forward, to existing instructions, and ends in a result', (processor) => {
     const filter = systemCallFilter(processor);
     const count = filter.length / 8;
     expect(count).toBeLessThan(4096);

@@ -86,14 +86,14 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(existsSync(path.join(outside, 'written'))).toBe(false);
   });
 
-  it('takes everything it started with it, also what left its group', async () => {
+  it('takes everything it started with it, even processes that left its group', async () => {
     const seconds = 10_000 + Math.floor(Math.random() * 80_000);
     const away = kind === 'same-user' ? '' : 'setsid ';
     await run(`${away}sleep ${seconds} & sleep 0.2`);
     while (processesWith(`sleep ${seconds}`).length > 0) await sleep(50);
   });
 
-  it('can be interrupted, and killed where it does not listen', async () => {
+  it('can be interrupted, and killed if it does not react', async () => {
     const until = async (text: () => string) => {
       while (!text().includes('ready')) await sleep(20);
     };
@@ -138,7 +138,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(text).toContain('done');
   });
 
-  it('has limits for its memory, its open files and, where it has a user id, its processes', async () => {
+  it('has limits for its memory, its open files and, with a separate user id, its processes', async () => {
     const { text } = await run('cat /proc/self/limits; head -c 1000000000 /dev/zero | tail -c 900000000 | wc -c');
     const soft = (name: string) => Number(new RegExp(`^Max ${name} +(\\d+) `, 'm').exec(text)?.[1]);
     expect(soft('open files')).toBe(limits.openFiles);
@@ -150,7 +150,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(text).toContain('\n0\n');
   });
 
-  it('is ended before the worker where the machine has no memory left', async () => {
+  it('is ended before the worker if the machine has no memory left', async () => {
     expect((await run('cat /proc/self/oom_score_adj')).text).toBe('500\n');
   });
 
@@ -161,7 +161,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(Number(count)).toBeLessThanOrEqual(1_000_000);
   });
 
-  it('leaves nothing that is read through a link, a folder that is a link, or a pipe', async () => {
+  it('leaves no file that is read through a link, a linked folder, or a pipe', async () => {
     const slot = await takeSlot(scratch, isolation, 'run-y');
     const { folder, owner } = slot.jobFolder;
     const read = (name: string) => readInside(folder, name, { limit: 100, uid: owner?.uid });
@@ -181,7 +181,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
 });
 
 describe('the choice of isolation', () => {
-  test('trusts no way that lets a job read a key, and says why', async () => {
+  test('rejects every way that lets a job read a key, and says why', async () => {
     const scratch = mkdtempSync(path.join(tmpdir(), 'choice-'));
     try {
       await makeScratch(scratch);
@@ -203,7 +203,7 @@ describe('the choice of isolation', () => {
 });
 
 describe('the folder of runs', () => {
-  test('is swept of what dead workers left; what live ones use stays', async () => {
+  test('is swept of the remains of dead workers; live ones keep theirs', async () => {
     const root = mkdtempSync(path.join(tmpdir(), 'sweep-'));
     try {
       await makeScratch(root);

@@ -93,7 +93,7 @@ describe('a run that takes too much', () => {
 });
 
 describe('control groups of the unified hierarchy', () => {
-  it('are given their limits, and tell what was refused', async () => {
+  it('get their limits, and report what was refused', async () => {
     const folder = mkdtempSync(path.join(root, 'hierarchy-'));
     writeFileSync(path.join(folder, 'cgroup.controllers'), 'cpuset cpu io memory pids\n');
     const groups = await findControlGroups(share, folder);
@@ -113,7 +113,7 @@ describe('control groups of the unified hierarchy', () => {
     expect(await groups.exceeded('run-1')).toBe('memory');
   });
 
-  it('are not used where a controller is missing', async () => {
+  it('are not used if a controller is missing', async () => {
     const folder = mkdtempSync(path.join(root, 'hierarchy-'));
     writeFileSync(path.join(folder, 'cgroup.controllers'), 'cpu pids\n');
     expect(await findControlGroups(share, folder)).toContain('no controller for memory');

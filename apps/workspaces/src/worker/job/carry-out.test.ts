@@ -86,14 +86,14 @@ describe('carrying out a job', () => {
   }
   const forever = 'echo begun; while :; do sleep 0.1; done';
 
-  it('hands in what the tool said and what came of it', async () => {
+  it('hands in the output of the tool and the result', async () => {
     const { parts, job, results, text } = await start('echo "hello from the plan"');
     await carryOut(parts, job).done;
     expect(results).toEqual([expect.objectContaining({ outcome: 'planned', hasChanges: true })]);
     expect(text()).toContain('hello from the plan');
   });
 
-  it('goes on with the trace of the request that made the run, and tells what took how long', async () => {
+  it('continues the trace of the request that created the run, and reports how long each step took', async () => {
     const receiver = await spanReceiver();
     const { url } = receiver;
     const tracing = startTracing({ url, headers: {}, share: 0, service: 'keystead-worker', version: '0' }, quiet)!;
@@ -132,7 +132,7 @@ describe('carrying out a job', () => {
     expect(under.results).toEqual([expect.objectContaining({ outcome })]);
   });
 
-  it('stops at its time limit, also a tool that does not listen', async () => {
+  it('stops at its time limit, even a tool that does not react', async () => {
     const deaf = `trap '' INT; ${forever}`;
     const { parts, job, results } = await start(deaf, {
       job: { kind: 'apply', timeoutSeconds: 1 },
@@ -144,7 +144,7 @@ describe('carrying out a job', () => {
     ]);
   });
 
-  it('stops and hands in no plan once the job is not its own any more', async () => {
+  it('stops and hands in no plan once it has lost the job', async () => {
     const under = await start(
       forever,
       {},
@@ -156,13 +156,13 @@ describe('carrying out a job', () => {
     expect(under.results).toEqual([]);
   });
 
-  it('stops before its lease is over when the database does not answer', async () => {
+  it('stops before its lease ends if the database does not answer', async () => {
     const under = await start(forever, {}, { beats: () => Promise.reject(new Error('away')), leaseSeconds: 2 });
     await carryOut(under.parts, under.job).done;
     expect(under.results).toEqual([]);
   });
 
-  it('hands a result in again until the database takes it, but not after a refusal', async () => {
+  it('hands in a result repeatedly until the database accepts it, but not after a refusal', async () => {
     let failures = 2;
     const under = await start(
       'echo hello',
@@ -203,7 +203,7 @@ describe('carrying out a job', () => {
     expect(text()).toContain('Error: the archive');
   });
 
-  it('a worker that is stopped interrupts its applies, hands their state in, and signs off', async () => {
+  it('a worker that is stopped interrupts its applies, hands in their state, and signs off', async () => {
     const act = `trap 'echo interrupted; exit 1' INT; ${forever}`;
     const jobs: RunJob[] = [];
     const under = await start(

@@ -16,7 +16,7 @@ describe('concealing in a log', () => {
     expect(shown(['s.abcabd'], ...'x s.abcabs.abcabd y')).toBe('x s.abcab*** y');
   });
 
-  it('shows what only begins like a secret', () => {
+  it('shows text that only begins like a secret', () => {
     expect(shown(['s.abc'], 'the end is s.ab')).toBe('the end is s.ab');
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Failing } from './retry';
 
-describe('what fails again and again', () => {
-  it('is logged whole once, then ever more rarely, and once when it works again', () => {
+describe('a repeated failure', () => {
+  it('is logged completely once, then less and less often, and once when it works again', () => {
     const lines: { text: string; whole: boolean }[] = [];
     const add = (about: object, text?: string) => void lines.push({ text: text ?? '', whole: 'err' in about });
     let nowMs = 5;

@@ -10,7 +10,7 @@ describe('the binary of a run', () => {
     expect(chooseBinary(there, asked).version).toBe(asked);
   });
 
-  it.each(['1.6.1', '1.12.0', '1.9.4-rc1'])('is none where %s is not there, though others are', (asked) => {
+  it.each(['1.6.1', '1.12.0', '1.9.4-rc1'])('is none if %s is missing, even if there are others', (asked) => {
     expect(() => chooseBinary(there, asked)).toThrow(asked);
   });
 
@@ -22,7 +22,7 @@ describe('the binary of a run', () => {
     ['OpenTofu', '1.10.6', false],
     ['OpenTofu', '1.11.0-rc1', true],
     ['OpenTofu', '1.12.6', true],
-  ] as const)('%s %s is given variables with a saved plan: %j', (product, version, expected) => {
+  ] as const)('%s %s gets variables with a saved plan: %j', (product, version, expected) => {
     expect(takesVariablesWithPlan(binary(product, version))).toBe(expected);
   });
 });

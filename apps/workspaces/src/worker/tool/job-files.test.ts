@@ -21,7 +21,7 @@ describe('the environment of a run', () => {
     .filter(([shell]) => spawnSync(shell, ['-c', ':']).status === 0)
     .flatMap(([shell, options]) => names.split(' ').map((name) => [name, shell, options] as const));
 
-  it.each(cases)('survives %s as a variable, where the shell is %s', (name, shell, options) => {
+  it.each(cases)('survives %s as a variable, with the shell %s', (name, shell, options) => {
     const file = path.join(folder, 'environment.sh');
     writeFileSync(file, environmentText({ [name]: "it's $(echo) a value", AFTER: 'still here' }));
     const script = '. "$1"; shift; exec "$@"';

@@ -7,7 +7,7 @@ const resource = (address: string, expressions: object, more: object = {}) => {
 };
 const to = (...references: string[]) => ({ references });
 
-describe('what resources of a plan refer to', () => {
+describe('the references of resources in a plan', () => {
   const network = {
     resources: [
       resource('net.main', { cidr: { constant_value: 'not for others' } }),
@@ -29,7 +29,7 @@ describe('what resources of a plan refer to', () => {
     },
   };
 
-  it('is found through modules, blocks and explicit dependencies, and holds no values', () => {
+  it('are found through modules, blocks and explicit dependencies, and contain no values', () => {
     const found = dependenciesOf(configuration);
     expect(found).toEqual({
       'person.ana': [],
@@ -43,7 +43,7 @@ describe('what resources of a plan refer to', () => {
     expect(JSON.stringify(found)).not.toContain('not for others');
   });
 
-  it('is nothing without a configuration, and ends where outputs refer to each other', () => {
+  it('are empty without a configuration, and end if outputs refer to each other', () => {
     expect(dependenciesOf(undefined)).toEqual({});
     const circle = {
       resources: [resource('a.a', { b: to('module.m.x') })],

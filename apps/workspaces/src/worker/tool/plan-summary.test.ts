@@ -24,7 +24,7 @@ describe('the summary of a plan', () => {
     expect(countChanges(plan({}))).toEqual({ additions: 0, changes: 0, destructions: 0, imports: 0 });
   });
 
-  it('takes another spelling of a number for no drift, and a number beyond doubles for one', () => {
+  it('counts no drift for another spelling of a number, but does for a number beyond doubles', () => {
     const drifted = (before: string, after: string) => {
       const of = `{"actions":["update"],"before":{"n":${before}},"after":{"n":${after}}}`;
       const drift = `[{"mode":"managed","type":"t","provider_name":"p","address":"t.a","change":${of}}]`;
@@ -36,7 +36,7 @@ describe('the summary of a plan', () => {
     expect(drifted('"1"', '1')).toBe(1);
   });
 
-  it('counts what has drifted, what has not, in modules too, and checks by their instances', () => {
+  it('counts what has drifted and what has not, also in modules, and checks by their instances', () => {
     const none = { resourcesDrifted: 0, resourcesUndrifted: 0 };
     const checks = { checksPassed: 0, checksFailed: 0, checksErrored: 0, checksUnknown: 0 };
     expect(healthOf(plan({}))).toEqual({ ...none, ...checks });

@@ -67,7 +67,7 @@ describe('schemas of the provider that is part of the tool', () => {
     return { file, version: '1.11.4', product: 'Terraform', asked };
   };
 
-  it('are asked for once, where a plan has no other', async () => {
+  it('are asked for once if a plan has no others', async () => {
     const cache = new SchemaCache(1000);
     const terraform = tool('terraform', said);
     const find = (...providers: string[]) => cache.findBuiltIn(terraform, wantedOf(providers, ['terraform_data']));
@@ -77,19 +77,19 @@ describe('schemas of the provider that is part of the tool', () => {
     expect(terraform.asked()).toBe(1);
   });
 
-  it('are not taken from a tool that does not say them', async () => {
+  it('are not taken from a tool that does not print them', async () => {
     const silent = tool('silent', { format_version: '1.0' });
     expect(await new SchemaCache(1000).findBuiltIn(silent, wantedOf([], []))).toBeUndefined();
   });
 });
 
-describe('schemas that are kept', () => {
+describe('cached schemas', () => {
   const schemas = (text: string): ProviderSchemas => ({
     format_version: text,
     provider_schemas: {},
   });
 
-  it('are found where they have all that is wanted', () => {
+  it('are found if they contain everything that is wanted', () => {
     const cache = new SchemaCache(10_000);
     cache.keep('a', wantedOf(['p'], ['x', 'y']), schemas('a'));
     expect(cache.find('a', wantedOf(['p'], ['x']))).toEqual(schemas('a'));

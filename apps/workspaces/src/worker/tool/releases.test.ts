@@ -98,7 +98,7 @@ describe('releases of the tool', () => {
   const left = () =>
     readdirSync(folder, { recursive: true }).filter((name) => !statSync(path.join(folder, `${name}`)).isDirectory());
 
-  it('are fetched once, checked, and kept for all', async () => {
+  it('are downloaded once, checked, and stored for all', async () => {
     await release('9.8.7', archive('9.8.7'));
     const [file, same] = await Promise.all([
       fetchTool(terraform('9.8.7'), releases()),
@@ -112,7 +112,7 @@ describe('releases of the tool', () => {
     expect(asked.length).toBe(before);
   });
 
-  it('of OpenTofu are found where it has them', async () => {
+  it('of OpenTofu are found at their own place', async () => {
     const bytes = zipOf([['tofu', program('OpenTofu', '1.10.0')]]);
     const sums = Buffer.from(`${createHash('sha256').update(bytes).digest('hex')}  tofu_1.10.0_${platform}.zip\n`);
     answers.set('/tofu/v1.10.0/tofu_1.10.0_SHA256SUMS', sums);
@@ -122,7 +122,7 @@ describe('releases of the tool', () => {
     expect(file).toBe(path.join(folder, `tofu/1.10.0/${platform}/tofu`));
   });
 
-  it('are refused where sum, signature, key, content or version is another, and nothing is kept', async () => {
+  it('are refused if checksum, signature, key, content or version is wrong, and nothing is stored', async () => {
     await release('1.0.1', archive('1.0.1'), { sum: 'ab'.repeat(32) });
     expect(await refusal('1.0.1')).toContain('is not what the list of its release says');
     await release('1.0.2', archive('1.0.2'), { privateKey: others.privateKey });
@@ -195,7 +195,7 @@ describe('releases of the tool', () => {
     expect((await find()).problems).toEqual([expect.stringContaining('answered 404')]);
   });
 
-  it('write nothing where an archive wants them to', async () => {
+  it('write nothing to places that an archive names', async () => {
     const evil = ['../escaped', '/tmp/escaped', '..\\escaped', 'a/../../escaped', 'terraform/../../escaped'];
     for (const [n, name] of evil.entries()) {
       const version = `2.0.${n}`;
@@ -213,7 +213,7 @@ describe('releases of the tool', () => {
     expect(left()).toEqual([]);
   });
 
-  it('are given up where the mirror cuts off, is silent, slow or endless', async () => {
+  it('are given up if the mirror breaks off, or is silent, slow or endless', async () => {
     const cut = await release('3.0.0', archive('3.0.0'));
     answers.set(`${cut}${platform}.zip`, (answer) => {
       answer.writeHead(200, { 'content-length': '1000' });
@@ -233,7 +233,7 @@ describe('releases of the tool', () => {
     expect(left()).toEqual([]);
   });
 
-  it('are followed to other places, but not to metadata, into closed networks, to files or in circles', async () => {
+  it('follow redirects, but not to metadata, into closed networks, to files or in circles', async () => {
     const at = await release('4.0.0', archive('4.0.0'));
     const leads = (location: string) =>
       answers.set(`${at}SHA256SUMS`, (answer) => void answer.writeHead(302, { location }).end());
@@ -256,14 +256,14 @@ describe('releases of the tool', () => {
     expect(await refusal('4.0.1', { reach: new Reach() })).toContain('is closed to calls from here');
   });
 
-  it('cannot be kept in a folder without write permission', async () => {
+  it('cannot be stored in a folder without write permission', async () => {
     if (process.getuid?.() === 0) return;
     await release('5.0.0', archive('5.0.0'));
     chmodSync(folder, 0o500);
     expect(await refusal('5.0.0')).not.toBe('taken');
   });
 
-  it('are what the settings say, and settings that do not go together are named', async () => {
+  it('follow the settings, and contradictory settings are named', async () => {
     await release('6.0.0', archive('6.0.0'));
     const keysFile = path.join(folder, 'keys.asc');
     writeFileSync(keysFile, keys.publicKey);

@@ -17,14 +17,14 @@ describe('the log of a run', () => {
     expect(text()).toBe(`${Array.from({ length: 50 }, (_, index) => `${index} `).join('')}end\n`);
   });
 
-  it('keeps control characters but those that mark its start and end', async () => {
+  it('keeps control characters except those that mark its start and end', async () => {
     const { log, text } = kept(1000);
     await log.write(Buffer.from([0x1b, 0x5b, 0x31, 0x6d, 2, 3, 0, 0xff]));
     await log.flush();
     expect(text()).toBe('\x1b[1m??\0\xff');
   });
 
-  it('ends at its limit with a word about it, and says so once', async () => {
+  it('ends at its limit with a note, which appears once', async () => {
     const { log, text, full } = kept(10);
     await log.write(Buffer.from('123456789'));
     await log.write(Buffer.from('abcdef'));
@@ -34,7 +34,7 @@ describe('the log of a run', () => {
     expect(full()).toBe(1);
   });
 
-  it('throws what keeping it threw', async () => {
+  it('throws the error of storing it', async () => {
     const log = new RunLog({ limit: 100, keep: () => Promise.reject(new Error('away')), full: () => {} });
     await log.write(Buffer.from('x'));
     await expect(log.flush()).rejects.toThrow('away');

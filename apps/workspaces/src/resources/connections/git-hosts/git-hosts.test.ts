@@ -154,7 +154,7 @@ describe.each(Object.entries(hosts))('deliveries of %s', (provider, shapes) => {
   const told = (event: string, body: object) => host.eventsOf(shapes.headers(event, ''), body);
   const { push, pull } = shapes.names;
 
-  it('are genuine only with the secret, over the bytes as they came', () => {
+  it('are genuine only with the secret, over the exact bytes', () => {
     const text = JSON.stringify(shapes.push);
     const headers = shapes.headers(push, text);
     expect(host.isGenuine(headers, Buffer.from(text), secret)).toBe(true);
@@ -178,7 +178,7 @@ describe.each(Object.entries(hosts))('deliveries of %s', (provider, shapes) => {
   });
 
   it.each([null, [], 'text', {}, { ref: 7 }, { repository: 'x', ref: 'refs/notes/x' }])(
-    'make nothing of %j',
+    'contain no events in %j',
     (body) => {
       expect(host.eventsOf(shapes.headers(push, ''), body)).toEqual([]);
       expect(host.eventsOf(shapes.headers(pull, ''), body)).toEqual([]);

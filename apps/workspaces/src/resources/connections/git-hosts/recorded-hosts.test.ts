@@ -343,7 +343,7 @@ const recorded: readonly Recorded[] = [
   },
 ];
 
-describe.each(recorded)('what $provider is asked, and how its answers are read', (one) => {
+describe.each(recorded)('the requests to $provider, and how its answers are read', (one) => {
   const host: GitHost = hostOf(one.provider)!;
   let server: Server;
   let origin = '';
@@ -387,7 +387,7 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set([one.authorization]));
   });
 
-  it('branches with slashes, tags, commits; undefined where there is none', async () => {
+  it('branches with slashes, tags, commits; undefined if there is none', async () => {
     expect(await host.findHead(api(), one.at, 'team/main')).toMatchObject({ sha: first, message: 'Say it' });
     expect(await host.findHead(api(), one.at, 'team/other')).toBeUndefined();
     expect(await host.findTag(api(), one.at, 'v1')).toMatchObject({ sha: second });
@@ -402,7 +402,7 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     ]);
   });
 
-  it('pull requests, those of forks among them', async () => {
+  it('pull requests, including those of forks', async () => {
     const own = { number: 7, title: 'Three', body: 'why', isOpen: true, head: second, headBranch: 'three' };
     expect(await host.findPullRequest(api(), one.at, 7)).toMatchObject({ ...own, baseBranch: 'main', fromFork: false });
     expect(await host.findPullRequest(api(), one.at, 8)).toMatchObject({ number: 8, head: forked, fromFork: true });
@@ -410,7 +410,7 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
     expect((await host.listPullRequests(api(), one.at)).map(({ number }) => number)).toEqual([7, 8]);
   });
 
-  it('the files that differ, by both of their names', async () => {
+  it('the files that differ, under both of their names', async () => {
     expect([...((await host.listChanges(api(), one.at, first, second)) ?? [])].sort()).toEqual(['a.tf', 'b.tf']);
     expect(await host.listChanges(api(), one.at, second, first)).toBeUndefined();
     expect(await host.listProposed(api(), one.at, 7)).toEqual(['ü/a.tf']);
@@ -451,8 +451,8 @@ describe.each(recorded)('what $provider is asked, and how its answers are read',
   });
 });
 
-describe('what a host could do with the credential', () => {
-  it('is not led to another address by the next page of a list', async () => {
+describe('what a host could do with a credential', () => {
+  it('the next page of a list does not lead to another address', async () => {
     const asked: string[] = [];
     const api = {
       base: 'https://api.bitbucket.org/2.0',
@@ -465,7 +465,7 @@ describe('what a host could do with the credential', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('half of the subscriptions of Azure DevOps are removed again', async () => {
+  it('an incomplete set of subscriptions at Azure DevOps is removed again', async () => {
     const removed: string[] = [];
     const api = {
       get: async () => ({ id: 'r', project: { id: 'p' } }),
@@ -486,7 +486,7 @@ describe('what a host could do with the credential', () => {
     ['gitlab_hosted', [{ id: 6, url: hook.url }]],
     ['bitbucket_hosted', { values: [{ uuid: '6', url: hook.url }] }],
     ['bitbucket_data_center', { values: [{ id: 6, url: hook.url }] }],
-  ])('a webhook of %s that was made before, unheard, is found and not made twice', async (provider, listed) => {
+  ])('a webhook of %s whose creation was not answered is found and not created twice', async (provider, listed) => {
     let found: unknown = listed;
     const made: string[] = [];
     const api = {
@@ -506,7 +506,7 @@ describe('what a host could do with the credential', () => {
     expect(await create()).toBe('7');
   });
 
-  it('subscriptions of Azure DevOps that were made before, unheard, give way to whole ones', async () => {
+  it('subscriptions at Azure DevOps whose creation was not answered are replaced by complete ones', async () => {
     const removed: string[] = [];
     let made = 0;
     const api = {
@@ -524,13 +524,13 @@ describe('what a host could do with the credential', () => {
     expect(removed).toEqual([`/acme/_apis/hooks/subscriptions/s-old?${version}`]);
   });
 
-  it('identifiers of another form are not repository', async () => {
+  it('identifiers in another format are not repositories', async () => {
     const api = new HostApi('https://git.test', {}, directly(new Reach()));
     await expect(hostOf('ado_server')!.findRepository(api, 'acme/net')).rejects.toMatchObject({ status: 404 });
     await expect(hostOf('bitbucket_server')!.findRepository(api, 'a/b/c')).rejects.toMatchObject({ status: 404 });
   });
 
-  it('Git is given each kind of credential as its host takes it', () => {
+  it('Git gets each kind of credential in the form its host accepts', () => {
     const given = (provider: string, token: string) =>
       hostOf(provider)!
         .gitAuthorization(token)

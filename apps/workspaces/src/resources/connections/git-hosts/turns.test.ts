@@ -15,7 +15,7 @@ describe('turns', () => {
     expect(done).toEqual(['a', 'a', 'b']);
   });
 
-  it('leave what hangs, and begin nothing else of its organization', async () => {
+  it('leave a call that hangs, and begin nothing else for its organization', async () => {
     const begun: string[] = [];
     const left = ['a', 'a', 'b', 'a', 'b'];
     const turns = new Turns(5);
@@ -26,7 +26,7 @@ describe('turns', () => {
     expect([begun, left, turns.busy]).toEqual([['a', 'b', 'b'], ['a', 'a'], ['a']]);
   });
 
-  it('do no more than is asked for', async () => {
+  it('do no more than requested', async () => {
     const left = ['a', 'b', 'c'];
     await new Turns().each(2, from(left), async () => undefined);
     expect(left).toEqual(['c']);
@@ -48,7 +48,7 @@ describe('turns', () => {
     expect(turns.busy).toEqual([]);
   });
 
-  it('tell what failed, also after they had gone on', async () => {
+  it('report failures, even of calls they no longer wait for', async () => {
     const failing = async () => {
       throw new Error('broken');
     };
@@ -62,7 +62,7 @@ describe('turns', () => {
     await turns.each(1, from(['b']), async () => undefined);
   });
 
-  it('keep what they took for as long as it takes, and no longer', async () => {
+  it('keep their claims while the work goes on, and no longer', async () => {
     const kept: string[] = [];
     const keep = async ({ organization_id: id }: { organization_id: string }) => {
       kept.push(id);

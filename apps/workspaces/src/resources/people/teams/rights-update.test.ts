@@ -15,7 +15,7 @@ describe('rights of a team', () => {
       { manageOrganizationAccess: true },
       ['manage-membership', 'manage-teams', 'manage-organization-access'],
     ],
-  ])('giving %s gives what it needs', (_what, input, expected) => {
+  ])('giving %s gives what it requires', (_what, input, expected) => {
     expect(names(updateRights(0, input))).toEqual(expected);
   });
 
@@ -23,7 +23,7 @@ describe('rights of a team', () => {
     ['manage-workspaces', 'manage-projects', { manageWorkspaces: false }],
     ['read-workspaces', 'read-projects', { readWorkspaces: false }],
     ['manage-membership', 'manage-teams', { manageMembership: false }],
-  ] as const)('taking %s takes %s with it', (needed, right, input) => {
+  ] as const)('removing %s removes %s', (needed, right, input) => {
     expect(names(updateRights(rightsOf(needed, right), input))).toEqual([]);
   });
 
@@ -31,7 +31,7 @@ describe('rights of a team', () => {
     [{ manageProjects: true, manageWorkspaces: false }, 'manage-projects'],
     [{ readProjects: true, readWorkspaces: false }, 'read-projects'],
     [{ manageTeams: true, manageMembership: false }, 'manage-teams'],
-  ])('%j contradicts itself', (input, right) => {
+  ])('%j is contradictory', (input, right) => {
     expect(() => updateRights(0, input)).toThrow(Refusal);
     try {
       updateRights(0, input);
@@ -45,7 +45,7 @@ describe('rights of a team', () => {
     expect(updateRights(before, { manageModules: null })).toBe(before);
   });
 
-  it('rules see what rights imply without its being set', () => {
+  it('rules see implied rights even if they are not set', () => {
     expect(names(withImplied(rightsOf('manage-workspaces')))).toEqual(['manage-workspaces', 'read-workspaces']);
   });
 });

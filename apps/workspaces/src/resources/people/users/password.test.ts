@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { checkPassword, hashPassword } from './password';
 
 // Other tests use passwords with hashes that cost nothing.
-describe('a kept password', () => {
+describe('a stored password', () => {
   it('has the required cost and its own salt, and matches any Unicode form of the same letters', async () => {
     const [kept, again] = await Promise.all([hashPassword('caf\u00e9'), hashPassword('caf\u00e9')]);
     expect(kept).toMatch(/^scrypt\$15\$8\$1\$/);

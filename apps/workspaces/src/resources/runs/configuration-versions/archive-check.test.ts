@@ -24,7 +24,7 @@ async function check(archive: Buffer, pieceBytes = archive.length): Promise<void
   }
 }
 
-describe('a look at an archive', () => {
+describe('the check of an archive', () => {
   it('lets files pass, in pieces of any size', async () => {
     const archive = gzipSync(await tarOf([['main.tf', Buffer.from('x')]]));
     await check(archive);
@@ -44,12 +44,12 @@ describe('a look at an archive', () => {
     await expect(check(gzipSync(await tarOf(files)))).rejects.toThrow('more than 10 files');
   });
 
-  it('takes what is none for no archive, also where a piece is so large that it has to wait', async () => {
+  it('refuses bytes that are not an archive, even if a piece is so large that it has to wait', async () => {
     await expect(check(Buffer.from('no gzip'))).rejects.toThrow('not a gzip archive');
     await expect(check(Buffer.alloc(64 * 1024, 'x'))).rejects.toThrow('not a gzip archive');
   });
 
-  it('takes nothing for no archive', async () => {
+  it('refuses an empty upload', async () => {
     await expect(check(Buffer.alloc(0))).rejects.toThrow('not a gzip archive');
   });
 });

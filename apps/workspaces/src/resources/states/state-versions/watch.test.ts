@@ -60,7 +60,7 @@ const states = fc
   });
 
 describe('watching a state go by', () => {
-  it('finds in states of any length, in any pieces, what reading them at once finds', async () => {
+  it('reads states of any length, in any pieces, with the same result as in one piece', async () => {
     await fc.assert(
       fc.asyncProperty(states, fc.constantFrom(1000, 16 * 1024, 64 * 1024, 300_000, 2_000_000), async (bytes, size) => {
         const told = { ...digestOf(bytes), result: bytes.length };
@@ -71,7 +71,7 @@ describe('watching a state go by', () => {
     );
   });
 
-  it('reads many at once, also when some are broken off', async () => {
+  it('reads many at once, even if some are broken off', async () => {
     const padded = (bytes: number) => Buffer.from(JSON.stringify({ version: 4, padding: 'x'.repeat(bytes) }));
     const broken = new Error('gone');
     const all = Array.from({ length: 30 }, async (_, n) => {
@@ -86,12 +86,12 @@ describe('watching a state go by', () => {
     await Promise.all(all);
   });
 
-  it('holds no process that is about to end', async () => {
+  it('does not keep a process alive', async () => {
     await watched(Buffer.alloc(300_000), 300_000);
     expect(process.getActiveResourcesInfo()).not.toContain('MessagePort');
   });
 
-  it('says that it could not read what a thread that ended had begun, and has another one read the next', async () => {
+  it('fails for states of a thread that ended, and reads the next with another thread', async () => {
     const bytes = Buffer.from(JSON.stringify({ version: 4, padding: 'x'.repeat(1024 * 1024) }));
     const thread = threads.current();
     const unread = watch(db, async (seen) => {

@@ -20,7 +20,7 @@ function read(bytes: Uint8Array, cuts: readonly number[] = []): ParsedState {
 const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
 
 describe('reading a state', () => {
-  it('tells resources by module and provider, and counts managed instances', () => {
+  it('reports resources by module and provider, and counts managed instances', () => {
     const aws = 'provider["registry.example/acme/aws"]';
     const parsed = read(
       bytes({
@@ -51,7 +51,7 @@ describe('reading a state', () => {
     });
   });
 
-  it('tells the indexes of instances, wherever in the instance they stand', () => {
+  it('reports the indexes of instances, wherever they are in the instance', () => {
     const keysOf = (...instances: unknown[]) => {
       const resource = { mode: 'managed', type: 't', name: 'n', provider: 'p', instances };
       return read(bytes({ version: 4, resources: [resource] })).resources[0];
@@ -67,7 +67,7 @@ describe('reading a state', () => {
     expect(keysOf(...strange)).toMatchObject({ count: 5, keys: [] });
   });
 
-  it('lists no more indexes than there is room for, however many instances there are', () => {
+  it('lists no more indexes than fit, however many instances there are', () => {
     const many = (index_key: (i: number) => unknown, count: number) => ({
       ...{ mode: 'managed', type: 't', name: 'n', provider: 'p' },
       instances: Array.from({ length: count }, (_, i) => ({ index_key: index_key(i) })),
@@ -167,7 +167,7 @@ describe('reading a state', () => {
     expect(read(Buffer.from(text))).toMatchObject({ lineage: 'a�b', resources: [{ type: '�', name: 'n�' }] });
   });
 
-  it('tells where the serial stands', () => {
+  it('reports the position of the serial', () => {
     const text = Buffer.from('{"a":{"serial":1},"lineage":"ä","serial": 41 ,"version":4}');
     const reader = new StateReader();
     for (const byte of text) reader.write(Uint8Array.of(byte));
@@ -176,7 +176,7 @@ describe('reading a state', () => {
     expect(text.subarray(from, to).toString().trim()).toBe('41');
   });
 
-  it('reads every text as JSON.parse does, however often it comes and however it is cut', () => {
+  it('reads every text like JSON.parse, however often it is repeated and however it is cut', () => {
     const name = fc.oneof(fc.constantFrom('a', 'ab', 'b', 'type', 'x_y', '"', 'ä\n', 'z'.repeat(70)), fc.string());
     const field = fc.oneof(
       { weight: 5, arbitrary: name },
@@ -210,7 +210,7 @@ describe('reading a state', () => {
     expect(resources).toEqual([{ name: 'n', type: '', count: 0, module: 'root', provider: 'p' }]);
   });
 
-  it('lists and counts no more texts than there is room for, however long each is', () => {
+  it('lists and counts no more texts than fit, however long each is', () => {
     const reader = new StateReader();
     reader.write(Buffer.from('{"version":4,"resources":['));
     const count = 6_000;
@@ -228,7 +228,7 @@ describe('reading a state', () => {
     expect(managedCount).toBe(count);
   });
 
-  it('holds no more than is wanted of what is too large', () => {
+  it('keeps no more than necessary of values that are too large', () => {
     const long = 'x'.repeat(100_000);
     const parsed = read(
       bytes({ version: 4, lineage: long, resources: [{ type: 't', name: long, instances: [] }] }),
@@ -305,13 +305,13 @@ describe('reading JSON', () => {
     '[1 2]',
     '--1',
     '+1',
-  ])('judges %j as JSON.parse does', (text) => {
+  ])('accepts or refuses %j like JSON.parse', (text) => {
     const given = Buffer.from(text);
     expect(accepts(given, [])).toBe(isJson(given));
     expect(accepts(given, [1, 2, 3])).toBe(isJson(given));
   });
 
-  it('judges every text as JSON.parse does, however it is cut', () => {
+  it('accepts or refuses every text like JSON.parse, however it is cut', () => {
     const alphabet = [...'{}[]:,"\\u0123456789eE+-.truefalsn \n'].map((letter) => letter.charCodeAt(0));
     const byte = fc.oneof(fc.constantFrom(...alphabet), fc.nat(255));
     const change = fc.record({ at: fc.nat(), byte, kind: fc.constantFrom('put', 'drop', 'set') });
