@@ -223,7 +223,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/audit-events": {
-    /** List what happened in the installation and in no organization: accounts, sign-ins, settings; newest first. */
+    /** List events of the installation that belong to no organization: accounts, sign-ins, settings; newest first. */
     get: {
       parameters: {
         query?: {
@@ -625,7 +625,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/oidc-settings/actions/rotate-key": {
-    /** Sign identity tokens of runs by the next key from now on; the former one stays published for a day. */
+    /** Sign identity tokens of runs with the next key from now on; the previous one stays published for a day. */
     post: {
       responses: {
         204: {
@@ -634,7 +634,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/oidc-settings/actions/trim-key": {
-    /** Take back the keys that sign identity tokens no more; what they have signed is refused from now on. */
+    /** Withdraw the keys that no longer sign identity tokens; tokens signed by them are refused from now on. */
     post: {
       responses: {
         204: {
@@ -1039,7 +1039,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/runs/{run_id}/actions/force-cancel": {
-    /** End any run that is not over, at once. */
+    /** End any unfinished run, at once. */
     post: {
       parameters: {
         path: {
@@ -2968,7 +2968,7 @@ export interface paths {
         };
       };
     };
-    /** Stop offering a module without code; workspaces that were made from it stay. */
+    /** Stop offering a no-code module; workspaces created from it stay. */
     delete: {
       parameters: {
         path: {
@@ -3067,7 +3067,7 @@ export interface paths {
     };
   };
   "/api/v2/no-code-modules/{no_code_module_id}/workspaces": {
-    /** Make a workspace from a no-code module: its configuration calls the module, and a run starts. */
+    /** Create a workspace from a no-code module: its configuration calls the module, and a run starts. */
     post: {
       parameters: {
         path: {
@@ -3127,7 +3127,7 @@ export interface paths {
     };
   };
   "/api/v2/no-code-modules/{no_code_module_id}/workspaces/{workspace_id}/upgrade": {
-    /** Plan a workspace with the version that its no-code module has now, and with other values of variables. */
+    /** Plan a workspace with the current version of its no-code module, and with other values of variables. */
     post: {
       parameters: {
         path: {
@@ -3726,7 +3726,7 @@ export interface paths {
     };
   };
   "/api/v2/organization/audit-trail": {
-    /** List the changes made in the token's organization, newest first, in the form that collectors of logs read. */
+    /** List the changes made in the token's organization, newest first, in the format that log collectors read. */
     get: {
       parameters: {
         query?: {
@@ -4106,7 +4106,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/audit-events": {
-    /** List the changes made in an organization, what was given out of it, and who was refused, newest first. For owners, and tokens of the organization. */
+    /** List the changes made in an organization, what was handed out, and who was refused, newest first. For owners, and tokens of the organization. */
     get: {
       parameters: {
         query?: {
@@ -4299,7 +4299,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/explorer": {
-    /** Look at workspaces, providers, modules and tool versions across the workspaces that the caller sees. */
+    /** Query workspaces, providers, modules and tool versions across the workspaces that the caller sees. */
     get: {
       parameters: {
         query?: {
@@ -4335,7 +4335,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/explorer/bulk-actions": {
-    /** Create a change request in each of some workspaces, which the caller administers; teams that may read them are told. */
+    /** Create a change request in each of some workspaces, which the caller administers; teams that may read them are notified. */
     post: {
       parameters: {
         path: {
@@ -4450,7 +4450,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/no-code-modules": {
-    /** Offer a module to people who make workspaces from it without writing configuration. */
+    /** Offer a module from which people create workspaces without writing configuration. */
     post: {
       parameters: {
         query?: {

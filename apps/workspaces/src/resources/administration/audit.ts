@@ -87,7 +87,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
   '/organizations/:organization_name/audit-events',
   {
     summary:
-      'List the changes made in an organization, what was given out of it, and who was refused, newest first. For owners, and tokens of the organization.',
+      'List the changes made in an organization, what was handed out, and who was refused, newest first. For owners, and tokens of the organization.',
     paging: 'none',
     query,
     tokens: ['user', 'team', 'organization', 'audit-trails'],
@@ -100,7 +100,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
 const listOfInstallation = endpoints({} as Policy<undefined>, auditEventSerializer, {
   organizationsOf: () => [],
 }).list('/admin/audit-events', {
-  summary: 'List what happened in the installation and in no organization: accounts, sign-ins, settings; newest first.',
+  summary: 'List events of the installation that belong to no organization: accounts, sign-ins, settings; newest first.',
   paging: 'none',
   query,
   siteAdmin: true,
@@ -124,7 +124,7 @@ const LARGEST_TRAIL = 1000;
 
 /** The same as plain JSON, for the Go client and others that use an organization token. */
 const trail = endpoints(organizationPolicy, undefined).raw('GET')('/organization/audit-trail', {
-  summary: "List the changes made in the token's organization, newest first, in the form that collectors of logs read.",
+  summary: "List the changes made in the token's organization, newest first, in the format that log collectors read.",
   tokens: ['organization', 'audit-trails'],
   query: {
     since: 'Only changes after this instant.',

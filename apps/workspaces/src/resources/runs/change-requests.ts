@@ -165,7 +165,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
 }).post('/organizations/:organization_name/explorer/bulk-actions', {
   idempotent: false,
   summary:
-    'Create a change request in each of some workspaces, which the caller administers; teams that may read them are told.',
+    'Create a change request in each of some workspaces, which the caller administers; teams that may read them are notified.',
   body: BulkActions,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, body, ...call }) =>

@@ -9,12 +9,12 @@ const changes = [
   [
     'rotate-key',
     turnKeysNow,
-    'Sign identity tokens of runs by the next key from now on; the former one stays published for a day.',
+    'Sign identity tokens of runs with the next key from now on; the previous one stays published for a day.',
   ],
   [
     'trim-key',
     dropFormerKeys,
-    'Take back the keys that sign identity tokens no more; what they have signed is refused from now on.',
+    'Withdraw the keys that no longer sign identity tokens; tokens signed by them are refused from now on.',
   ],
 ] as const;
 

@@ -46,7 +46,7 @@ const index = list('/admin/runs', {
 
 const ending = command('POST')('/admin/runs/:run_id/actions/force-cancel', {
   ...admin,
-  summary: 'End any run that is not over, at once.',
+  summary: 'End any unfinished run, at once.',
   status: 202,
   body: Remark,
   organizationsOf: () => [],

@@ -30,7 +30,7 @@ const { list, raw } = endpoints(organizationPolicy, rowSerializer, { visible: or
 const path = '/organizations/:organization_name/explorer';
 
 const index = list(path, {
-  summary: 'Look at workspaces, providers, modules and tool versions across the workspaces that the caller sees.',
+  summary: 'Query workspaces, providers, modules and tool versions across the workspaces that the caller sees.',
   query: explorerParameters,
   sort: explorerSort,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),

@@ -113,7 +113,7 @@ export async function createVersion(
   if (module.oauthTokenId !== null) {
     if (vcsBranch === null) throw invalid('version', 'comes from the tags of the repository');
     if (!commitSha) throw invalid('commitSha', "can't be blank: the version is a commit of the repository");
-    if (!repository?.cloneUrl) throw invalid('version', 'must wait until the repository was looked at');
+    if (!repository?.cloneUrl) throw invalid('version', 'must wait until the repository was read');
   }
   const follows = module.oauthTokenId === null ? {} : { source: 'tfe-vcs', status: 'cloning', sourceDirectory };
   return db.transaction(async (tx) => {

@@ -40,7 +40,7 @@ export async function requireRoot(db: Database, keyring: Keyring, from: NoCodeMo
 
 /** The module must be offered. Throws `invalid`. */
 export function requireOffered({ enabled }: NoCodeModule): void {
-  if (!enabled) throw new Refusal('invalid', 'This module is not offered without code at present');
+  if (!enabled) throw new Refusal('invalid', 'This module is not offered as a no-code module at present');
 }
 
 /** Throws `invalid` for a value that the module does not allow. */

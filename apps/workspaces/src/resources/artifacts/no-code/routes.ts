@@ -120,7 +120,7 @@ const create = endpoints(organizationPolicy, noCodeSerializer, {
   visible: (access, { id }) => access.isMember(id),
   organizationsOf: (item) => ('readers' in item ? organizationsOf(item) : [item.id]),
 }).post('/organizations/:organization_name/no-code-modules', {
-  summary: 'Offer a module to people who make workspaces from it without writing configuration.',
+  summary: 'Offer a module from which people create workspaces without writing configuration.',
   requires: (access, { id }) => access.can(id, 'manage-modules') || access.can(id, 'manage-public-modules'),
   body: CreateNoCode,
   include: ['variable-options'],
@@ -156,7 +156,7 @@ const update = onNoCode.patch(byId, {
 });
 
 const destroy = onNoCode.remove(byId, {
-  summary: 'Stop offering a module without code; workspaces that were made from it stay.',
+  summary: 'Stop offering a no-code module; workspaces created from it stay.',
   requires: 'can-manage',
   load,
   run: ({ db, target, ...call }) => offers.remove(db, actorOf(call), target),
@@ -210,7 +210,7 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
   organizationsOf: (one: SharedArtifact | Workspace) =>
     'readers' in one ? organizationsOf(one) : [one.organizationId],
 }).post(`${byId}/workspaces`, {
-  summary: 'Make a workspace from a no-code module: its configuration calls the module, and a run starts.',
+  summary: 'Create a workspace from a no-code module: its configuration calls the module, and a run starts.',
   idempotent: false,
   requires: (access, { base }: Provisioning) => organizationPolicy['can-create-workspace'](access, base.organization),
   body: CreateWorkspaceOf,
@@ -267,7 +267,7 @@ const upgradeSerializer = serializerOf<Upgrade>()({
 const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
   visible: workspacePolicy['can-read-settings'],
 }).action(`${byId}/workspaces/:workspace_id/upgrade`, {
-  summary: 'Plan a workspace with the version that its no-code module has now, and with other values of variables.',
+  summary: 'Plan a workspace with the current version of its no-code module, and with other values of variables.',
   requires: 'can-queue-run',
   body: UpgradeWorkspace,
   load: async (lookup: LookupBy<'no_code_module_id' | 'workspace_id'>): Promise<Upgrading | undefined> => {

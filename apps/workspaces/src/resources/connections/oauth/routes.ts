@@ -183,7 +183,7 @@ const appPage = ofBrowsers.raw('GET')('/github-app/:manifest_id', {
 });
 
 const appMade = ofBrowsers.raw('GET')('/github-app/:manifest_id/callback', {
-  summary: 'Return address after a host created a GitHub App; leads on to the page that began it.',
+  summary: 'Return address after a host created a GitHub App; redirects to the page that began it.',
   answers: { 302: { description: 'The page of the console.' } },
   outside: true,
   auth: 'none',
@@ -210,7 +210,7 @@ async function leadToClient({ db, env }: { db: Database; env: Environment }, id:
 const leads = { 302: { description: 'The page of the console.' } };
 
 const connectPage = ofBrowsers.raw('GET')('/auth/:oauth_client_id', {
-  summary: 'Lead to the page that connects a Git host.',
+  summary: 'Redirect to the page that connects a Git host.',
   answers: leads,
   outside: true,
   auth: 'none',
@@ -219,7 +219,7 @@ const connectPage = ofBrowsers.raw('GET')('/auth/:oauth_client_id', {
 });
 
 const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
-  summary: 'Return address of a Git host; leads on to the page that began it.',
+  summary: 'Return address of a Git host; redirects to the page that began it.',
   answers: leads,
   outside: true,
   auth: 'none',

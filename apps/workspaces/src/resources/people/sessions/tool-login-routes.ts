@@ -22,7 +22,7 @@ const { post } = endpoints({}, codeSerializer, { organizationsOf: () => [] });
 const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
 
 const authorize = raw('GET')('/app/oauth2/auth', {
-  summary: "Lead the user of the tool's login command to the page that asks whether the tool gets a token.",
+  summary: "Redirect the user of the tool's login command to the page that asks whether the tool gets a token.",
   answers: leads,
   outside: true,
   auth: 'none',

@@ -60,7 +60,7 @@ async function inputsOf({ db, env }: JobRequest, held: RunJob) {
 const starting = raw('POST')(`${job}/start`, {
   ...aboutWork,
   summary: 'Report that the tool is about to run.',
-  answers: { 200: described('It may; where the log goes on, and what the job works with.', wire.StartAnswer) },
+  answers: { 200: described('It may run; where the log continues, and the inputs of the job.', wire.StartAnswer) },
   load,
   run: async (call) => {
     const { db, env, params } = call;
@@ -77,7 +77,7 @@ const beating = raw('POST')(`${job}/heartbeat`, {
   ...aboutWork,
   summary: 'Extend the lease of a job, and learn whether it must stop.',
   body: bodyOf(wire.Beat),
-  answers: { 200: described('It is still the agent’s.', wire.BeatAnswer) },
+  answers: { 200: described('The agent still holds it.', wire.BeatAnswer) },
   load,
   run: async (call) => {
     const lease = leaseOf(call);
@@ -119,7 +119,7 @@ const logging = raw('PUT')(`${job}/log`, {
   refuses: [403, 409, 413],
   takes: octets,
   streams: true,
-  answers: { 200: described('Where the log ends now.', wire.LogAnswer) },
+  answers: { 200: described('The new end of the log.', wire.LogAnswer) },
   load,
   run: async (call) => {
     const lease = leaseOf(call);
@@ -166,7 +166,7 @@ const uploads = wire.uploadNames.map((name) =>
     takes: octets,
     streams: true,
     refuses: [403, 409, 413],
-    answers: { 201: described('What the result names it by.', wire.UploadAnswer) },
+    answers: { 201: described('The name for it in the result.', wire.UploadAnswer) },
     load,
     run: async (call) => {
       const lease = leaseOf(call);
@@ -211,7 +211,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
   ...aboutWork,
   summary: 'Get the login of a job at the secrets service, with its identity token.',
   answers: {
-    200: described('There, or why it cannot.', wire.LoginAnswer),
+    200: described('Where and as whom, or why it cannot.', wire.LoginAnswer),
     204: { description: 'Its workspace has no role there.' },
   },
   load,

@@ -29,7 +29,7 @@ const claiming = raw('POST')(requests, {
   summary: 'Take the next request to a Git host of the pool’s connections; waits as long as the agent asks.',
   body: bodyOf(wire.RequestClaim),
   answers: {
-    200: described('A request, and what proves that the agent was given it.', wire.RequestGiven),
+    200: described('A request, and the proof that the agent holds it.', wire.RequestGiven),
     204: { description: 'None now.' },
   },
   load,

@@ -51,7 +51,7 @@ const claiming = raw('POST')(`${agent}/jobs`, {
   body: bodyOf(Claim),
   refuses: [403, 409],
   answers: {
-    200: described('A job, and what proves that the agent holds it.', JobAnswer),
+    200: described('A job, and the proof that the agent holds it.', JobAnswer),
     204: { description: 'None now.' },
   },
   load,

@@ -29,7 +29,7 @@ function requireHarmless({ name, type, linkname }: Header): void {
   if (name.length > longestPath || name.includes('\0'))
     throw new BadArchive('the archive holds a path that is too long');
   if (name.split('/').includes('..') || leavesRoot(name)) {
-    throw new BadArchive(`the archive holds a path outside of itself: ${name}`);
+    throw new BadArchive(`the archive holds a path outside of its folder: ${name}`);
   }
   if (type !== 'symlink') return;
   const target = linkname ?? '';

@@ -35,10 +35,10 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(evaluations, {
   ...aboutWork,
-  summary: 'Take the next plan that policies are to judge; waits for one as long as the agent asks for.',
+  summary: 'Take the next plan that policies are to judge; waits as long as the agent asks.',
   body: bodyOf(wire.EvaluationClaim),
   answers: {
-    200: described('What judges, and what proves that the agent was given it.', wire.EvaluationGiven),
+    200: described('What to judge by, and the proof that the agent holds the plan.', wire.EvaluationGiven),
     204: { description: 'None now.' },
   },
   load,
@@ -96,8 +96,8 @@ const reading = raw('GET')(`${one}/plan`, {
 
 const keeping = raw('POST')(`${one}/keep`, {
   ...aboutWork,
-  summary: 'Say that a plan is still being judged.',
-  answers: { 204: { description: 'It is still the agent’s.' } },
+  summary: 'Report that a plan is still being judged.',
+  answers: { 204: { description: 'The agent still holds it.' } },
   load,
   run: async (call) => {
     if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw lost();
@@ -107,8 +107,8 @@ const keeping = raw('POST')(`${one}/keep`, {
 
 const releasing = raw('POST')(`${one}/release`, {
   ...aboutWork,
-  summary: 'Give back a plan that could not be judged; it is tried again.',
-  answers: { 204: { description: 'It is for others.' } },
+  summary: 'Return a plan that could not be judged; it is tried again.',
+  answers: { 204: { description: 'It is free for others.' } },
   load,
   run: async (call) => {
     await postponeEvaluation(call.db, await requireTaken(call));
@@ -121,10 +121,10 @@ function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['
   try {
     said = parseExact(bytes.toString('utf8'));
   } catch {
-    throw new Refusal('malformed', 'the verdicts are no JSON');
+    throw new Refusal('malformed', 'the verdicts are not JSON');
   }
   const read = wire.Verdicts.safeParse(said);
-  if (!read.success) throw new Refusal('invalid', 'the verdicts are not what the protocol says');
+  if (!read.success) throw new Refusal('invalid', 'the verdicts do not follow the protocol');
   return new Map(read.data.sets.map((set) => [set.id, set]));
 }
 
@@ -140,7 +140,7 @@ function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVer
 
 const judging = raw('PUT')(`${one}/verdicts`, {
   ...aboutWork,
-  summary: 'Hand in what the policies said of a plan, as JSON; the run goes on.',
+  summary: 'Hand in the verdicts of policies on a plan, as JSON; the run continues.',
   takes: octets,
   streams: true,
   refuses: [403, 409, 413],

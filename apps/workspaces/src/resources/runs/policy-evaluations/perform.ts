@@ -127,7 +127,7 @@ async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
   await db.transaction((tx) => endDryRun(tx, id, 'errored', { reason: late }));
 }
 
-const late = 'No worker with a program of OPA has judged within ten minutes';
+const late = 'No worker with an OPA binary has judged within ten minutes';
 const unserved = 'Policies of Sentinel are kept, but not run here: rewrite them for OPA';
 
 /** The run, and the sets that judge its plan. */

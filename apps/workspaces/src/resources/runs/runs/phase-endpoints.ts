@@ -67,7 +67,7 @@ export function logsAt<T extends Logged>(
 ): Endpoint[] {
   const common = {
     ...of,
-    answers: { 200: { description: 'The part.', type: 'text/plain', schema: { type: 'string' } } },
+    answers: { 200: { description: 'The requested part.', type: 'text/plain', schema: { type: 'string' } } },
     query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
     run: async ({ db, env, target, query, request }: Call<string, undefined, T>): Promise<Raw> => {
       const window = { offset: wholeNumber(query, 'offset', 0), limit: wholeNumber(query, 'limit', DEFAULT_WINDOW) };

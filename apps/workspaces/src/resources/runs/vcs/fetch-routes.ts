@@ -34,7 +34,7 @@ const claiming = raw('POST')(fetches, {
   summary: 'Take the next commit to fetch, with the credential for it; waits as long as the agent asks.',
   body: bodyOf(wire.FetchClaim),
   answers: {
-    200: described('A commit, and what proves that the agent was given it.', wire.FetchAnswer),
+    200: described('A commit, and the proof that the agent holds it.', wire.FetchAnswer),
     204: { description: 'None now.' },
   },
   load,
