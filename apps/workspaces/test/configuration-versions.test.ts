@@ -142,9 +142,9 @@ describe('configuration versions', () => {
       async () => (await archiveOf([...many, ['big', randomBytes(50_000).toString('hex')]])).subarray(0, -20_000),
       'not a gzip archive',
     ],
-    ['a way out', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside of itself'],
-    ['a hidden way out', async () => archiveOf([['a/../../b', 'x']]), 'outside of itself'],
-    ['an absolute path', async () => archiveOf([['/etc/passwd', 'x']]), 'outside of itself'],
+    ['a way out', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside of its folder'],
+    ['a hidden way out', async () => archiveOf([['a/../../b', 'x']]), 'outside of its folder'],
+    ['an absolute path', async () => archiveOf([['/etc/passwd', 'x']]), 'outside of its folder'],
     [
       'a link that leaves',
       async () => archiveOf([[{ name: 'l', type: 'symlink', linkname: '../secret' }, '']]),

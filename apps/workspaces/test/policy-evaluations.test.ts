@@ -396,7 +396,7 @@ describe('policies in the life of a run', () => {
     expect(await runs.statusOf(id)).toBe('errored');
     const { included } = await stageOf(id);
     expect(included[0].attributes.status).toBe('errored');
-    expect((await outcomesOf(included[0].id))[0].attributes.error).toMatch(/No worker with a program of OPA/);
+    expect((await outcomesOf(included[0].id))[0].attributes.error).toMatch(/No worker with an OPA binary/);
   });
 
   const agentOf = async (token: string) => {

@@ -110,7 +110,7 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   said.push(
     opa.length > 0
       ? `policies can be judged by OPA ${opa.map(({ version }) => version).join(', ')}`
-      : 'no program of OPA: policies are judged by other workers',
+      : 'no OPA binary: policies are judged by other workers',
   );
   return { binaries, opa, isolation, said, closeAgain: () => closePlaces(config, isolation) };
 }
