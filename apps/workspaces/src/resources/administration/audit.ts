@@ -100,7 +100,8 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
 const listOfInstallation = endpoints({} as Policy<undefined>, auditEventSerializer, {
   organizationsOf: () => [],
 }).list('/admin/audit-events', {
-  summary: 'List events of the installation that belong to no organization: accounts, sign-ins, settings; newest first.',
+  summary:
+    'List events of the installation that belong to no organization: accounts, sign-ins, settings; newest first.',
   paging: 'none',
   query,
   siteAdmin: true,
