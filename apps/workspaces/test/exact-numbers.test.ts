@@ -34,6 +34,8 @@ const parsesPlainly = [
   'http/body.ts',
   'kernel/database/keyed-reads.ts',
   'kernel/installation/identity-keys.ts',
+  // Durations of tests, from the log of the tool.
+  'resources/artifacts/module-tests/junit.ts',
   // The parser of the tools reads numbers itself; only texts are stored.
   'resources/artifacts/modules/module-thread.ts',
   'resources/connections/forwarding/requests.ts',
@@ -44,7 +46,9 @@ const parsesPlainly = [
   'resources/people/tokens/authenticate.ts',
   'resources/runs/policy-evaluations/perform.ts',
   'resources/runs/runs/jobs/claims.ts',
+  'resources/runs/runs/jobs/tool-jobs.ts',
   'resources/runs/runs/run.ts',
+  'resources/runs/runs/tool-runs/tool-run.ts',
   'resources/runs/vcs/deliveries.ts',
   'resources/states/state-versions/scanner/json-bytes.ts',
   'resources/states/state-versions/scanner/state-reader.ts',

@@ -11,7 +11,7 @@ const relations = relationsOf(inlineSchema);
 
 describe('data that was read in several statements', () => {
   it('takes its relations from the schema, in both directions', () => {
-    expect(relations.get('RunPhase')?.get('run')).toEqual({ model: 'Run', key: 'runId', required: true });
+    expect(relations.get('Run')?.get('workspace')).toEqual({ model: 'Workspace', key: 'workspaceId', required: true });
     expect(relations.get('Workspace')?.get('sshKey')).toEqual({ model: 'SshKey', key: 'sshKeyId', required: false });
     expect(relations.get('User')?.get('twoFactor')).toEqual({ model: 'TwoFactor', key: undefined, required: false });
     const named = [...inlineSchema.matchAll(/@relation\([^)]*fields: \[(\w+)/g)].length;
@@ -21,7 +21,8 @@ describe('data that was read in several statements', () => {
   });
 
   it.each([
-    ['a run of a phase', 'RunPhase', { include: { run: true } }, { run: null }, true],
+    ['a workspace of a run', 'Run', { include: { workspace: true } }, { workspace: null }, true],
+    ['a run of a phase of something else', 'RunPhase', { include: { run: true } }, { runId: null, run: null }, false],
     [
       'an organization deeper down',
       'RunPhase',
