@@ -162,6 +162,22 @@ describe('links that hold their own secret', () => {
       .expect(201);
     add('PUT', placed.data.links['provider-binary-upload'], zip);
 
+    const ofRuns = async (path: string, type: string, relationships: object) => {
+      const { id: made } = (await admin.post(path, resource(type, {}, relationships)).expect(201)).body.data;
+      add('GET', (await admin.get(`${path}/${made}`).expect(200)).body.data.attributes['log-read-url']);
+    };
+    const named = {
+      workspace: ref('workspaces', workspaceId),
+      'configuration-version': ref('configuration-versions', id),
+    };
+    await ofRuns('queries', 'queries', named);
+    const tests = 'organizations/acme/tests/registry-modules/private/acme/tested/crane/test-runs';
+    const tested = { name: 'tested', provider: 'crane', 'test-config': { 'tests-enabled': true } };
+    await admin.post('organizations/acme/registry-modules', resource('registry-modules', tested)).expect(201);
+    const { body: ofTests } = await admin.post(`${tests}/configuration-versions`).expect(201);
+    await ask('PUT', new URL(ofTests.data.attributes['upload-url']), await archiveOf()).expect(200);
+    await ofRuns(tests, 'test-runs', { 'configuration-version': ref('configuration-versions', ofTests.data.id) });
+
     const pending = await announced(admin, workspaceId, { speculative: true });
     add('PUT', pending.attributes['upload-url'], await archiveOf());
   });
