@@ -211,7 +211,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
   ...aboutWork,
   summary: 'Get the login of a job at the secrets service, with its identity token.',
   answers: {
-    200: described('Where and as whom, or why it cannot.', wire.LoginAnswer),
+    200: described('The address and the user of the login, or why there is none.', wire.LoginAnswer),
     204: { description: 'Its workspace has no role there.' },
   },
   load,
