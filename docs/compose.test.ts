@@ -13,6 +13,23 @@ it('compose never asks a public registry for an image of ours', () => {
   expect(compose.match(/pull_policy: /g)).toHaveLength(images.length);
 });
 
+it('takes any setting of a service from a file, which is there unless one is named', () => {
+  const files = [...compose.matchAll(/env_file: .*\["\$\{(\w+):-(.+)\}"\]/g)];
+  expect(files.map(([, name]) => name)).toEqual(['SECRETS_SETTINGS', 'WORKSPACES_SETTINGS', 'WORKER_SETTINGS']);
+  for (const [, name = '', file = ''] of files) {
+    expect(readFileSync(join(root, file), 'utf8')).toMatch(/^(#.*\n)+$/);
+    expect(readFileSync(join(root, '.env.example'), 'utf8')).toContain(`# ${name}=`);
+  }
+});
+
+it('stops where a folder of secrets is missing, and makes none', () => {
+  const production = readFileSync(join(root, 'docker-compose.production.yml'), 'utf8');
+  const sources = production.match(/source: /g) ?? [];
+  expect(sources.length).toBeGreaterThan(4);
+  expect(production.match(/create_host_path: false/g)).toHaveLength(sources.length);
+  expect(production).not.toMatch(/:\/run\/keystead/);
+});
+
 it('a container of the secrets service audits every request unless it is told otherwise', () => {
   expect(readFileSync(join(root, 'apps/secrets/Dockerfile'), 'utf8')).toMatch(/^ENV .*SECRETS_AUDIT_STDOUT=on/m);
   expect(compose).toContain('SECRETS_AUDIT_STDOUT: ${SECRETS_AUDIT_STDOUT:-on}');
