@@ -7,16 +7,17 @@
 //   --system-postgres   on the PostgreSQL installed on this machine, in a temporary folder; skipped when there is none
 //   --and-thorough=NAME|NAME  with the thorough ones, but for those so named; of walks what changed and a share of the rest
 //                     (packages/testing/src/slice.ts), since KEYSTEAD_CHANGED_SINCE where that names a commit
+//   --second-try      files that fail, if few, run once more by themselves; what passes then is named
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { build, prepare, requireNode, root, run, toolEnvironment } from './bootstrap.mjs';
 import { giveUp, step } from './progress.mjs';
-import { countsOf, failures } from './report.mjs';
+import { chances, countsOf, failures, together, worthASecondTry } from './second-try.mjs';
 import { findSystemPostgres } from './system-postgres.mjs';
 
-const own = ['--long', '--thorough', '--interop', '--system-postgres'];
+const own = ['--long', '--thorough', '--interop', '--second-try', '--system-postgres'];
 const args = process.argv.slice(2);
 /** Flags of Node that run a program from its sources. */
 const fromSource = ['--conditions=source', `--require=${path.join(root, 'packages/testing/jest/from-source.cjs')}`];
@@ -70,9 +71,19 @@ async function runJest(jestArgs, extra) {
 }
 
 async function jest(jestArgs, extra) {
-  const { code, report } = await runJest(jestArgs, extra);
-  for (const line of failures(report, root)) process.stdout.write(`${line}\n`);
-  return countsOf(report, code);
+  const first = await runJest(jestArgs, extra);
+  const files = wants('--second-try') ? worthASecondTry(first.report) : [];
+  if (files.length === 0) {
+    for (const line of failures(first.report, undefined, root)) process.stdout.write(`${line}\n`);
+    return countsOf(first.report, first.code);
+  }
+  process.stdout.write(`\nonce more, by themselves: ${files.map((file) => path.relative(root, file)).join(', ')}\n`);
+  const again = ['--maxWorkers=1', '--runTestsByPath', ...files];
+  const flags = extra.KEYSTEAD_INTEROP ? ['--testMatch', '**/*.interop.test.ts'] : [];
+  const second = await runJest([...flags, ...again], extra);
+  for (const line of chances(first.report, second.report, root)) process.stdout.write(`${line}\n`);
+  for (const line of failures(first.report, second.report, root)) process.stdout.write(`${line}\n`);
+  return together(first.report, second.report, second.code);
 }
 
 /** Plays every mutant of the rows of the specifications; its last line has the counts. */
