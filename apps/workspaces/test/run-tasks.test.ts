@@ -310,12 +310,12 @@ describe('run tasks', () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     status = 503;
-    for (let tries = 0; tries < 6; tries++) {
+    // A round may find that the service itself is at it.
+    while ((await runs.statusOf(id)) !== 'pre_plan_awaiting_decision') {
       await perform();
       await makeDue();
     }
     expect(asked).toHaveLength(5);
-    expect(await runs.statusOf(id)).toBe('pre_plan_awaiting_decision');
     await runs.act(id, 'discard').expect(202);
     expect(await statusesOf(id)).toEqual({ pre_plan: 'canceled' });
   });
