@@ -2,6 +2,7 @@ import { carryConfig, carryLists, type Held } from './auth';
 import { carry } from './carry';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import type { CarriedMount, EngineType } from './mounts';
+import { firstOf } from './rest';
 import type { Data } from './server';
 
 interface Engine extends Held {
@@ -65,9 +66,7 @@ export async function carryEngine(place: NamespacePair, { path, type }: CarriedM
 async function tell(place: NamespacePair, folder: string, advice: string): Promise<void> {
   const names: string[] = [];
   for await (const name of namesThere(place, folder)) names.push(name);
-  if (names.length === 0) return;
-  const more = names.length > 20 ? ` and ${names.length - 20} more` : '';
-  place.job.report.leave(`${labelOf(place, folder)}: ${names.slice(0, 20).join(', ')}${more}: ${advice}`);
+  if (names.length > 0) place.job.report.leave(`${labelOf(place, folder)}: ${firstOf(names)}: ${advice}`);
 }
 
 /** Keys with all their versions, by the backup that the other server makes of them. */

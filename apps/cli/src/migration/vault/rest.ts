@@ -58,7 +58,11 @@ async function findShown(
 
 function tell(place: NamespacePair, what: string, names: readonly string[]): void {
   if (names.length === 0) return;
-  const listed = names.slice(0, 20).join(', ');
+  place.job.report.leave(`${labelOf(place, what)}: not copied: ${firstOf(names)}`);
+}
+
+/** The first of some names, and how many more there are. */
+export function firstOf(names: readonly string[]): string {
   const more = names.length > 20 ? ` and ${names.length - 20} more` : '';
-  place.job.report.leave(`${labelOf(place, what)}: not copied: ${listed}${more}`);
+  return `${names.slice(0, 20).join(', ')}${more}`;
 }
