@@ -8,6 +8,9 @@ const TRANSACTION = 0x0e;
 const LOGIN = 0x10;
 const PRELOGIN = 0x12;
 
+/** In the status of a packet. */
+const RESET = 0x08;
+
 const OFFERS_NO_TLS = 0x02;
 const NEEDS_TLS = 0x03;
 
@@ -35,6 +38,8 @@ export class MssqlStandIn {
   /** Names where each login is sent. */
   sendsTo: { readonly host: string; readonly port: number } | undefined;
   offersTls = true;
+  /** Connections are lost where a client resets them. */
+  endsOnReset = false;
   port = 0;
   readonly sessions = new Set<Session>();
   private readonly server: Server;
@@ -87,6 +92,10 @@ export class Session {
       const [type, status] = this.received;
       this.payload.push(this.received.subarray(8, size));
       this.received = this.received.subarray(size);
+      if ((status! & RESET) !== 0 && this.server.endsOnReset) {
+        this.end();
+        return;
+      }
       if ((status! & 1) === 0) continue;
       const message = Buffer.concat(this.payload);
       this.payload = [];

@@ -59,6 +59,13 @@ describe('the engine database with SQL Server', () => {
     expect([...server.logins.keys()]).toEqual(before);
   });
 
+  it('keeps what was committed where the connection is lost after it', async () => {
+    server.endsOnReset = true;
+    const { data } = await creds();
+    server.endsOnReset = false;
+    expect(server.logins.has(data.username)).toBe(true);
+  });
+
   it('rehearses a role without leaving anything', async () => {
     const before = [...server.logins.keys()];
     const { body } = await secrets.root.write('database/roles/app/dry-run', {}).expect(200);

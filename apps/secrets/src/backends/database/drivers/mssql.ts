@@ -118,7 +118,8 @@ class MssqlDatabase implements DatabaseClient {
     });
     try {
       const answer = await work((sql) => session.run(sql));
-      await session.reset();
+      // What was done stays done, also where the connection is lost after it.
+      await session.reset().catch(() => session.close());
       return answer;
     } catch (error) {
       session.close();
