@@ -28,6 +28,7 @@ import { remindOfAutoDestroy, startAutoDestroy } from './resources/runs/runs/aut
 import { endUnserved, forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/job';
+import { sweepPhaseData } from './resources/runs/runs/phase-data';
 import { startTriggered } from './resources/runs/runs/triggered';
 import { performTasks } from './resources/runs/task-stages/deliver';
 import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
@@ -223,6 +224,7 @@ export function jobsOf(
       byTime: true,
       run: async () => metrics.swept(await sweep(db, now())),
     },
+    { name: 'remove hidden results of runs', everySeconds: 3600, byTime: true, run: () => sweepPhaseData(db, now()) },
     { name: 'remove unfinished uploads', everySeconds: 600, byTime: true, run: () => sweepBlobs(db, now()) },
     { name: 'delete expired plan exports', everySeconds: 60, run: () => sweepExports(db) },
     { name: 'delete objects of removed blobs', everySeconds: 30, run: () => removeObjects(db) },

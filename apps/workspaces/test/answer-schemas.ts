@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type ApiDocument, type ApiOperation, Operations } from '@keystead/testing';
 import type { Response } from 'supertest';
 import { openapiDocument } from '../src/kernel/endpoints/openapi';
@@ -34,6 +37,7 @@ export class AnswerSchemas {
 
   /** One line per answer that differs from the document. */
   problems({ env }: Service): string[] {
+    this.keep();
     const { operations, find } = announcedBy(env);
     const problems = new Set<string>();
     for (const { method, path, answer } of this.seen) {
@@ -44,6 +48,25 @@ export class AnswerSchemas {
     }
     return [...problems];
   }
+
+  /** Leaves the answers in the folder that the variable names, for tests that check them against other documents. */
+  private keep(): void {
+    const folder = process.env.KEYSTEAD_ANSWERS;
+    if (folder === undefined) return;
+    const answers = this.seen.map(({ method, path, answer: { status, headers, body } }): KeptAnswer => {
+      return { method, path, status, type: headers.get('content-type'), text: body.toString() };
+    });
+    writeFileSync(join(folder, `${randomUUID()}.json`), JSON.stringify(answers));
+  }
+}
+
+/** An answer as `KEYSTEAD_ANSWERS` leaves it. */
+export interface KeptAnswer {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly type?: string;
+  readonly text: string;
 }
 
 interface Announced {
@@ -96,7 +119,7 @@ function answersOf({ paths }: ApiDocument): Schema[] {
 }
 
 /** Finds the operation of a path: a literal segment wins over a parameter. */
-function finder(all: readonly ApiOperation[]): (method: string, path: string) => ApiOperation | undefined {
+export function finder(all: readonly ApiOperation[]): (method: string, path: string) => ApiOperation | undefined {
   const known = all.map((operation) => {
     const segments = operation.template.split('/');
     return { operation, segments, literals: segments.filter((one) => !one.startsWith('{')).length };

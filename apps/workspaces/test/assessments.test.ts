@@ -118,6 +118,7 @@ describe('assessments', () => {
         self: `/api/v2/assessment-results/${result.id}`,
         'json-output': `/api/v2/assessment-results/${result.id}/json-output`,
         'json-schema': `/api/v2/assessment-results/${result.id}/json-schema`,
+        'sanitized-plan': `/api/v2/assessment-results/${result.id}/sanitized-plan`,
         'log-output': `/api/v2/assessment-results/${result.id}/log-output`,
       },
     });

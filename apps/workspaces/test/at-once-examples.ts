@@ -73,6 +73,7 @@ export interface Example {
 export type Making = ((world: World) => Promise<Example> | Example) | string;
 
 const hosted = 'is of the other edition';
+const asOfPlans = 'is that of plans: hidden-results.test.ts';
 const once = { also: [404] } as const;
 
 const notification = (name: string, isNew = true) =>
@@ -231,6 +232,12 @@ const pool = (world: World): Promise<Body> => makeIn(world, 'agent-pools', 'agen
 const reservedKey = (world: World): Promise<Body> =>
   world.root('POST', under(world, 'reserved-tag-keys'), resource('reserved-tag-keys', { key: world.fresh() }));
 const key = (world: World): Promise<Body> => makeIn(world, 'ssh-keys', 'ssh-keys', { value: world.sshKey });
+/** The plan of a run that has ended. */
+const endedPlan = async (world: World): Promise<string> => {
+  const { id } = await world.run('planned');
+  await world.root('POST', `runs/${id}/actions/discard`, {});
+  return (await world.root('GET', `runs/${id}/plan`)).id;
+};
 const planExport = async (world: World): Promise<object> => {
   const run = await world.root('GET', `runs/${(await world.run('planned')).id}`);
   const plan = ref('plans', run.relationships.plan.data.id);
@@ -479,6 +486,14 @@ const changeRequests = (ids: readonly string[]) => ({
     attributes: { action_type: 'change_requests', action_inputs: { subject: 's', message: 'm' }, target_ids: ids },
   },
 });
+
+const changeRequest: Making = async (world) => {
+  const { id } = await workspace(world);
+  await world.root('POST', under(world, 'explorer/bulk-actions'), changeRequests([id]));
+  const [made] = await world.root('GET', `workspaces/${id}/change-requests`);
+  return { at: { change_request_id: made.id } };
+};
+
 const tokenOf = (param: string, make: (world: World) => Promise<string>, method: 'POST' | 'DELETE'): Making => {
   return async (world) => {
     const id = await make(world);
@@ -512,6 +527,11 @@ const loginCode = () =>
     'code-challenge': createHash('sha256').update(verifier).digest('base64url'),
   });
 
+const changedOrganization: Making = async (world) => ({
+  at: { organization_name: await organization(world) },
+  body: (n) => resource('organizations', { email: `a${n}@b.co` }),
+});
+
 /** How each writing operation is called, by method and path. */
 export const examples: Readonly<Record<string, Making>> = {
   'PATCH /account/update': asPerson((world) => resource('users', { username: world.fresh() })),
@@ -521,10 +541,8 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /organizations': (world) => ({
     body: () => resource('organizations', { name: world.fresh(), email: 'a@b.co' }),
   }),
-  'PATCH /organizations/:organization_name': async (world) => ({
-    at: { organization_name: await organization(world) },
-    body: (n) => resource('organizations', { email: `a${n}@b.co` }),
-  }),
+  'PATCH /organizations/:organization_name': changedOrganization,
+  'PUT /organizations/:organization_name': changedOrganization,
   'DELETE /organizations/:organization_name': async (world) => ({
     at: { organization_name: await organization(world) },
     ...once,
@@ -752,6 +770,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /organizations/:organization_name/varsets': adding('varsets'),
   'PATCH /varsets/:varset_id': onThing('varset_id', set, description('varsets')),
   'PUT /varsets/:varset_id': onThing('varset_id', set, description('varsets')),
+  'POST /varsets/:varset_id': onThing('varset_id', set, description('varsets')),
   'DELETE /varsets/:varset_id': onThing('varset_id', set, undefined, once),
   'POST /varsets/:varset_id/relationships/workspaces': ofSet('POST', 'workspaces'),
   'DELETE /varsets/:varset_id/relationships/workspaces': ofSet('DELETE', 'workspaces'),
@@ -802,6 +821,21 @@ export const examples: Readonly<Record<string, Making>> = {
     'state-versions',
     'soft_delete_backing_data',
   ),
+  'POST /plans/:id/actions/soft-delete-backing-data': backingData('id', endedPlan, 'plans'),
+  'POST /plans/:id/actions/restore-backing-data': backingData('id', endedPlan, 'plans', 'soft-delete-backing-data'),
+  'POST /plans/:id/actions/permanently-delete-backing-data': backingData(
+    'id',
+    endedPlan,
+    'plans',
+    'soft-delete-backing-data',
+  ),
+  'POST /applies/:id/actions/soft-delete-backing-data': asOfPlans,
+  'POST /applies/:id/actions/restore-backing-data': asOfPlans,
+  'POST /applies/:id/actions/permanently-delete-backing-data': asOfPlans,
+  'POST /assessments/:assessment_result_id/actions/soft-delete-backing-data': asOfPlans,
+  'POST /assessments/:assessment_result_id/actions/restore-backing-data': asOfPlans,
+  'POST /assessments/:assessment_result_id/actions/permanently-delete-backing-data': asOfPlans,
+  'POST /workspaces/:workspace_id/actions/assess': 'succeeds once until a worker has planned: hidden-results.test.ts',
   'POST /quarantined-states/:quarantined_id/actions/promote': async (world) => {
     const id = await lockedWorkspace(world);
     await world.root('POST', `workspaces/${id}/state-versions`, stateBody(5));
@@ -863,12 +897,8 @@ export const examples: Readonly<Record<string, Making>> = {
     const { id } = await workspace(world);
     return { at: { organization_name: world.organization }, body: () => changeRequests([id]), also: [422] };
   },
-  'POST /workspaces/change-requests/:change_request_id': async (world) => {
-    const { id } = await workspace(world);
-    await world.root('POST', under(world, 'explorer/bulk-actions'), changeRequests([id]));
-    const [made] = await world.root('GET', `workspaces/${id}/change-requests`);
-    return { at: { change_request_id: made.id } };
-  },
+  'POST /workspaces/change-requests/:change_request_id': changeRequest,
+  'POST /change-requests/:change_request_id/actions/archive': changeRequest,
   'PATCH /organizations/:organization_name/token-ttl-policies': async (world) => ({
     at: { organization_name: (await organization(world)) as string },
     body: (n) =>

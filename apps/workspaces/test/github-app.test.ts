@@ -108,8 +108,18 @@ describe('a GitHub App', () => {
       attributes: { name: 'team', 'installation-id': 7001, 'installation-type': 'Organization' },
       relationships: { 'oauth-client': { data: { type: 'oauth-clients', id: connection } } },
     });
-    const found = async (query: string) =>
-      (await admin.get(`github-app/installations?${query}`).expect(200)).body.data.length;
+    const found = async (query: string) => {
+      const paths = [
+        'github-app/installations',
+        'github-app-installations',
+        'organizations/acme/github-app-installations',
+      ];
+      const counts = await Promise.all(
+        paths.map(async (path) => (await admin.get(`${path}?${query}`).expect(200)).body.data.length),
+      );
+      expect(new Set(counts).size).toBe(1);
+      return counts[0];
+    };
     expect(await found('filter[name]=team')).toBe(1);
     expect(await found('filter[name]=tea')).toBe(0);
     expect(await found('filter[installation_id]=7001')).toBe(1);

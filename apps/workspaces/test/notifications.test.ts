@@ -677,7 +677,15 @@ describe('notifications', () => {
       await reader.get(path).expect(200);
       await reader.post(path).expect(404);
       await (await workspaces.person(`outsider-${counter}`)).get(path).expect(404);
-      const archived = await Promise.all([admin.post(path).expect(200), admin.post(path).expect(200)]);
+      const newer = `change-requests/${id}`;
+      for (const other of [newer, `${newer}/actions/archive`]) {
+        expect((await reader.get(other).expect(200)).body.data.attributes['archived-at']).toBeNull();
+      }
+      await reader.post(`${newer}/actions/archive`).expect(404);
+      const archived = await Promise.all([
+        admin.post(path).expect(200),
+        admin.post(`${newer}/actions/archive`).expect(200),
+      ]);
       const [first, second] = archived.map(({ body }) => body.data.attributes['archived-at']);
       expect(first).toEqual(expect.any(String));
       expect(second).toBe(first);

@@ -88,9 +88,13 @@ describe('policies', () => {
         ['a.rego', rego],
       ]),
     );
-    const reading = ['policies/:id', 'policies/:id/download', 'policy-sets/:set', 'policy-set-versions/:version'].map(
-      (path) => path.replace(':id', id).replace(':set', made.id).replace(':version', announced),
-    );
+    const reading = [
+      'policies/:id',
+      'policies/:id/download',
+      'policy-sets/:set',
+      'policy-sets/:set/versions',
+      'policy-set-versions/:version',
+    ].map((path) => path.replace(':id', id).replace(':set', made.id).replace(':version', announced));
     for (const path of reading) {
       await reader.get(path).expect(200);
       await stranger.get(path).expect(404);
@@ -228,6 +232,8 @@ describe('policies', () => {
     const shown = await show(`policy-set-versions/${first}`);
     expect(shown.attributes).toMatchObject({ status: 'ready', source: 'tfe-api', error: null });
     const second = await version(id, await archiveOf([['policies.hcl', declared('query = 1')]]), 422);
+    const { body: versions } = await admin.get(`policy-sets/${id}/versions`).expect(200);
+    expect(versions.data.map((one: { id: string }) => one.id)).toEqual([second, first]);
     expect((await show(`policy-set-versions/${second}`)).attributes).toMatchObject({
       status: 'errored',
       error: 'invalid archive',

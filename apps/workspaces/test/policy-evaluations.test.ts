@@ -173,6 +173,8 @@ describe('policies in the life of a run', () => {
       ],
     });
     await admin.get(`policy-set-outcomes/${outcome.id}`).expect(200);
+    const { body } = await admin.get(`policy-evaluations/${evaluation.id}`).expect(200);
+    expect(body.data).toMatchObject({ id: evaluation.id, attributes: { 'policy-kind': 'opa' } });
     expect(await outcomesOf(evaluation.id, '?filter[0][status]=passed&filter[1][status]=errored')).toEqual([]);
     expect(
       await outcomesOf(evaluation.id, '?filter[0][status]=failed&filter[0][enforcement_level]=advisory'),

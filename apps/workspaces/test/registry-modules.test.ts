@@ -262,6 +262,21 @@ describe('modules of the registry', () => {
     for (const version of ['1.2.3-alpha+feature', '10.0.0']) await announce('numbers', version).expect(201);
   });
 
+  it('say whether a name is free and well formed', async () => {
+    await create('taken');
+    const isFree = async (query: string) =>
+      (await admin.get(`${under}/validation?${query}`).expect(200)).body.data.attributes;
+    expect(await isFree('name=free&provider=crane')).toEqual({
+      'module-name': 'free',
+      'provider-name': 'crane',
+      valid: true,
+    });
+    for (const query of ['name=TAKEN&provider=crane', 'name=a%20b&provider=crane', 'name=free&provider=CRANE', '']) {
+      expect((await isFree(query)).valid).toBe(false);
+    }
+    await (await workspaces.person('stranger-to-names')).get(`${under}/validation?name=a&provider=b`).expect(404);
+  });
+
   it('are listed, searched and deleted, by version, provider or name, with their bytes', async () => {
     const blobs = () => workspaces.service.db.prisma.blob.count();
     const before = await blobs();

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { performTasks } from '../src/resources/runs/task-stages/deliver';
-import { grant, member, team } from './members';
+import { grant, member, team, teamToken } from './members';
 import { startRuns } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
@@ -149,6 +149,18 @@ describe('run tasks', () => {
     const result = (await admin.get(`task-results/${results.data[0]!.id}`).expect(200)).body.data.attributes;
     expect(result).toMatchObject({ status: 'passed', message: 'fine', url: 'https://task.test', 'task-name': 'check' });
     expect(result.outcomes).toEqual([outcome.attributes]);
+    const path = `task-results/${results.data[0]!.id}/outcomes`;
+    const [listed, none] = (await admin.get(path).expect(200)).body.data;
+    expect(none).toBeUndefined();
+    expect(listed).toMatchObject({
+      type: 'task-result-outcomes',
+      attributes: { 'outcome-id': 'O-1', tags: [{ label: 'Cost', value: [{ label: 'low', level: 'info' }] }] },
+      relationships: { 'task-result': { data: { type: 'task-results', id: results.data[0]!.id } } },
+    });
+    expect((await admin.get(`task-result-outcomes/${listed.id}`).expect(200)).body.data).toEqual(listed);
+    await admin.get(`task-result-outcomes/${results.data[0]!.id}-1`).expect(404);
+    const stranger = await workspaces.person('stranger-to-findings');
+    for (const hidden of [path, `task-result-outcomes/${listed.id}`]) await stranger.get(hidden).expect(404);
     expect(await runs.statusOf(id)).toBe('post_plan_completed');
     await runs.act(id, 'apply').expect(202);
     expect(await runs.statusOf(id)).toBe('pre_apply_running');
@@ -205,6 +217,20 @@ describe('run tasks', () => {
     await answered({ status: 'failed' });
     expect(await runs.statusOf(other)).toBe('plan_queued');
     expect(await statusesOf(other)).toEqual({ pre_plan: 'passed' });
+  });
+
+  it('name the workspaces that use them, for those who may see these', async () => {
+    const made = await task();
+    const path = `tasks/${made.id}/relationships/workspace-tasks`;
+    expect((await admin.get(path).expect(200)).body.data).toEqual([]);
+    const { id } = await attach(made.id, ['pre_plan']);
+    expect((await admin.get(path).expect(200)).body.data).toMatchObject([
+      { id, type: 'workspace-tasks', relationships: { workspace: { data: { id: runs.workspace } } } },
+    ]);
+    const reader = await teamToken(workspaces, await team(workspaces, 'acme', 'task-readers'));
+    await reader.get(`tasks/${made.id}`).expect(200);
+    await reader.get(path).expect(404);
+    await (await workspaces.person('stranger-to-tasks')).get(path).expect(404);
   });
 
   it('of the organization take place in all workspaces (WV.6)', async () => {

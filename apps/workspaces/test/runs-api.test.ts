@@ -310,6 +310,18 @@ describe('runs over the API', () => {
     await admin.get(path).expect(404);
   });
 
+  it('are listed by a query that names their workspace', async () => {
+    const ids = async (path: string) =>
+      (await admin.get(path).expect(200)).body.data.map((one: { id: string }) => one.id);
+    const id = await runs.started();
+    const sought = `runs?workspace_id=${runs.workspace}`;
+    expect(await ids(`${sought}&organization_name=acme`)).toEqual(await ids(`workspaces/${runs.workspace}/runs`));
+    expect(await ids(sought)).toContain(id);
+    await admin.get(`${sought}&organization_name=other`).expect(404);
+    await admin.get('runs').expect(404);
+    await (await workspaces.person('stranger-to-runs')).get(sought).expect(404);
+  });
+
   it.each(['filter[timeframe]=P9999D', 'filter[timeframe]=0000', 'search[basic]=%25%5C_'])(
     'are listed by any filter: %s',
     async (query) => {

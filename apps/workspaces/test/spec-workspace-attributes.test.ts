@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { grant, member, team } from './members';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
-const never = ['can-manage-assessments'];
 const ofReaders = [
   'can-read-settings',
   'can-read-state-versions',
@@ -26,6 +25,7 @@ const ofAdministrators = [
   'can-update-variable',
   'can-force-delete',
   'can-manage-run-tasks',
+  'can-manage-assessments',
 ];
 
 describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as specified, %s', (edition) => {
@@ -263,14 +263,11 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     await grant(workspaces, outputs, id, 'custom', custom);
     const all = (names: string[], value: boolean) => Object.fromEntries(names.map((name) => [name, value]));
     const permissions = async (as: Client) => (await show(id, as)).attributes.permissions;
-    expect(await permissions(admin)).toEqual({
-      ...all([...ofReaders, ...ofAdministrators], true),
-      ...all(never, false),
-    });
+    expect(await permissions(admin)).toEqual(all([...ofReaders, ...ofAdministrators], true));
     const reader = await member(workspaces, 'acme', [readers]);
     expect(await permissions(reader)).toEqual({
       ...all(ofReaders, true),
-      ...all([...ofAdministrators, ...never], false),
+      ...all(ofAdministrators, false),
     });
     const bare = await member(workspaces, 'acme', [outputs]);
     expect(await permissions(bare)).toMatchObject(

@@ -232,7 +232,7 @@ describe('variable sets', () => {
     expect(body.errors[0].source.pointer).toBe('/data/relationships/workspaces');
     const shown = await workspaces.admin.get(`varsets/${made.set}`).expect(200);
     expect(shown.body.data.relationships.workspaces.data).toEqual([{ type: 'workspaces', id: made.inside }]);
-    const global = await workspaces.admin.patch(`varsets/${made.set}`, setBody({ global: true })).expect(200);
+    const global = await workspaces.admin.post(`varsets/${made.set}`, setBody({ global: true })).expect(200);
     expect(global.body.data.attributes).toMatchObject({ 'workspace-count': 0, 'project-count': 0 });
     await workspaces.admin.post(path, data(made.inside!)).expect(422);
   });

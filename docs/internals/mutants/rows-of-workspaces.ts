@@ -28,7 +28,6 @@ const unvarying: Readonly<Record<string, readonly string[]>> = {
     'permissions.can-read-settings',
     'permissions.can-read-assessment-result',
     'permissions.can-read-assessment-results',
-    'permissions.can-manage-assessments',
   ],
 };
 

@@ -2498,6 +2498,48 @@ export interface paths {
       };
     };
   };
+  "/api/v2/applies/{id}/actions/permanently-delete-backing-data": {
+    /** Remove for good the hidden results and the log of one of the applies. */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/applies/{id}/actions/restore-backing-data": {
+    /** Bring back the hidden results and the log of one of the applies. */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/applies/{id}/actions/soft-delete-backing-data": {
+    /** Hide the results and the log of one of the applies. */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/applies/{id}/content/errored-state": {
     /** Redirect to the state that an apply left and could not save. By a signed link. */
     get: {
@@ -2574,6 +2616,153 @@ export interface paths {
       };
     };
   };
+  "/api/v2/assessment-results/{assessment_result_id}": {
+    /** Show the result of an assessment. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[assessment-results]"?: string;
+        };
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AssessmentResultsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/assessment-results/{assessment_result_id}/json-output": {
+    /** Read the plan of an assessment in JSON. For administrators of the workspace. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[assessment-results]"?: string;
+        };
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/json": Record<string, never>;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/assessment-results/{assessment_result_id}/json-schema": {
+    /** Read the schemas of the resources that have drifted. For administrators of the workspace. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[assessment-results]"?: string;
+        };
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/json": Record<string, never>;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/assessment-results/{assessment_result_id}/log-output": {
+    /** Read the log of an assessment. For administrators of the workspace. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[assessment-results]"?: string;
+        };
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "text/plain": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/assessment-results/{assessment_result_id}/sanitized-plan": {
+    /** Read the plan of an assessment without sensitive values, as the tool renders it. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[assessment-results]"?: string;
+        };
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/json": Record<string, never>;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/assessments/{assessment_result_id}/actions/permanently-delete-backing-data": {
+    /** Remove for good the hidden results and the log of an assessment. */
+    post: {
+      parameters: {
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/assessments/{assessment_result_id}/actions/restore-backing-data": {
+    /** Bring back the hidden results and the log of an assessment. */
+    post: {
+      parameters: {
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/assessments/{assessment_result_id}/actions/soft-delete-backing-data": {
+    /** Hide the results and the log of an assessment. */
+    post: {
+      parameters: {
+        path: {
+          assessment_result_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/authentication-tokens/{token_id}": {
     /** Show a token of any kind, without its text. */
     get: {
@@ -2607,6 +2796,76 @@ export interface paths {
       };
       responses: {
         204: {
+        };
+      };
+    };
+  };
+  "/api/v2/change-requests/{change_request_id}": {
+    /** Show a change request. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workspace_change_requests]"?: string;
+        };
+        path: {
+          change_request_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceChangeRequestsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/change-requests/{change_request_id}/actions/archive": {
+    /** Show a change request. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workspace_change_requests]"?: string;
+        };
+        path: {
+          change_request_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceChangeRequestsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Archive a change request: what it asks for is done, or will not be. */
+    post: {
+      parameters: {
+        path: {
+          change_request_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceChangeRequestsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
         };
       };
     };
@@ -2844,6 +3103,35 @@ export interface paths {
             "application/vnd.api+json": {
               data: components["schemas"]["EntitlementSetsResource"] | components["schemas"]["Nothing"];
               meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/github-app-installations": {
+    /** List the accounts that the GitHub Apps of the caller's organizations are installed on. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[github-app-installations]"?: string;
+          "filter[installation_id]"?: string;
+          "filter[name]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["GithubAppInstallationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
                 [key: string]: unknown;
               };
             };
@@ -3853,6 +4141,65 @@ export interface paths {
         };
       };
     };
+    /** Update an organization; fields left out keep their values. */
+    put: {
+      parameters: {
+        query?: {
+          include?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                "aggregated-commit-status-enabled"?: boolean;
+                "allow-force-delete-workspaces"?: boolean;
+                "collaborator-auth-policy"?: "password" | "two_factor_mandatory";
+                "cost-estimation-enabled"?: boolean;
+                "default-agent-pool-id"?: string | null;
+                "default-execution-mode"?: "remote" | "local" | "agent";
+                email?: string;
+                "max-ttl-enabled"?: boolean;
+                name?: string;
+                "owners-team-saml-role-id"?: string | null;
+                "send-passing-statuses-for-untriggered-speculative-plans"?: boolean;
+                "session-remember"?: number | null;
+                "session-timeout"?: number | null;
+                "speculative-plan-management-enabled"?: boolean;
+                "user-tokens-enabled"?: boolean;
+              };
+              id?: string;
+              relationships?: {
+                "default-agent-pool"?: {
+                  data?: {
+                    id?: string;
+                    type?: "agent-pools";
+                  } | null;
+                };
+              };
+              type: "organizations";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OrganizationsResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["EntitlementSetsResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["SubscriptionsResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
     /** Delete an organization and everything in it. */
     delete: {
       parameters: {
@@ -4395,6 +4742,38 @@ export interface paths {
         200: {
           content: {
             "text/csv": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/github-app-installations": {
+    /** List the accounts that the GitHub Apps of an organization are installed on. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[github-app-installations]"?: string;
+          "filter[installation_id]"?: string;
+          "filter[name]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["GithubAppInstallationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
           };
         };
       };
@@ -5375,6 +5754,33 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["RegistryModuleVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/registry-modules/validation": {
+    /** Say whether a private module may be given a name: whether it is well formed and no other module has it. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-module-address-validations]"?: string;
+          name?: string;
+          provider?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryModuleAddressValidationsResource"] | components["schemas"]["Nothing"];
               meta?: {
                 [key: string]: unknown;
               };
@@ -7637,6 +8043,48 @@ export interface paths {
       };
     };
   };
+  "/api/v2/plans/{id}/actions/permanently-delete-backing-data": {
+    /** Remove for good the hidden results and the log of one of the plans. */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/plans/{id}/actions/restore-backing-data": {
+    /** Bring back the hidden results and the log of one of the plans. */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/plans/{id}/actions/soft-delete-backing-data": {
+    /** Hide the results and the log of one of the plans. */
+    post: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
   "/api/v2/plans/{id}/content/json-output": {
     /** Redirect to a plan in JSON, sensitive values included. For administrators of the workspace. By a signed link. */
     get: {
@@ -7965,6 +8413,31 @@ export interface paths {
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/policy-evaluations/{policy_evaluation_id}": {
+    /** Show how policies of one kind judge a run. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-evaluations]"?: string;
+        };
+        path: {
+          policy_evaluation_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicyEvaluationsResource"] | components["schemas"]["Nothing"];
+              meta?: {
                 [key: string]: unknown;
               };
             };
@@ -8622,6 +9095,34 @@ export interface paths {
     };
   };
   "/api/v2/policy-sets/{policy_set_id}/versions": {
+    /** List the versions of a policy set, the newest first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[policy-set-versions]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          policy_set_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["PolicySetVersionsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
     /** Announce a version of a policy set; the answer says where to upload it. */
     post: {
       parameters: {
@@ -9803,6 +10304,45 @@ export interface paths {
     };
   };
   "/api/v2/runs": {
+    /** List the runs of a workspace, newest first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[runs]"?: string;
+          "filter[agent_pool_names]"?: string;
+          "filter[operation]"?: string;
+          "filter[source]"?: string;
+          "filter[status_group]"?: string;
+          "filter[status]"?: string;
+          "filter[timeframe]"?: string;
+          include?: string;
+          organization_name?: string;
+          "page[after]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          "search[basic]"?: string;
+          "search[commit]"?: string;
+          "search[user]"?: string;
+          workspace_id?: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RunsResource"][];
+              included?: (components["schemas"]["AppliesResource"] | components["schemas"]["CommentsResource"] | components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["IngressAttributesResource"] | components["schemas"]["PlansResource"] | components["schemas"]["RunEventsResource"] | components["schemas"]["TaskStagesResource"] | components["schemas"]["UsersResource"] | components["schemas"]["WorkspacesResource"])[];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
     /** Start a run: a plan, and an apply if requested. */
     post: {
       requestBody: {
@@ -10729,6 +11269,31 @@ export interface paths {
       };
     };
   };
+  "/api/v2/task-result-outcomes/{task_result_outcome_id}": {
+    /** Show one of the findings of a task in a run. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[task-result-outcomes]"?: string;
+        };
+        path: {
+          task_result_outcome_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TaskResultOutcomesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/task-results/{task_result_id}": {
     /** Show the result of a task in a run. */
     get: {
@@ -10815,6 +11380,36 @@ export interface paths {
         200: {
           content: {
             "application/octet-stream": string;
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/task-results/{task_result_id}/outcomes": {
+    /** List what a task found in a run. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[task-result-outcomes]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          task_result_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["TaskResultOutcomesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
           };
         };
       };
@@ -11003,6 +11598,36 @@ export interface paths {
             "application/vnd.api+json": {
               data: components["schemas"]["TasksResource"] | components["schemas"]["Nothing"];
               meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/tasks/{task_id}/relationships/workspace-tasks": {
+    /** List the workspaces that use a run task, each with its settings of the task. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[workspace-tasks]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          task_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspaceTasksResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
                 [key: string]: unknown;
               };
             };
@@ -12127,6 +12752,72 @@ export interface paths {
         };
       };
     };
+    /** Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
+    post: {
+      parameters: {
+        query?: {
+          include?: string;
+        };
+        path: {
+          varset_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description?: string | null;
+                global?: boolean | null;
+                name?: string;
+                priority?: boolean | null;
+              };
+              id?: string;
+              relationships?: {
+                parent?: {
+                  data?: {
+                    id?: string;
+                    type?: "organizations" | "projects";
+                  } | null;
+                };
+                projects?: {
+                  data?: ({
+                    id?: string;
+                    type?: "projects";
+                  } | null)[];
+                };
+                vars?: {
+                  data?: ({
+                    id?: string;
+                    type?: "vars";
+                  } | null)[];
+                };
+                workspaces?: {
+                  data?: ({
+                    id?: string;
+                    type?: "workspaces";
+                  } | null)[];
+                };
+              };
+              type: "varsets";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["VarsetsResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["OrganizationsResource"] | components["schemas"]["ProjectsResource"] | components["schemas"]["VarsResource"] | components["schemas"]["WorkspacesResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
     /** Delete a variable set with its variables. */
     delete: {
       parameters: {
@@ -12588,6 +13279,28 @@ export interface paths {
       };
     };
   };
+  "/api/v2/workspaces/{workspace_id}/actions/assess": {
+    /** Start an assessment of a workspace now. */
+    post: {
+      parameters: {
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["WorkspacesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/workspaces/{workspace_id}/actions/force-unlock": {
     /** Release any user's lock. */
     post: {
@@ -12869,6 +13582,31 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["ConfigurationVersionsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/workspaces/{workspace_id}/current-assessment-result": {
+    /** Show the newest result of the assessments of a workspace. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[assessment-results]"?: string;
+        };
+        path: {
+          workspace_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AssessmentResultsResource"] | components["schemas"]["Nothing"];
               meta?: {
                 [key: string]: unknown;
               };
@@ -14544,6 +15282,28 @@ export interface components {
       id: string;
       type: "assessment-results";
     };
+    AssessmentResultsResource: {
+      attributes: {
+        "all-checks-succeeded": boolean;
+        "checks-errored": number;
+        "checks-failed": number;
+        "checks-passed": number;
+        "checks-unknown": number;
+        /** Format: date-time */
+        "created-at": string;
+        drifted: boolean;
+        "error-msg": string | null;
+        "resources-drifted": number;
+        "resources-undrifted": number;
+        succeeded: boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: Record<string, never>;
+      type: "assessment-results";
+    };
     AssessmentResultsToOne: {
       data: components["schemas"]["AssessmentResultsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
@@ -15839,6 +16599,18 @@ export interface components {
       id: string;
       type: string;
     };
+    RegistryModuleAddressValidationsResource: {
+      attributes: {
+        "module-name": string;
+        "provider-name": string;
+        valid: boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "registry-module-address-validations";
+    };
     RegistryModulesReference: {
       id: string;
       type: "registry-modules";
@@ -16571,6 +17343,39 @@ export interface components {
       };
       type: "tags";
     };
+    TaskResultOutcomesReference: {
+      id: string;
+      type: "task-result-outcomes";
+    };
+    TaskResultOutcomesResource: {
+      attributes: {
+        body: string | null;
+        /** Format: date-time */
+        "created-at": string;
+        description: string | null;
+        "outcome-id": string | null;
+        tags: {
+          label: string;
+          value: {
+            label: string;
+            level?: string;
+          }[];
+        }[];
+        url: string | null;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "task-result": components["schemas"]["TaskResultsToOne"];
+      };
+      type: "task-result-outcomes";
+    };
+    TaskResultOutcomesToMany: {
+      data: components["schemas"]["TaskResultOutcomesReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
     TaskResultsReference: {
       id: string;
       type: "task-results";
@@ -16611,12 +17416,17 @@ export interface components {
         [key: string]: string;
       };
       relationships: {
+        "task-result-outcomes": components["schemas"]["TaskResultOutcomesToMany"];
         "task-stage": components["schemas"]["TaskStagesToOne"];
       };
       type: "task-results";
     };
     TaskResultsToMany: {
       data: components["schemas"]["TaskResultsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    TaskResultsToOne: {
+      data: components["schemas"]["TaskResultsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
     TasksReference: {

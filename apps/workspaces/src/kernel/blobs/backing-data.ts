@@ -7,6 +7,9 @@ import { removeBlob } from './blobs';
 export const hidden = 'backing_data_soft_deleted';
 export const gone = 'backing_data_permanently_deleted';
 
+/** Content hidden before this is removed for good: it can be brought back for seven days. */
+export const restorableSince = (nowMs: number): Date => new Date(nowMs - 7 * 86_400_000);
+
 /** What can be done to stored content, if its status allows it. */
 export const backingDataActions = [
   'soft_delete_backing_data',
@@ -17,7 +20,7 @@ export type BackingDataAction = (typeof backingDataActions)[number];
 
 /** Something that has stored content: a state version, or a configuration. */
 export interface Backed {
-  readonly type: 'state-versions' | 'configuration-versions';
+  readonly type: 'state-versions' | 'configuration-versions' | 'plans' | 'applies' | 'assessment-results';
   readonly id: string;
   readonly name?: string;
   readonly organizationId: string;
@@ -58,7 +61,7 @@ export async function changeBackingData(
   if (change.status === gone) for (const id of item.blobIds) if (id !== null) await removeBlob(tx, id);
   await recordChange(tx, actor, {
     organizationId: item.organizationId,
-    action: `${item.type.replace(/s$/, '')}.${action.replace(/_/g, '-')}`,
+    action: `${item.type.replace(/ies$/, 'y').replace(/s$/, '')}.${action.replace(/_/g, '-')}`,
     target: { type: item.type, id: item.id, name: item.name },
     before: { status: from },
     after: { status: change.status },

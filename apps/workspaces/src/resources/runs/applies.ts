@@ -2,7 +2,7 @@ import { choice, hasMany, text, timestamps, toMany, whole } from '@keystead/json
 import { z } from 'zod';
 import type { Policy } from '../../kernel/access/policy';
 import { both, type Call, endpoints, includable, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
-import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
+import { dataOf, loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
 import { findMany, type Phase } from './runs/phases';
 import { organizationsOf, readsRun } from './runs/policy';
 import { phaseStatuses } from './runs/statuses';
@@ -57,6 +57,7 @@ export const applyResource: Resource = {
   endpoints: [
     ...show,
     ...logsOf('applies'),
+    ...dataOf('applies'),
     ...resultOf({
       path: 'applies',
       name: 'errored-state',

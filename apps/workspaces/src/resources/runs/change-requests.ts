@@ -8,7 +8,14 @@ import { type Actor, actorOf, recordChange } from '../../kernel/audit/audit';
 import type { Database } from '../../kernel/database/database';
 import { newId } from '../../kernel/database/ids';
 import { lockRow } from '../../kernel/database/lock-row';
-import { endpoints, type LookupBy, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
+import {
+  both,
+  type Call,
+  endpoints,
+  type LookupBy,
+  type Resource,
+  serializerOf,
+} from '../../kernel/endpoints/endpoint';
 import type { Organization } from '../organizations/organizations/organization';
 import { organizationPolicy } from '../organizations/organizations/policy';
 import * as organizations from '../organizations/organizations/service';
@@ -73,7 +80,6 @@ const ofWorkspace = endpoints(workspacePolicy, requestSerializer, { visible: wor
 const ofRequest = endpoints(requestPolicy, requestSerializer, {
   visible: (access, { workspace }) => workspacePolicy['can-read-settings'](access, workspace),
 });
-const byId = '/workspaces/change-requests/:change_request_id';
 const load = async ({ db, params }: LookupBy<'change_request_id'>) =>
   (await read(db, { id: params.change_request_id }))[0];
 
@@ -87,13 +93,20 @@ const list = ofWorkspace.list('/workspaces/:workspace_id/change-requests', {
   }),
 });
 
-const show = ofRequest.get(byId, { summary: 'Show a change request.', load, run: async ({ target }) => target });
+const older = '/workspaces/change-requests/:change_request_id';
+const byId = '/change-requests/:change_request_id';
+const archived = `${byId}/actions/archive`;
 
-const archive = ofRequest.action(byId, {
+const show = both(
+  ofRequest.get,
+  { [older]: load, [byId]: load, [archived]: load },
+  { summary: 'Show a change request.', run: async ({ target }: Call<string, undefined, ChangeRequest>) => target },
+);
+
+const archiving = {
   summary: 'Archive a change request: what it asks for is done, or will not be.',
   requires: 'can-archive',
-  load,
-  run: ({ db, target, ...call }) =>
+  run: ({ db, target, ...call }: Call<string, undefined, ChangeRequest>) =>
     db.transaction(async (tx) => {
       const actor = actorOf(call);
       const at = new Date();
@@ -106,7 +119,8 @@ const archive = ofRequest.action(byId, {
       if (count > 0) await record(tx, actor, after, 'archive');
       return after;
     }),
-});
+} as const;
+const archive = both(ofRequest.action, { [older]: load, [archived]: load }, archiving);
 
 const record = (
   tx: Database,
@@ -212,5 +226,5 @@ async function requireTargets(tx: Database, access: Access, { id }: Organization
 /** Change requests for workspaces. */
 export const changeRequestResource: Resource = {
   name: 'change-requests',
-  endpoints: [list, show, archive, create],
+  endpoints: [list, ...show, ...archive, create],
 };

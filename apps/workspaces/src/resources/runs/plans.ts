@@ -3,7 +3,7 @@ import { choice, flag, hasMany, text, timestamps, toMany, whole } from '@keystea
 import { z } from 'zod';
 import type { Policy } from '../../kernel/access/policy';
 import { both, type Call, endpoints, includable, type Resource, serializerOf } from '../../kernel/endpoints/endpoint';
-import { loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
+import { dataOf, loadPhase, loadPhaseOfRun, logsOf, resultOf } from './runs/phase-endpoints';
 import { findMany, type Phase } from './runs/phases';
 import { administers, organizationsOf, readsRun } from './runs/policy';
 import { phaseStatuses } from './runs/statuses';
@@ -72,6 +72,7 @@ export const planResource: Resource = {
   endpoints: [
     ...show,
     ...logsOf('plans'),
+    ...dataOf('plans'),
     ...resultOf({
       path: 'plans',
       name: 'json-output',

@@ -14,6 +14,9 @@ export const artifactName = z
     'must be letters, digits, - and _, 64 at most, with a letter or digit at both ends',
   );
 
+/** A provider that a module is for. */
+export const moduleProvider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
+
 /** The registry of an artifact: the organization's own, or the public one, of which only the name is stored. */
 export const registryNames = ['private', 'public'] as const;
 

@@ -1,3 +1,4 @@
+import { flag, text } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Access } from '../../../kernel/access/access';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -11,6 +12,7 @@ import {
   type Lookup,
   type LookupBy,
   type Resource,
+  serializerOf,
 } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import type { Organization } from '../../organizations/organizations/organization';
@@ -18,7 +20,15 @@ import { organizationPolicy } from '../../organizations/organizations/policy';
 import { bindingsOf } from '../../workspaces/projects/tag-bindings';
 import { bindingSerializer } from '../../workspaces/tags/routes';
 import { askForChange, askForFollower, changeModule, createFollower, type NewFollower, resync } from './git-modules';
-import { find, findMany, findVersion, findVersions, type ModuleVersion, type RegistryModule } from './module';
+import {
+  find,
+  findMany,
+  findNamed,
+  findVersion,
+  findVersions,
+  type ModuleVersion,
+  type RegistryModule,
+} from './module';
 import {
   byName,
   byProvider,
@@ -29,6 +39,7 @@ import {
   loadPrivate,
   type Naming,
 } from './named-modules';
+import { artifactName, moduleProvider } from './names';
 import { modulePolicy, organizationsOf, readsArtifact } from './policy';
 import { archivePath, moduleProtocol } from './protocol';
 import { ChangeModule, CreateFromGit, CreateModule, CreateModuleVersion, DeprecateVersion } from './schema';
@@ -69,6 +80,38 @@ const index = onOrganization.list(inOrganization, {
       query.get('filter[organization_name]'),
     ];
     return modules.list(db, target, { any, provider, registryName, organizationName }, page!);
+  },
+});
+
+/** A name that a new module might have. */
+interface WantedName {
+  readonly name: string;
+  readonly provider: string;
+  readonly organizationId: string;
+  readonly isFree: boolean;
+}
+
+const wantedSerializer = serializerOf<WantedName>()({
+  type: 'registry-module-address-validations',
+  shape: { 'module-name': text, 'provider-name': text, valid: flag },
+  id: ({ name, provider }) => `${name}/${provider}`,
+  attributes: ({ name, provider, isFree }) => ({ 'module-name': name, 'provider-name': provider, valid: isFree }),
+});
+
+const validation = endpoints(organizationPolicy, wantedSerializer, {
+  visible: (access, { id }) => access.isMember(id),
+  organizationsOf: (item: { id?: string; organizationId?: string }) => [item.organizationId ?? item.id ?? ''],
+}).get(`${inOrganization}/validation`, {
+  summary: 'Say whether a private module may be given a name: whether it is well formed and no other module has it.',
+  query: { name: 'The name.', provider: 'The provider.' },
+  load: loadOrganization,
+  run: async ({ db, principal, target, query }) => {
+    const organization = target as Organization;
+    const wanted = { name: query.get('name') ?? '', provider: query.get('provider') ?? '' };
+    const isFormed = artifactName.safeParse(wanted.name).success && moduleProvider.safeParse(wanted.provider).success;
+    const place = { ...wanted, registryName: 'private', namespace: organization.name };
+    const isFree = isFormed && (await findNamed(db, principal, organization, place)).length === 0;
+    return { ...wanted, organizationId: organization.id, isFree };
   },
 });
 
@@ -255,6 +298,7 @@ export const moduleResource: Resource = {
   name: 'registry-modules',
   endpoints: [
     index,
+    validation,
     create,
     follow,
     followOlder,

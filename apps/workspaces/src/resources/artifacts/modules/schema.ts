@@ -2,9 +2,7 @@ import { document, many, type ParsedDocument } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { repositoryFolder, repositoryName } from '../../connections/repositories/follow';
 import { sentBindings } from '../../workspaces/projects/tag-bindings';
-import { artifactName, registryNames, versionText } from './names';
-
-const provider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
+import { artifactName, moduleProvider as provider, registryNames, versionText } from './names';
 
 const tested = z
   .object({

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { invalid } from '@keystead/jsonapi';
+import { invalid, type Page } from '@keystead/jsonapi';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import type { PolicySetVersion as Row } from '../../../generated/prisma/client';
+import type { Prisma, PolicySetVersion as Row } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
@@ -41,6 +41,16 @@ export async function findVersions(db: Database, ids: readonly string[]): Promis
     const set = sets.find(({ id }) => id === row.policySetId);
     return set ? { ...row, organizationId: set.organizationId, set } : [];
   });
+}
+
+/** A page of the versions of a set, newest first. */
+export async function listVersions(db: Database, set: PolicySet, { offset, size }: Page) {
+  const where = { policySetId: set.id };
+  const orderBy: Prisma.PolicySetVersionOrderByWithRelationInput[] = [{ createdAt: 'desc' }, { id: 'desc' }];
+  const rows = await db.prisma.policySetVersion.findMany({ where, orderBy, skip: offset, take: size });
+  const { organizationId } = set;
+  const items = rows.map((row): SetVersion => ({ ...row, organizationId, set }));
+  return { items, total: await db.prisma.policySetVersion.count({ where }) };
 }
 
 /** Announces a version. Throws `invalid` for a set whose policies are managed individually. */

@@ -5,8 +5,8 @@ import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import { type Endpoint, endpoints, includable, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { policyPolicy, readsPolicies } from './policy';
-import { findSets } from './policy-set';
-import { createVersion, findVersions, type SetVersion, uploadVersion } from './set-version';
+import { findSets, type PolicySet } from './policy-set';
+import { createVersion, findVersions, listVersions, type SetVersion, uploadVersion } from './set-version';
 
 const versionSerializer = serializerOf<SetVersion>()({
   type: 'policy-set-versions',
@@ -58,10 +58,19 @@ const withUpload = (env: Environment, version: SetVersion): SetVersion =>
     ? version
     : { ...version, uploadUrl: signedUrl(env, 'PUT', archive.replace(':policy_set_version_id', version.id)) };
 
-const create = ofVersion.post('/policy-sets/:policy_set_id/versions', {
+const ofSet = '/policy-sets/:policy_set_id/versions';
+const loadSet = async ({ db, params }: LookupBy<'policy_set_id'>) => (await findSets(db, [params.policy_set_id]))[0];
+
+const index = ofVersion.list(ofSet, {
+  summary: 'List the versions of a policy set, the newest first.',
+  load: loadSet,
+  run: ({ db, target, page }) => listVersions(db, target as PolicySet, page!),
+});
+
+const create = ofVersion.post(ofSet, {
   summary: 'Announce a version of a policy set; the answer says where to upload it.',
   requires: 'can-manage',
-  load: async ({ db, params }: LookupBy<'policy_set_id'>) => (await findSets(db, [params.policy_set_id]))[0],
+  load: loadSet,
   run: ({ db, target, ...call }) => createVersion(db, actorOf(call), target),
   adds: (made, env) => withUpload(env, made),
 });
@@ -89,7 +98,7 @@ const upload = ofVersion.raw('PUT')(archive, {
 });
 
 /** Versions of policy sets, by upload. */
-export const setVersionEndpoints: readonly Endpoint[] = [create, show, upload];
+export const setVersionEndpoints: readonly Endpoint[] = [index, create, show, upload];
 
 export const setVersionsIncluded = includable<SetVersion>({
   serializer: versionSerializer,

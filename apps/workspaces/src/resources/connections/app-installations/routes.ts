@@ -1,4 +1,6 @@
-import { endpoints, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import type { Query } from '@keystead/jsonapi';
+import { type Call, endpoints, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
+import * as organizations from '../../organizations/organizations/service';
 import * as installations from '../oauth/installations';
 import { oauthPolicy } from '../oauth/policy';
 import { installationSerializer } from './serializer';
@@ -7,21 +9,41 @@ const { get, list } = endpoints(oauthPolicy, installationSerializer, { visible: 
 
 const whole = /^[1-9]\d{0,15}$/;
 
-const index = list('/github-app/installations', {
+const filters = {
+  'filter[name]': 'Name of the account.',
+  'filter[installation_id]': 'The id that GitHub gave the installation.',
+};
+
+/** The accounts that filters ask for; undefined if there can be none. */
+function searchOf(query: Query) {
+  const id = query.get('filter[installation_id]');
+  if (id !== undefined && !whole.test(id)) return undefined;
+  return { name: query.get('filter[name]'), installationId: id === undefined ? undefined : BigInt(id) };
+}
+
+const own = {
   summary: "List the accounts that the GitHub Apps of the caller's organizations are installed on.",
   paging: 'optional',
-  query: {
-    'filter[name]': 'Name of the account.',
-    'filter[installation_id]': 'The id that GitHub gave the installation.',
-  },
-  run: async ({ db, principal, query, page, accessTo }) => {
-    const id = query.get('filter[installation_id]');
-    if (id !== undefined && !whole.test(id)) return page ? { items: [], total: 0 } : { items: [] };
-    const search = { name: query.get('filter[name]'), installationId: id === undefined ? undefined : BigInt(id) };
+  query: filters,
+  run: async ({ db, principal, query, page, accessTo }: Call<string, undefined, undefined>) => {
+    const search = searchOf(query);
+    if (search === undefined) return page ? { items: [], total: 0 } : { items: [] };
     const ids = await installations.organizationsWithApps(db, principal);
     const access = await accessTo(ids);
     const open = ids.filter((organizationId) => oauthPolicy['can-read'](access, { organizationId }));
     return installations.list(db, open, search, page);
+  },
+} as const;
+const index = ['/github-app/installations', '/github-app-installations'].map((path) => list(path, own));
+
+const ofOrganization = list('/organizations/:organization_name/github-app-installations', {
+  summary: 'List the accounts that the GitHub Apps of an organization are installed on.',
+  query: filters,
+  requires: 'can-read',
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: async ({ db, target, query, page }) => {
+    const search = searchOf(query);
+    return search ? installations.list(db, [target.organizationId], search, page) : { items: [], total: 0 };
   },
 });
 
@@ -33,4 +55,7 @@ const show = get(byId, {
 });
 
 /** The accounts that GitHub Apps are installed on. */
-export const appInstallationsResource: Resource = { name: 'app-installations', endpoints: [index, show] };
+export const appInstallationsResource: Resource = {
+  name: 'app-installations',
+  endpoints: [...index, ofOrganization, show],
+};

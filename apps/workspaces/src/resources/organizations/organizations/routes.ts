@@ -6,7 +6,7 @@ import { cachedOrganizations, organizationSerializer } from './serializer';
 import * as organizations from './service';
 
 const visible = organizationPolicy['can-traverse'];
-const { get, list, post, patch, remove } = endpoints(organizationPolicy, organizationSerializer, { visible });
+const { get, list, post, patch, put, remove } = endpoints(organizationPolicy, organizationSerializer, { visible });
 
 const spec = 'Organizations';
 const path = '/organizations/:organization_name';
@@ -48,16 +48,18 @@ const create = post('/organizations', {
     organizations.create(db, env, { principal, settings, actor: actorOf({ principal, ...call }) }, body),
 });
 
-const update = patch(path, {
-  summary: 'Update an organization; fields left out keep their values.',
-  spec,
-  requires: 'can-update',
-  include: ['entitlement_set', 'subscription', 'default-project', 'default_project'],
-  body: UpdateOrganization,
-  load,
-  run: ({ db, env, target, body, principal, ...call }) =>
-    organizations.update(db, env, { principal, actor: actorOf({ principal, ...call }) }, target, body),
-});
+const update = [patch, put].map((change) =>
+  change(path, {
+    summary: 'Update an organization; fields left out keep their values.',
+    spec,
+    requires: 'can-update',
+    include: ['entitlement_set', 'subscription', 'default-project', 'default_project'],
+    body: UpdateOrganization,
+    load,
+    run: ({ db, env, target, body, principal, ...call }) =>
+      organizations.update(db, env, { principal, actor: actorOf({ principal, ...call }) }, target, body),
+  }),
+);
 
 const destroy = remove(path, {
   summary: 'Delete an organization and everything in it.',
@@ -71,7 +73,7 @@ const destroy = remove(path, {
 /** Organizations. */
 export const organizationResource: Resource = {
   name: 'organizations',
-  endpoints: [index, show, create, update, destroy],
+  endpoints: [index, show, create, ...update, destroy],
   includable: {
     organizations: includable({
       serializer: organizationSerializer,

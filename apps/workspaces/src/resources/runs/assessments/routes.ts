@@ -2,16 +2,21 @@ import { exactJson, parseExact } from '@keystead/envelope';
 import { flag, instant, text, whole } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Policy } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { endpoints, type LookupBy, type Raw, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
+import { workspaceSerializer } from '../../workspaces/workspaces/serializer';
+import type { Workspace } from '../../workspaces/workspaces/workspace';
 import * as workspaces from '../../workspaces/workspaces/workspace';
 import { readRange } from '../runs/jobs/logs';
+import { changePhaseData, dataActions, dataPolicy, summaryOfData } from '../runs/phase-data';
 import { administers, organizationsOf, readsRun } from '../runs/policy';
 import { allChecksSucceeded } from '../runs/record-assessment';
 import { type AssessmentResult, find } from './result';
+import { assessNow } from './schedule';
 
 const path = (id: string): string => `/api/v2/assessment-results/${id}`;
 
@@ -37,6 +42,7 @@ const resultSerializer = serializerOf<AssessmentResult>()({
   links: ({ id }) => ({
     'json-output': `${path(id)}/json-output`,
     'json-schema': `${path(id)}/json-schema`,
+    'sanitized-plan': `${path(id)}/sanitized-plan`,
     'log-output': `${path(id)}/log-output`,
   }),
   attributes: (result) => ({
@@ -55,7 +61,6 @@ const resultSerializer = serializerOf<AssessmentResult>()({
   relationships: () => ({}),
 });
 
-const hosted = { edition: 'hosted' } as const;
 const ofResult = endpoints({} as Policy<AssessmentResult>, resultSerializer, { visible: readsRun, organizationsOf });
 const ofWorkspace = endpoints(workspacePolicy, resultSerializer, {
   visible: workspacePolicy['can-read-settings'],
@@ -65,7 +70,6 @@ const load = ({ db, params }: LookupBy<'assessment_result_id'>) => find(db, para
 const byId = '/assessment-results/:assessment_result_id';
 
 const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-result', {
-  ...hosted,
   summary: 'Show the newest result of the assessments of a workspace.',
   requires: 'can-read-assessment-result',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
@@ -78,7 +82,6 @@ const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-re
 });
 
 const show = ofResult.get(byId, {
-  ...hosted,
   summary: 'Show the result of an assessment.',
   load,
   run: async ({ target }) => target as AssessmentResult,
@@ -89,7 +92,6 @@ type ContentReader = (db: Database, env: Environment, result: AssessmentResult) 
 /** A file of an assessment. It contains sensitive values, as the plan of a run does. */
 const left = (name: string, summary: string, type: string, content: ContentReader) =>
   ofResult.raw('GET')(`${byId}/${name}`, {
-    ...hosted,
     summary: `${summary} For administrators of the workspace.`,
     tokens: ['user', 'team'],
     requires: administers,
@@ -129,13 +131,51 @@ const jsonSchema = left(
   },
 );
 
+/** What readers of runs may see of it, as of the plan of a run. */
+const sanitized = ofResult.raw('GET')(`${byId}/sanitized-plan`, {
+  summary: 'Read the plan of an assessment without sensitive values, as the tool renders it.',
+  answers: { 200: { description: 'It.', type: 'application/json', schema: { type: 'object' } } },
+  load,
+  run: async ({ db, env, target }) => {
+    const body = await blob(db, env, (target as AssessmentResult).plan.redactedBlobId);
+    if (body === undefined) throw notFound();
+    return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
+  },
+});
+
 const logOutput = left('log-output', 'Read the log of an assessment.', 'text/plain', async (db, env, { plan }) => {
   const bytes = await readRange(db, env.keyring, plan.id, { from: 0, to: Number(plan.logSize) });
   return bytes;
 });
 
-/** The results of assessments. */
+const assess = ofWorkspace.action<string, undefined, Workspace, Workspace>('/workspaces/:workspace_id/actions/assess', {
+  summary: 'Start an assessment of a workspace now.',
+  tokens: ['user', 'team'],
+  requires: 'can-manage-assessments',
+  serializer: workspaceSerializer,
+  load: ({ db, params }) => workspaces.find(db, (params as Record<string, string>).workspace_id ?? ''),
+  run: ({ db, target, ...call }) => assessNow(db, actorOf(call), target),
+});
+
+const data = dataActions.map(({ action, name }) =>
+  endpoints(dataPolicy, undefined, { visible: readsRun, organizationsOf }).command('POST')(
+    `/assessments/:assessment_result_id/actions/${name}`,
+    {
+      edition: 'self-hosted',
+      summary: summaryOfData(action, 'an assessment'),
+      requires: 'can-manage-backing-data',
+      load,
+      run: ({ db, target, ...call }) => {
+        const { id, organizationId, plan, runId } = target as AssessmentResult;
+        const owner = { type: 'assessment-results', id, organizationId, phaseId: plan.id, runId } as const;
+        return changePhaseData(db, actorOf(call), owner, action);
+      },
+    },
+  ),
+);
+
+/** Assessments that are asked for, and the results of all. */
 export const assessmentResource: Resource = {
   name: 'assessment-results',
-  endpoints: [current, show, jsonOutput, jsonSchema, logOutput],
+  endpoints: [assess, current, show, jsonOutput, sanitized, jsonSchema, logOutput, ...data],
 };

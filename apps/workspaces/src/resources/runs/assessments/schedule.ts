@@ -1,12 +1,13 @@
-import { isRefusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
 import { Prisma } from '../../../generated/prisma/client';
-import { system } from '../../../kernel/audit/audit';
-import type { Database } from '../../../kernel/database/database';
+import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
+import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { isPoolOpen } from '../../workspaces/projects/allowed';
 import { resolveVersion } from '../../workspaces/workspaces/infra-version';
 import {
+  canBeAssessed,
   effectiveMode,
   find as findWorkspace,
   isAssessed,
@@ -57,33 +58,64 @@ async function startOne(db: Database, id: string, intervalHours: number): Promis
     const workspace = await findWorkspace(tx, id);
     if (!workspace || !(await take(tx, workspace, intervalHours))) return false;
     const parts = isAssessed(workspace) ? await partsOf(tx, workspace) : undefined;
-    if (!parts) return false;
-    const runId = newId('run');
-    await tx.prisma.run.create({
-      data: {
-        id: runId,
-        workspaceId: id,
-        configurationVersionId: parts.configurationId,
-        status: 'pending',
-        source: 'assessment',
-        isAssessment: true,
-        planOnly: true,
-        refreshOnly: true,
-        infraVersion: parts.infraVersion,
-        createdByType: system.type,
-        createdById: system.id,
-        phases: {
-          create: [
-            { id: newId('plan'), kind: 'plan' },
-            { id: newId('apply'), kind: 'apply' },
-          ],
-        },
-      },
-    });
-    await moveRun(tx, runId, 'pending');
-    await advance(tx, id);
-    return true;
+    if (parts) await begin(tx, workspace, parts, system);
+    return parts !== undefined;
   });
+}
+
+/**
+ * Starts an assessment because someone asks for it, whether or not the workspace is assessed by the clock. Throws
+ * `transition` where none is possible now.
+ */
+export async function assessNow(db: Database, actor: Actor, { id }: Workspace): Promise<Workspace> {
+  const refused = (why: string) => new Refusal('transition', `the workspace cannot be assessed: ${why}`);
+  return db.transaction(async (tx) => {
+    await lockRow(tx, 'workspace', id);
+    const workspace = still(await findWorkspace(tx, id));
+    if (!canBeAssessed(workspace)) throw refused('its execution mode, its version or the plan does not allow it');
+    const [found] = await tx.prisma.$queryRaw<{ manages: boolean; busy: boolean }[]>`
+      SELECT ${hasResources} AS manages,
+             EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = w.id AND r.finished_at IS NULL) AS busy
+        FROM workspace w WHERE w.id = ${id}`;
+    if (found?.busy) throw refused('a run or an assessment is under way');
+    if (!found?.manages) throw refused('it manages no resources');
+    const parts = await partsOf(tx, workspace);
+    if (!parts) throw refused('it has no configuration, or its agent pool is closed to it');
+    await begin(tx, workspace, parts, actor);
+    const { organizationId, name } = workspace;
+    const target = { type: 'workspaces', id, name };
+    await recordChange(tx, actor, { organizationId, action: 'workspace.assess', target });
+    return workspace;
+  });
+}
+
+type AssessmentParts = NonNullable<Awaited<ReturnType<typeof partsOf>>>;
+
+async function begin(tx: Database, { id }: Workspace, parts: AssessmentParts, by: Actor): Promise<void> {
+  const runId = newId('run');
+  await tx.prisma.run.create({
+    data: {
+      id: runId,
+      workspaceId: id,
+      configurationVersionId: parts.configurationId,
+      status: 'pending',
+      source: 'assessment',
+      isAssessment: true,
+      planOnly: true,
+      refreshOnly: true,
+      infraVersion: parts.infraVersion,
+      createdByType: by.type,
+      createdById: by.id,
+      phases: {
+        create: [
+          { id: newId('plan'), kind: 'plan' },
+          { id: newId('apply'), kind: 'apply' },
+        ],
+      },
+    },
+  });
+  await moveRun(tx, runId, 'pending');
+  await advance(tx, id);
 }
 
 /** Moves the time of the next one, by the database's clock; false if it is not due, or if a run came first. */

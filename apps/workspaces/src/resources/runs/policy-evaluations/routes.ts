@@ -43,6 +43,7 @@ const evaluationSerializer = serializerOf<Evaluation>()({
   },
   relations: { 'policy-attachable': hasOne('task-stages') },
   id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/policy-evaluations/${id}`,
   attributes: (evaluation) => ({
     status: evaluation.status,
     'policy-kind': evaluation.kind,
@@ -127,6 +128,7 @@ async function outcomesWhere(db: Database, where: object): Promise<SetOutcome[]>
 
 const shared = { visible: readsRun, organizationsOf };
 const ofStage = endpoints({} as Policy<TaskStage>, evaluationSerializer, shared);
+const evaluations = endpoints({} as Policy<Evaluation>, evaluationSerializer, shared);
 const ofEvaluation = endpoints({} as Policy<Evaluation>, outcomeSerializer, shared);
 const ofOutcome = endpoints({} as Policy<SetOutcome>, outcomeSerializer, shared);
 
@@ -137,6 +139,16 @@ const listEvaluations = ofStage.list('/task-stages/:task_stage_id/policy-evaluat
     const items = await evaluationsWhere(db, { taskStageId: target.id });
     return { items: items.slice(page!.offset, page!.offset + page!.size), total: items.length };
   },
+});
+
+const byId = '/policy-evaluations/:policy_evaluation_id';
+const loadEvaluation = async ({ db, params }: LookupBy<'policy_evaluation_id'>) =>
+  (await findEvaluations(db, [params.policy_evaluation_id]))[0];
+
+const showEvaluation = evaluations.get(byId, {
+  summary: 'Show how policies of one kind judge a run.',
+  load: loadEvaluation,
+  run: async ({ target }) => target,
 });
 
 /** A set passes a filter if one of its policies has that status and level, in one of the numbered pairs. */
@@ -154,14 +166,13 @@ function filterOf(entries: Iterable<readonly [string, string]>): (set: SetOutcom
   return ({ outcomes }) => pairs.size === 0 || outcomes.some(fits);
 }
 
-const listOutcomes = ofEvaluation.list('/policy-evaluations/:policy_evaluation_id/policy-set-outcomes', {
+const listOutcomes = ofEvaluation.list(`${byId}/policy-set-outcomes`, {
   summary: 'List the outcomes of each policy set for a plan.',
   query: {
     'filter[i][status]': 'passed, failed or errored: of one of the policies; i counts from 0.',
     'filter[i][enforcement_level]': 'Its level.',
   },
-  load: async ({ db, params }: LookupBy<'policy_evaluation_id'>) =>
-    (await findEvaluations(db, [params.policy_evaluation_id]))[0],
+  load: loadEvaluation,
   run: async ({ db, target, query, page }) => {
     const { id: policyEvaluationId } = target as Evaluation;
     const items = (await outcomesWhere(db, { policyEvaluationId })).filter(filterOf(query.entries));
@@ -179,7 +190,7 @@ const showOutcome = ofOutcome.get('/policy-set-outcomes/:policy_set_outcome_id',
 /** The evaluations of runs by policies, with their outcome. */
 export const policyEvaluationResource: Resource = {
   name: 'policy-evaluations',
-  endpoints: [listEvaluations, listOutcomes, showOutcome],
+  endpoints: [listEvaluations, showEvaluation, listOutcomes, showOutcome],
   includable: {
     'policy-evaluations': includable<Evaluation>({
       serializer: evaluationSerializer,

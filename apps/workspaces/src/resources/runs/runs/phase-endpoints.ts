@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { badParameter, type Query } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Policy, Rule } from '../../../kernel/access/policy';
+import { actorOf } from '../../../kernel/audit/audit';
 import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import {
@@ -15,15 +16,30 @@ import {
 } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Logged, read } from './jobs/logs';
+import { changePhaseData, dataActions, dataPolicy, summaryOfData } from './phase-data';
 import { contentPath, findMany, type Phase, type PhasePath } from './phases';
 import { organizationsOf, readsRun } from './policy';
 import { type LogHead, watchedLogs } from './streams/watched-run';
 
+const ofPhase = endpoints(dataPolicy, undefined, { visible: readsRun, organizationsOf });
 const { raw } = endpoints({} as Policy<Phase>, undefined, { visible: readsRun, organizationsOf });
 
 /** The plan or apply with an id. */
 export const loadPhase = (path: PhasePath) => async (lookup: LookupBy<'id'>) =>
   (await findMany(lookup.db, lookup.env, path, { id: { in: [lookup.params.id] } }))[0];
+
+/** The endpoints that hide, restore and remove what a plan or an apply left. */
+export const dataOf = (path: PhasePath): Endpoint[] =>
+  dataActions.map(({ action, name }) =>
+    ofPhase.command('POST')(`/${path}/:id/actions/${name}`, {
+      edition: 'self-hosted',
+      summary: summaryOfData(action, `one of the ${path}`),
+      requires: 'can-manage-backing-data',
+      load: loadPhase(path),
+      run: ({ db, target, ...call }) =>
+        changePhaseData(db, actorOf(call), { ...(target as Phase), type: path, phaseId: (target as Phase).id }, action),
+    }),
+  );
 
 /** The plan or apply of a run. */
 export const loadPhaseOfRun = (path: PhasePath) => async (lookup: LookupBy<'run_id'>) =>

@@ -1,7 +1,7 @@
 import { mayStill } from '../../../kernel/access/current-access';
 import { recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { find as findWorkspace, isAssessed } from '../../workspaces/workspaces/workspace';
+import { canBeAssessed, find as findWorkspace, isAssessed } from '../../workspaces/workspaces/workspace';
 import type { Run } from './run';
 import { runTriggerSource } from './statuses';
 
@@ -30,7 +30,8 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
   const { createdByType: type, createdById: id, confirmedByType, confirmedById } = run;
   if (run.isAssessment) {
     const workspace = await findWorkspace(tx, run.workspaceId);
-    return workspace && isAssessed(workspace) ? undefined : 'the workspace is not assessed any more';
+    const allows = type === system.type ? isAssessed : canBeAssessed;
+    return workspace && allows(workspace) ? undefined : 'the workspace is not assessed any more';
   }
   if (kind === 'plan') {
     // Runs of run triggers, repositories and the clock depend on the workspace's settings.

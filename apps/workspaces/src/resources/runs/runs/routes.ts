@@ -134,15 +134,32 @@ const show = ofRun.get('/runs/:run_id', {
   run: async ({ target }) => target as Run,
 });
 
-const listInWorkspace = ofWorkspace.list('/workspaces/:workspace_id/runs', {
+const ofOneWorkspace = {
   summary: 'List the runs of a workspace, newest first.',
   spec,
-  query: listParameters,
   cursorKey: runKey,
   include,
-  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: ({ db, env, target, query, page }: Call<string, undefined, Workspace>) =>
     listOfWorkspace(db, env.keyring, target.id, query, page!),
+};
+const listInWorkspace = ofWorkspace.list('/workspaces/:workspace_id/runs', {
+  ...ofOneWorkspace,
+  query: listParameters,
+  load: ({ db, params }) => workspaces.find(db, params.workspace_id),
+});
+const listByQuery = ofWorkspace.list('/runs', {
+  ...ofOneWorkspace,
+  query: {
+    ...listParameters,
+    workspace_id: 'The workspace; its runs are listed.',
+    organization_name: 'The organization of the workspace; another one is answered with 404.',
+  },
+  load: async ({ db, env, query }) => {
+    const name = query.get('organization_name');
+    const workspace = await workspaces.find(db, query.get('workspace_id') ?? '');
+    if (name === undefined) return workspace;
+    return (await organizations.findByName(db, env, name))?.id === workspace?.organizationId ? workspace : undefined;
+  },
 });
 
 const listInOrganization = ofOrganization.list('/organizations/:organization_name/runs', {
@@ -309,6 +326,7 @@ export const runResource: Resource = {
     create,
     show,
     listInWorkspace,
+    listByQuery,
     listInOrganization,
     queue,
     capacity,

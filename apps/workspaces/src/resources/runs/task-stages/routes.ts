@@ -20,7 +20,16 @@ import { find as findRun, type Run } from '../runs/run';
 import { Remark, type Remarked } from '../runs/schema';
 import { overrideStage } from '../runs/stages/settle';
 import { Callback, requireAsked, requireOpen, requireToken, takeResult } from './callback';
-import { findResults, findStages, stagesOfRun, type TaskResult, type TaskStage } from './task-stage';
+import {
+  findOutcome,
+  findResults,
+  findStages,
+  outcomesOf,
+  stagesOfRun,
+  type TaskOutcome,
+  type TaskResult,
+  type TaskStage,
+} from './task-stage';
 
 const stagePolicy = policy<TaskStage>()({
   'can-override-tasks': runPolicy['can-override-tasks'],
@@ -101,7 +110,7 @@ const resultSerializer = serializerOf<TaskResult>()({
       }),
     ),
   },
-  relations: { 'task-stage': hasOne('task-stages') },
+  relations: { 'task-stage': hasOne('task-stages'), 'task-result-outcomes': hasMany('task-result-outcomes') },
   id: ({ id }) => id,
   self: ({ id }) => `/api/v2/task-results/${id}`,
   attributes: (result) => ({
@@ -119,7 +128,38 @@ const resultSerializer = serializerOf<TaskResult>()({
     'workspace-task-enforcement-level': result.enforcementLevel,
     outcomes: result.outcomes,
   }),
-  relationships: ({ taskStageId }) => ({ 'task-stage': toOne('task-stages', taskStageId) }),
+  relationships: (result) => ({
+    'task-stage': toOne('task-stages', result.taskStageId),
+    'task-result-outcomes': toMany(
+      'task-result-outcomes',
+      outcomesOf(result).map(({ id }) => id),
+      `/api/v2/task-results/${result.id}/outcomes`,
+    ),
+  }),
+});
+
+const outcomeSerializer = serializerOf<TaskOutcome>()({
+  type: 'task-result-outcomes',
+  shape: {
+    'outcome-id': text.nullable(),
+    description: text.nullable(),
+    body: text.nullable(),
+    url: text.nullable(),
+    tags: z.array(z.object({ label: text, value: z.array(z.object({ label: text, level: text.optional() })) })),
+    'created-at': instant,
+  },
+  relations: { 'task-result': hasOne('task-results') },
+  id: ({ id }) => id,
+  self: ({ id }) => `/api/v2/task-result-outcomes/${id}`,
+  attributes: ({ finding, createdAt }) => ({
+    'outcome-id': finding['outcome-id'] ?? null,
+    description: finding.description ?? null,
+    body: finding.body ?? null,
+    url: finding.url ?? null,
+    tags: Object.entries(finding.tags ?? {}).map(([label, value]) => ({ label, value: [...value] })),
+    'created-at': createdAt,
+  }),
+  relationships: ({ taskResultId }) => ({ 'task-result': toOne('task-results', taskResultId) }),
 });
 
 const ofRun = endpoints(runPolicy, stageSerializer, { visible: readsRun, organizationsOf });
@@ -168,6 +208,25 @@ const showResult = ofResult.get(resultPath, {
   load: loadResult,
   run: async ({ target }) => target,
 });
+
+const ofOutcomes = endpoints({} as Policy<TaskResult>, outcomeSerializer, { visible: readsRun, organizationsOf });
+const listOutcomes = ofOutcomes.list(`${resultPath}/outcomes`, {
+  summary: 'List what a task found in a run.',
+  load: loadResult,
+  run: async ({ target, page }: Call<string, undefined, TaskResult>) => {
+    const all = outcomesOf(target);
+    return { items: all.slice(page!.offset, page!.offset + page!.size), total: all.length };
+  },
+});
+
+const showOutcome = endpoints({} as Policy<TaskOutcome>, outcomeSerializer, { visible: readsRun, organizationsOf }).get(
+  '/task-result-outcomes/:task_result_outcome_id',
+  {
+    summary: 'Show one of the findings of a task in a run.',
+    load: ({ db, params }: LookupBy<'task_result_outcome_id'>) => findOutcome(db, params.task_result_outcome_id),
+    run: async ({ target }) => target,
+  },
+);
 
 const callback = raw('PATCH')(`${resultPath}/callback`, {
   summary: 'Report the progress of a task, or its final result, with the token of its request.',
@@ -234,7 +293,17 @@ async function requireReader(
 /** Stages of runs at which other services check them, with their outcome. */
 export const taskStageResource: Resource = {
   name: 'task-stages',
-  endpoints: [listStages, showStage, override, showResult, callback, planJson, configuration],
+  endpoints: [
+    listStages,
+    showStage,
+    override,
+    showResult,
+    listOutcomes,
+    showOutcome,
+    callback,
+    planJson,
+    configuration,
+  ],
   includable: {
     'task-stages': includable<TaskStage>({
       serializer: stageSerializer,

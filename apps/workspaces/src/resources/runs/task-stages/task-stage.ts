@@ -20,6 +20,15 @@ export interface TaskFinding {
   readonly tags?: Readonly<Record<string, readonly { readonly label: string; readonly level?: string }[]>> | null;
 }
 
+/** The same as a resource. */
+export interface TaskOutcome extends RunTarget {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly taskResultId: string;
+  readonly finding: TaskFinding;
+  readonly createdAt: Date;
+}
+
 /** One task of a stage, with its outcome. */
 export interface TaskResult extends Omit<ResultRow, 'organizationId' | 'outcomes'>, RunTarget {
   readonly organizationId: string;
@@ -78,4 +87,21 @@ export async function findResults(db: Database, ids: readonly string[]): Promise
     stageName: stage.stage as TaskStageName,
     workspace: stage.run.workspace,
   }));
+}
+
+/** The findings of a result. They are written once, with its end, so that their places identify them. */
+export function outcomesOf({ id, organizationId, workspace, outcomes, updatedAt: createdAt }: TaskResult) {
+  return outcomes.map(
+    (finding, at): TaskOutcome => ({
+      id: `${id}-${at}`,
+      taskResultId: id,
+      ...{ organizationId, workspace, finding, createdAt },
+    }),
+  );
+}
+
+/** A finding by its id. */
+export async function findOutcome(db: Database, id: string): Promise<TaskOutcome | undefined> {
+  const [result] = await findResults(db, [id.replace(/-\d+$/, '')]);
+  return result && outcomesOf(result).find((one) => one.id === id);
 }

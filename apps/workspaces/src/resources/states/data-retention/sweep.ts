@@ -1,10 +1,8 @@
 import { Prisma } from '../../../generated/prisma/client';
+import { restorableSince } from '../../../kernel/blobs/backing-data';
 import type { Database } from '../../../kernel/database/database';
 
-/** How long deleted data can still be brought back. */
-const SOFT_DELETED_DAYS = 7;
 const BATCH = 500;
-const DAY_MS = 86_400_000;
 
 /** Kinds of data that a policy removes. */
 export type Kind = 'state-versions' | 'configuration-versions';
@@ -76,7 +74,7 @@ async function softDelete(db: Database, kind: Kind, nowMs: number): Promise<numb
 
 /** Removes for good the files of configurations that were deleted long enough ago. */
 async function removeConfigurations(db: Database, nowMs: number): Promise<number> {
-  const before = new Date(nowMs - SOFT_DELETED_DAYS * DAY_MS);
+  const before = restorableSince(nowMs);
   return db.transaction(async ({ prisma }) => {
     const rows = await prisma.$queryRaw<{ id: string; blob_id: string | null }[]>`
       SELECT id, blob_id FROM configuration_version WHERE status = 'backing_data_soft_deleted' AND deleted_at < ${before}
@@ -92,7 +90,7 @@ async function removeConfigurations(db: Database, nowMs: number): Promise<number
 
 /** Removes for good the bytes of states that were deleted long enough ago. */
 async function removeForGood(db: Database, nowMs: number): Promise<number> {
-  const before = new Date(nowMs - SOFT_DELETED_DAYS * DAY_MS);
+  const before = restorableSince(nowMs);
   return db.transaction(async ({ prisma }) => {
     const rows = await prisma.$queryRaw<{ id: string; raw_blob_id: string | null; json_blob_id: string | null }[]>`
       SELECT id, raw_blob_id, json_blob_id FROM state_version WHERE status = 'backing_data_soft_deleted' AND deleted_at < ${before}
@@ -128,11 +126,10 @@ export async function sweep(db: Database, nowMs: number): Promise<Swept> {
       done = await softDelete(db, kind, nowMs);
     }
   }
-  for (let done = BATCH; done === BATCH; removed += done) {
-    done = await removeForGood(db, nowMs);
-  }
-  for (let done = BATCH; done === BATCH; removed += done) {
-    done = await removeConfigurations(db, nowMs);
+  for (const remove of [removeForGood, removeConfigurations]) {
+    for (let done = BATCH; done === BATCH; removed += done) {
+      done = await remove(db, nowMs);
+    }
   }
   return { softDeleted, removed };
 }

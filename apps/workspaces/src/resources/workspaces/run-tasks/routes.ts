@@ -3,7 +3,14 @@ import { z } from 'zod';
 import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
-import { endpoints, includable, type Lookup, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
+import {
+  endpoints,
+  includable,
+  type Lookup,
+  type LookupBy,
+  type Resource,
+  serializerOf,
+} from '../../../kernel/endpoints/endpoint';
 import { organizationPolicy } from '../../organizations/organizations/policy';
 import * as organizations from '../../organizations/organizations/service';
 import { workspacePolicy } from '../workspaces/policy';
@@ -13,6 +20,10 @@ import * as tasks from './run-task';
 import { enforcementLevels, findKey, type RunTask, taskStages, type WorkspaceTask } from './run-task';
 
 const stages = z.array(choice(taskStages));
+
+/** Uses of a task reveal which workspaces exist. */
+const seesUses = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
+  access.can(organizationId, 'manage-run-tasks') || access.can(organizationId, 'read-workspaces');
 
 const taskSerializer = serializerOf<RunTask>()({
   type: 'tasks',
@@ -49,13 +60,7 @@ const taskSerializer = serializerOf<RunTask>()({
   }),
   relationships: ({ organization, organizationId, workspaceTaskIds }, { access }) => ({
     organization: toOne('organizations', organization),
-    // They reveal which workspaces exist.
-    'workspace-tasks': toMany(
-      'workspace-tasks',
-      access.can(organizationId, 'manage-run-tasks') || access.can(organizationId, 'read-workspaces')
-        ? workspaceTaskIds
-        : [],
-    ),
+    'workspace-tasks': toMany('workspace-tasks', seesUses(access, { organizationId }) ? workspaceTaskIds : []),
   }),
 });
 
@@ -151,7 +156,7 @@ const ofAttached = endpoints(attachedPolicy, attachedSerializer, {
 
 const loadOrganization = ({ db, env, params }: Lookup<typeof inOrganization>) =>
   organizations.findByName(db, env, params.organization_name);
-const load = async ({ db, params }: Lookup<typeof byId>) => (await tasks.findTasks(db, [params.task_id]))[0];
+const load = async ({ db, params }: LookupBy<'task_id'>) => (await tasks.findTasks(db, [params.task_id]))[0];
 const loadWorkspace = ({ db, params }: Lookup<typeof inWorkspace>) => workspaces.find(db, params.workspace_id);
 const loadAttached = ({ db, params }: Lookup<typeof attachedPath>) =>
   tasks.findAttachedTo(db, params.workspace_id, params.workspace_task_id);
@@ -202,10 +207,20 @@ const removeTask = ofTask.remove(byId, {
   run: ({ db, target, ...call }) => tasks.removeTask(db, actorOf(call), target),
 });
 
+const listUses = endpoints(taskPolicy, attachedSerializer, { visible: reads }).list(
+  `${byId}/relationships/workspace-tasks`,
+  {
+    summary: 'List the workspaces that use a run task, each with its settings of the task.',
+    requires: seesUses,
+    load,
+    run: ({ db, target, page }) => tasks.listAttached(db, { runTaskId: target.id }, page!),
+  },
+);
+
 const listAttached = ofWorkspace.list(inWorkspace, {
   summary: 'List the run tasks of a workspace.',
   load: loadWorkspace,
-  run: ({ db, target, page }) => tasks.listAttached(db, target.id, page!),
+  run: ({ db, target, page }) => tasks.listAttached(db, { workspaceId: target.id }, page!),
 });
 
 const attach = ofWorkspace.post(inWorkspace, {
@@ -241,7 +256,7 @@ const detach = ofAttached.remove(attachedPath, {
 export const runTaskResource: Resource = {
   name: 'tasks',
   endpoints: [
-    ...[listTasks, createTask, showTask, updateTask, removeTask],
+    ...[listTasks, createTask, showTask, updateTask, removeTask, listUses],
     ...[listAttached, attach, showAttached, updateAttached, detach],
   ],
   includable: {

@@ -232,10 +232,9 @@ export async function findAttachedTo(
   return (await attachedWhere(db, { id, workspaceId }))[0];
 }
 
-/** A page of the tasks of a workspace, oldest first. */
-export async function listAttached(db: Database, workspaceId: string, page: Page) {
-  const items = await attachedWhere(db, { workspaceId }, page);
-  return { items, total: await db.prisma.workspaceRunTask.count({ where: { workspaceId } }) };
+/** A page of the tasks of a workspace, or of the workspaces of a task, oldest first. */
+export async function listAttached(db: Database, where: { workspaceId: string } | { runTaskId: string }, page: Page) {
+  return { items: await attachedWhere(db, where, page), total: await db.prisma.workspaceRunTask.count({ where }) };
 }
 
 /** The settings of a task in a workspace. */

@@ -121,16 +121,14 @@ const changes = {
   body: UpdateVariableSet,
   load,
 } as const;
-const update = ofSet.patch(byId, {
-  ...changes,
-  run: ({ db, env, target, body, ifMatch, ...call }) =>
-    sets.update(db, env.keyring, actorOf(call), target.id, changesOf(target, body), ifMatch),
-});
-const replace = ofSet.put(byId, {
-  ...changes,
-  run: ({ db, env, target, body, ifMatch, ...call }) =>
-    sets.update(db, env.keyring, actorOf(call), target.id, changesOf(target, body), ifMatch),
-});
+// Clients spell it with three verbs.
+const update = [ofSet.patch, ofSet.put, ofSet.action].map((change) =>
+  change(byId, {
+    ...changes,
+    run: ({ db, env, target, body, ifMatch, ...call }) =>
+      sets.update(db, env.keyring, actorOf(call), target.id, changesOf(target, body), ifMatch),
+  }),
+);
 
 const destroy = ofSet.remove(byId, {
   summary: 'Delete a variable set with its variables.',
@@ -228,8 +226,7 @@ export const variableSetResource: Resource = {
     list,
     create,
     show,
-    update,
-    replace,
+    ...update,
     destroy,
     addWorkspaces,
     removeWorkspaces,

@@ -28,7 +28,7 @@ export const workspacePolicy = policy<WorkspaceTarget>()({
   'can-update-variable': (access, ws) => access.has(ws, 'variables:write'),
   'can-read-assessment-result': (access, ws) => access.has(ws, 'runs:read'),
   'can-read-assessment-results': (access, ws) => access.has(ws, 'runs:read'),
-  'can-manage-assessments': () => false,
+  'can-manage-assessments': administers,
   'can-force-delete': (access, ws) =>
     (administers(access, ws) || access.has(ws, 'delete')) && access.mayForceDelete(ws.organizationId),
 });

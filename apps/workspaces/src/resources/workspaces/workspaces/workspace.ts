@@ -142,13 +142,18 @@ export function effectiveMode(workspace: Workspace): Mode {
 const assessedSince = '0.15.4';
 
 /**
- * Whether assessments are on: requested by the workspace or by its organization, included in the organization's plan,
- * and possible with mode and version. The request is kept while they are not. Spec: Workspaces
+ * Whether assessments are on: requested by the workspace or by its organization, and possible. The request is kept while
+ * they are not. Spec: Workspaces
  */
 export function isAssessed(workspace: Workspace): boolean {
-  const { assessmentsEnabled, assessmentsEnforced, featureSet, infraVersion } = workspace;
-  if (!(assessmentsEnabled || assessmentsEnforced) || featureSet === null || !requireFeatureSet(featureSet).assesses)
-    return false;
+  const { assessmentsEnabled, assessmentsEnforced, featureSet } = workspace;
+  return (assessmentsEnabled || assessmentsEnforced) && featureSet !== null && canBeAssessed(workspace);
+}
+
+/** Whether assessments are possible: included in the organization's plan, if it has one, and with mode and version. */
+export function canBeAssessed(workspace: Workspace): boolean {
+  const { featureSet, infraVersion } = workspace;
+  if (featureSet !== null && !requireFeatureSet(featureSet).assesses) return false;
   return effectiveMode(workspace).mode !== 'local' && allowsAtLeast(infraVersion, assessedSince);
 }
 
