@@ -72,18 +72,19 @@ describe('a node whose machine has the wrong time', () => {
     };
     const byTime = [
       'apply retention policies',
+      'remove hidden results of runs',
       'remove unfinished uploads',
       'empty the quarantine',
       'delete expired idempotency keys',
     ];
     const apart = await runs();
-    expect(byTime.map(apart)).toEqual([false, false, false, false]);
+    expect(byTime.map(apart)).toEqual(byTime.map(() => false));
     expect(apart('end locks without a heartbeat')).toBe(true);
 
     aheadMs = 0;
     while (!(await node.ready()).ready) await new Promise((resolve) => setTimeout(resolve, 20));
     const right = await runs();
-    expect(byTime.map(right)).toEqual([true, true, true, true]);
+    expect(byTime.map(right)).toEqual(byTime.map(() => true));
     expect(await there()).toBe(200);
   });
 });

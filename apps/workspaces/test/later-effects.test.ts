@@ -232,6 +232,7 @@ describe('a request from before a right was lost', () => {
       'delete stopped workers',
       'delete old audit events',
       'erase removed organizations',
+      'remove hidden results of runs',
       'remove unfinished uploads',
       'delete expired plan exports',
       'delete objects of removed blobs',

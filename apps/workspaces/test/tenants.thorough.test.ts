@@ -68,6 +68,7 @@ const ofMembers = [
   'POST /organizations/:organization_name/explorer/bulk-actions: 422',
   // Members read modules, providers and policies, and so do the tools with their tokens.
   'GET /organizations/:organization_name/registry-modules :registry_module_id :module_name :module_provider :module_version :no_code_module_id :provider_version',
+  'GET /organizations/:organization_name/registry-modules/validation',
   'GET /organizations/:organization_name/registry-modules/private/:namespace/:module_name/:module_provider :registry_module_id :module_version :no_code_module_id :provider_version',
   'GET /registry-modules/:registry_module_id :module_name :module_provider :module_version :no_code_module_id :provider_version',
   'GET /registry-modules/:registry_module_id/tag-bindings',
@@ -92,6 +93,7 @@ const ofMembers = [
   'GET /policies/:policy_id/download',
   'GET /organizations/:organization_name/policy-sets :policy_id :policy_set_id :policy_set_version_id',
   'GET /policy-sets/:policy_set_id :policy_id',
+  'GET /policy-sets/:policy_set_id/versions',
   'GET /policy-set-versions/:policy_set_version_id',
   'GET /organizations/:organization_name/relationships/data-retention-policy',
   // Rows are about workspaces that the caller sees; this walk names no view.
@@ -196,8 +198,8 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     const { ':run_id': run, ':task_id': task } = one.params;
     await workspaces.service.pool.query(
       `INSERT INTO task_stage (id, run_id, stage) VALUES ('${stage}', '${run}', 'post_plan');
-       INSERT INTO task_result (id, organization_id, task_stage_id, run_task_id, task_name, task_url, enforcement_level)
-       SELECT '${result}', organization_id, '${stage}', id, name, url, 'advisory' FROM run_task WHERE id = '${task}';
+       INSERT INTO task_result (id, organization_id, task_stage_id, run_task_id, task_name, task_url, enforcement_level, outcomes)
+       SELECT '${result}', organization_id, '${stage}', id, name, url, 'advisory', '[{"description":"${one.name}"}]' FROM run_task WHERE id = '${task}';
        INSERT INTO policy_evaluation (id, organization_id, task_stage_id, kind)
        SELECT '${evaluation}', organization_id, '${stage}', 'opa' FROM run_task WHERE id = '${task}';
        INSERT INTO policy_set_outcome (id, policy_evaluation_id, policy_set_id, policy_set_name, overridable)
@@ -209,6 +211,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
         ...one.params,
         ':task_stage_id': stage,
         ':task_result_id': result,
+        ':task_result_outcome_id': `${result}-0`,
         ':policy_evaluation_id': evaluation,
         ':policy_set_outcome_id': outcome,
       },
@@ -382,9 +385,10 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       const path = `${ownPath(endpoint)}?${new URLSearchParams(query)}`;
       const { status, body } = await mine.owner.get(path);
       if (status >= 500) wrong.push(`${path}: ${status}`);
-      // Refusals and links repeat the request.
+      // Refusals and links repeat the request, and so does the answer about a name.
       const shown = status === 200 ? JSON.stringify([body.data, body.included]) : '';
-      wrong.push(...leaked(shown, '').map((canary) => `${path} says ${canary}`));
+      const said = endpoint.path.endsWith('/validation') ? Object.values(query).join(' ') : '';
+      wrong.push(...leaked(shown, said).map((canary) => `${path} says ${canary}`));
     };
     const { organizations, workspaces: source, teams, projects, users, tags } = theirs.ids;
     const values = [
