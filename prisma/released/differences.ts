@@ -131,8 +131,8 @@ export const differences: readonly Difference[] = [
       [/\/runs\/\S+\/stream : "retry: .* is "retry: /, 'events of a run hold its variables and links'],
       [/\/claims_supported: \d+ became \d+$/, 'runs prove who they are to clouds'],
       [
-        /\/permissions\/can-(create-(module|provider)|update-(polengine|sentinel)|manage-(public-(modules|providers)|run-tasks)|read-run-tasks|override-policy-check): false is true$/,
-        'there are a registry, run tasks and policies to have rights to',
+        /\/permissions\/can-(create-(module|provider)|update-(polengine|sentinel)|manage-(public-(modules|providers)|run-tasks|assessments)|read-run-tasks|override-policy-check): false is true$/,
+        'there are a registry, run tasks, policies and assessments by hand to have rights to',
       ],
       [/\/private-run-tasks: true is false$/, 'agents call no services of run tasks'],
       [

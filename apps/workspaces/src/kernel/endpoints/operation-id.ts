@@ -16,6 +16,12 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     // The same endpoint at a second path.
     'GET /workspaces/:workspace_id/relationships/tag-bindings': 'workspaces_tag_bindings_list_related',
     'GET /projects/:project_id/relationships/tag-bindings': 'projects_tag_bindings_list_related',
+    'GET /change-requests/:change_request_id/actions/archive': 'change_requests_archive_read',
+    'GET /github-app-installations': 'github_app_installations_list_own',
+    'GET /organizations/:organization_name/github-app-installations': 'organizations_github_app_installations_list',
+    'POST /varsets/:varset_id': 'varsets_update_post',
+    // The workspace is in the query.
+    'GET /runs': 'runs_list_of_workspace',
     // Lists in SCIM format.
     'GET /scim/v2/Users': 'scim_v2_users_list',
     'GET /scim/v2/Groups': 'scim_v2_groups_list',

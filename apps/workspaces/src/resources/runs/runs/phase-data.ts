@@ -39,7 +39,7 @@ export const summaryOfData = (action: BackingDataAction, of: string): string => 
 const available = 'available';
 
 /**
- * Hides, restores or removes what a finished phase left: its results and its log. Hidden data is in a row of its own, so
+ * Hides, restores or removes what a finished phase left: its results and its log. Hidden data is in a separate row, so
  * that nothing that reads phases finds it.
  */
 export async function changePhaseData(
@@ -97,7 +97,7 @@ async function restore({ prisma }: Database, phaseId: string): Promise<number> {
 }
 
 /** Removes hidden data for good; returns of how many phases. */
-export async function removePhaseData({ prisma }: Database, phaseIds: readonly string[]): Promise<number> {
+async function removePhaseData({ prisma }: Database, phaseIds: readonly string[]): Promise<number> {
   const where = { phaseId: { in: [...phaseIds] } };
   await prisma.logChunk.deleteMany({ where });
   return (await prisma.hiddenPhaseData.deleteMany({ where })).count;
