@@ -227,8 +227,8 @@ describe('source files', () => {
     const state = product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`));
     expect(state).toEqual([
       // A page has one address, and what came with it must survive the sign-in between two views of it.
-      'apps/console/src/workspaces/doors/before.tsx: wantsSignIn',
-      'apps/console/src/workspaces/doors/one-time-link.tsx: kept',
+      'apps/console/src/workspaces/before-sign-in/before-sign-in.tsx: wantsSignIn',
+      'apps/console/src/workspaces/before-sign-in/one-time-link.tsx: rememberedSecret',
     ]);
   });
 

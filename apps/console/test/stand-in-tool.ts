@@ -57,10 +57,14 @@ const hook = (type: string) =>
     type,
     hook: { resource: { addr: 'stone.wall["a"]' }, action: 'create', elapsed_seconds: 2 },
   });
+const testOf = (run: string, status: string) => ({
+  type: 'test_run',
+  test_run: { path: 'tests/wall.tftest.hcl', run, progress: 'complete', elapsed: 1500, status },
+});
 
 const script = `#!/bin/sh
 case $1 in
-  version) echo "Terraform v1.11.4" ;;
+  version) echo "Terraform v1.14.0" ;;
   plan)
     if grep -q chatty *.tf 2>/dev/null; then seq -f 'line %.0f of a tool that says everything it does, and then again' 100000; fi
     cat <<'END'
@@ -83,6 +87,23 @@ END
     printf '{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"kept","outputs":{"height":{"value":%d,"type":"number"}},"resources":[{"mode":"managed","type":"stone","name":"wall","provider":"provider[\\\\"registry.terraform.io/made/up\\\\"]","instances":[{"schema_version":0,"attributes":{"height":%d}}]}]}' \\
       "$((\${serial:-0} + 1))" "$((\${serial:-0} + 3))" "$((\${serial:-0} + 3))" > "$at.new" && mv "$at.new" "$at"
     echo "Apply complete!" ;;
+  test)
+    if grep -q endless *.tf; then trap 'echo "was interrupted"; exit 1' INT TERM; echo "waits"; while :; do sleep 0.2; done; fi
+    cat <<'END'
+${said('tests/wall.tftest.hcl... in progress')}
+${said('is_high... pass', testOf('is_high', 'pass'))}
+${said('is_straight... fail', testOf('is_straight', 'fail'))}
+${said('Test assertion failed', { '@level': 'error', type: 'diagnostic', diagnostic: { severity: 'error', summary: 'Test assertion failed', detail: hostile } })}
+${said('Failure! 1 passed, 1 failed.', { type: 'test_summary', test_summary: { status: 'fail', passed: 1, failed: 1, errored: 0, skipped: 0 } })}
+END
+    exit 1 ;;
+  query)
+    if grep -q endless *.tf; then trap 'echo "was interrupted"; exit 1' INT TERM; echo "waits"; while :; do sleep 0.2; done; fi
+    cat <<'END'
+${said('stone.wall: found "north"')}
+${said(hostile)}
+END
+  ;;
 esac
 `;
 

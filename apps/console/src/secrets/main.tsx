@@ -10,7 +10,7 @@ import { Console } from '../shell/console';
 import { reloadWhenReplaced } from '../shell/reload-when-replaced';
 import { applyTheme, chosenTheme } from '../shell/theme';
 import { authorizeRequest } from './authorize/request';
-import { before } from './first-run/before';
+import { pageBeforeSignIn } from './first-run/before-sign-in';
 import { router } from './routes';
 
 const Authorize = lazy(() => import('./authorize/authorize').then((m) => ({ default: m.Authorize })));
@@ -30,7 +30,7 @@ applyTheme(chosenTheme());
 reloadWhenReplaced();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <Console before={before}>
+    <Console pageBeforeSignIn={pageBeforeSignIn}>
       <Pages />
     </Console>
   </StrictMode>,

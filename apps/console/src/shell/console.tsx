@@ -16,11 +16,11 @@ export interface ConsoleProps {
   /** Shown to who has signed in. */
   readonly children: ReactNode;
   /** Shown instead of the sign-in while the service needs something else: to be initialised, or unsealed. */
-  readonly before?: (config: ConsoleConfig, transport: Transport, again: () => void) => ReactNode;
+  readonly pageBeforeSignIn?: (config: ConsoleConfig, transport: Transport, again: () => void) => ReactNode;
 }
 
 /** Everything around the pages of a service: its state, the sign-in, the step-up, what was asked already. */
-export function Console({ children, before }: ConsoleProps) {
+export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
   const [config, setConfig] = useState<ConsoleConfig>();
   const [session, setSession] = useState<Session | null>();
   const [failure, setFailure] = useState<unknown>();
@@ -128,7 +128,7 @@ export function Console({ children, before }: ConsoleProps) {
     );
   }
   if (config === undefined || session === undefined) return null;
-  const instead = before?.(config, transport, () => void load());
+  const instead = pageBeforeSignIn?.(config, transport, () => void load());
   if (instead !== undefined && instead !== null && (session === null || config.sealed)) return instead;
   if (session === null) {
     const reason = ended ? 'Your session has ended.' : undefined;

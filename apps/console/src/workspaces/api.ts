@@ -27,14 +27,21 @@ export type ApiCall = (api: WorkspacesApi) => Promise<ApiAnswer<unknown>>;
 export function useRead<T>(
   key: readonly unknown[],
   read: (api: WorkspacesApi, transport: Transport) => Promise<ApiAnswer<T>>,
-  options: { readonly enabled?: boolean; readonly everyMs?: number; readonly keeps?: boolean } = {},
+  options: {
+    readonly enabled?: boolean;
+    readonly everyMs?: number;
+    /** Read again for as long as this holds. */
+    readonly asLongAs?: (answer: T) => boolean;
+    readonly keeps?: boolean;
+  } = {},
 ): UseQueryResult<T> {
   const { transport } = useSession();
+  const { everyMs = false, asLongAs } = options;
   return useQuery<T>({
     queryKey: ['api', ...key],
     queryFn: () => taken(read(workspacesApi(transport), transport)),
     enabled: options.enabled ?? true,
-    refetchInterval: options.everyMs ?? false,
+    refetchInterval: ({ state: { data } }) => (data === undefined || (asLongAs?.(data) ?? true) ? everyMs : false),
     ...(options.keeps ? { placeholderData: keepPreviousData as never } : {}),
   });
 }

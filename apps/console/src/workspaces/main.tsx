@@ -9,14 +9,14 @@ import { createRoot } from 'react-dom/client';
 import { Console } from '../shell/console';
 import { reloadWhenReplaced } from '../shell/reload-when-replaced';
 import { applyTheme, chosenTheme } from '../shell/theme';
-import { before } from './doors/before';
+import { pageBeforeSignIn } from './before-sign-in/before-sign-in';
 import { router } from './routes';
 
 applyTheme(chosenTheme());
 reloadWhenReplaced();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <Console before={before}>
+    <Console pageBeforeSignIn={pageBeforeSignIn}>
       <RouterProvider router={router} />
     </Console>
   </StrictMode>,

@@ -22,8 +22,11 @@ const runs = () => import('./runs/pages');
 const sets = () => import('./variable-sets/variable-sets');
 const policies = () => import('./policies/policies');
 const policySets = () => import('./policies/policy-sets');
+const dryRuns = () => import('./policies/dry-runs');
 const registry = () => import('./registry/modules');
 const registryModule = () => import('./registry/module');
+const moduleTests = () => import('./registry/module-tests');
+const queries = () => import('./workspace/queries');
 const registryProviders = () => import('./registry/providers');
 const explorer = () => import('./explorer/explorer');
 const notifications = () => import('./notifications/pages');
@@ -38,12 +41,12 @@ const pages = [
   ),
   page(
     '/authorize',
-    lazy(() => import('./doors/authorize'), 'Authorize'),
+    lazy(() => import('./before-sign-in/authorize'), 'Authorize'),
     'asked',
   ),
   page(
     '/one-time-link',
-    lazy(() => import('./doors/one-time-link'), 'OneTimeLinkPage'),
+    lazy(() => import('./before-sign-in/one-time-link'), 'OneTimeLinkPage'),
   ),
 
   page(
@@ -71,6 +74,8 @@ const pages = [
   page(`${inOrganization}/varsets/$set`, lazy(sets, 'VariableSetPage')),
   page(`${inOrganization}/registry`, lazy(registry, 'Modules'), 'q', 'page'),
   page(`${inOrganization}/registry/modules/$module`, lazy(registryModule, 'ModulePage'), 'version'),
+  page(`${inOrganization}/registry/modules/$module/tests`, lazy(moduleTests, 'ModuleTests'), 'page'),
+  page(`${inOrganization}/registry/modules/$module/tests/$test`, lazy(moduleTests, 'ModuleTest')),
   page(
     `${inOrganization}/registry/modules/$module/provision`,
     lazy(() => import('./registry/provision'), 'Provision'),
@@ -79,6 +84,8 @@ const pages = [
   page(`${inOrganization}/registry/providers/$provider`, lazy(registryProviders, 'ProviderPage')),
   page(`${inOrganization}/policies`, lazy(policies, 'Policies'), 'q', 'page'),
   page(`${inOrganization}/policies/$policy`, lazy(policies, 'PolicyPage')),
+  page(`${inOrganization}/policies/dry-runs`, lazy(dryRuns, 'DryRuns'), 'page'),
+  page(`${inOrganization}/policies/dry-runs/$dryRun`, lazy(dryRuns, 'DryRunPage'), 'status', 'page'),
   page(`${inOrganization}/policies/sets`, lazy(policySets, 'PolicySets'), 'q', 'page'),
   page(`${inOrganization}/policies/sets/$set`, lazy(policySets, 'PolicySetPage')),
   page(
@@ -168,6 +175,8 @@ const pages = [
     lazy(() => import('./runs/run-page'), 'RunPage'),
     'view',
   ),
+  page(`${inWorkspace}/queries`, lazy(queries, 'Queries'), 'page'),
+  page(`${inWorkspace}/queries/$query`, lazy(queries, 'QueryPage')),
   page(
     `${inWorkspace}/variables`,
     lazy(() => import('./workspace/variables'), 'Variables'),

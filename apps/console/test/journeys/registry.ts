@@ -121,4 +121,140 @@ output "top" { value = var.height }`;
     },
     patient,
   );
+
+  journey(
+    'are the tests of a module: enabled, run with values, read while they run, and canceled',
+    async () => {
+      await organization('mason');
+      const module = await api<Made>(
+        'POST',
+        'organizations/mason/registry-modules',
+        of('registry-modules', { name: 'wall', provider: 'stone', 'registry-name': 'private' }),
+      );
+      const page = await at.signedIn('workspaces', `/ui/organizations/mason/registry/modules/${module.data.id}`);
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('link', { name: 'Tests', exact: true }).click();
+      await page.getByRole('heading', { name: 'Tests of wall', level: 1 }).waitFor();
+      await page.getByRole('button', { name: 'Enable tests' }).click();
+      await page.getByText('The tests of this module are off.').waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'New variable' }).click();
+      await dialog.getByLabel('Key').fill('height');
+      await dialog.getByLabel('Value').fill('3');
+      await dialog.getByRole('button', { name: 'Save variable' }).click();
+      await page.getByRole('table', { name: 'Variables' }).getByText('height').waitFor();
+      const start = async (main: string) => {
+        await page.getByRole('button', { name: 'New test run' }).click();
+        const buffer = gzipSync(tarOf({ 'main.tf': main, 'tests/wall.tftest.hcl': 'run "is_high" {}' }));
+        await dialog
+          .getByLabel('Archive (.tar.gz)')
+          .setInputFiles({ name: 'wall.tar.gz', mimeType: 'application/gzip', buffer });
+        await dialog.getByLabel('Variables').fill('height 4');
+        await dialog.getByText('Write one variable per line').first().waitFor();
+        await dialog.getByLabel('Variables').fill('height = 4');
+        await dialog.getByRole('button', { name: 'Start test run' }).click();
+        await page.getByRole('heading', { name: 'Test run of wall', level: 1 }).waitFor();
+      };
+      const status = page.getByRole('status', { name: 'Status of the run' });
+      await start('variable "height" {}');
+      await status.getByText('finished').waitFor({ timeout: 120_000 });
+      await page.getByText('1 passed').first().waitFor();
+      await page.getByText('1 failed').first().waitFor();
+      await page.getByRole('alert').getByText('Test assertion failed').waitFor();
+      await page
+        .getByRole('region', { name: /^Log of trun-/ })
+        .getByText('is_straight... fail')
+        .waitFor();
+      expect(await page.evaluate(() => (window as unknown as { harmed?: number }).harmed)).toBeUndefined();
+      expect(await at.violations(page)).toEqual([]);
+      await page.getByRole('link', { name: 'Tests', exact: true }).click();
+      await page.getByRole('table', { name: 'Test runs' }).getByText('1 failed').waitFor();
+      expect(await at.violations(page)).toEqual([]);
+      await start('# endless');
+      await page
+        .getByRole('region', { name: /^Log of trun-/ })
+        .getByText('waits')
+        .waitFor({ timeout: 120_000 });
+      await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await status.getByText('canceled').waitFor({ timeout: 120_000 });
+    },
+    patient,
+  );
+
+  journey(
+    'is what a query finds: started with values, read while it runs, and canceled',
+    async () => {
+      await organization('surveyor');
+      const made = await api<Made>('POST', 'organizations/surveyor/workspaces', of('workspaces', { name: 'hill' }));
+      await upload(made.data.id, 'variable "region" {}');
+      const page = await at.signedIn('workspaces', '/ui/organizations/surveyor/workspaces/hill/queries');
+      const dialog = page.getByRole('dialog');
+      const start = async () => {
+        await page.getByRole('button', { name: 'New query' }).click();
+        await dialog.getByLabel('Variables').fill('region = "north"');
+        await dialog.getByRole('button', { name: 'Start query' }).click();
+        await page.getByRole('heading', { name: 'Query of hill', level: 1 }).waitFor();
+      };
+      const status = page.getByRole('status', { name: 'Status of the run' });
+      const log = page.getByRole('region', { name: /^Log of / });
+      await start();
+      await status.getByText('finished').waitFor({ timeout: 120_000 });
+      await log.getByText('stone.wall: found "north"').waitFor();
+      expect(await page.evaluate(() => (window as unknown as { harmed?: number }).harmed)).toBeUndefined();
+      expect(await at.violations(page)).toEqual([]);
+      await page.getByRole('link', { name: 'Queries', exact: true }).click();
+      await page.getByRole('table', { name: 'Queries' }).getByText('finished').waitFor();
+      expect(await at.violations(page)).toEqual([]);
+      await upload(made.data.id, '# endless');
+      await start();
+      await log.getByText('waits').waitFor({ timeout: 120_000 });
+      await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await status.getByText('canceled').waitFor({ timeout: 120_000 });
+    },
+    patient,
+  );
+
+  journey(
+    'is what a policy would have stopped: judged over earlier runs, with the words that refused',
+    async () => {
+      await organization('jury');
+      const made = await api<Made>('POST', 'organizations/jury/workspaces', of('workspaces', { name: 'web' }));
+      await upload(made.data.id, 'output "height" { value = 3 }');
+      const workspace = { workspace: { data: { type: 'workspaces', id: made.data.id } } };
+      const run = await api<Made>('POST', 'runs', of('runs', { message: 'Earlier' }, workspace));
+      const planned = async () =>
+        expect((await api<Made>('GET', `runs/${run.data.id}`)).data.attributes.status).toBe('planned');
+      await soon(planned, 120_000);
+      const attributes = {
+        name: 'owners',
+        kind: 'opa',
+        query: 'data.terraform.owners.deny',
+        'enforcement-level': 'mandatory',
+      };
+      const policy = await api<Made>('POST', 'organizations/jury/policies', of('policies', attributes));
+      const page = await at.signedIn('workspaces', `/ui/organizations/jury/policies/${policy.data.id}`);
+      await page.getByLabel('Text of the policy').fill('package terraform.owners\n\ndeny contains "x" if true');
+      await page.getByRole('button', { name: 'Save text' }).click();
+      await page.getByText('Saved.').waitFor();
+      await page.getByRole('button', { name: 'New dry run' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('owners', { exact: true }).waitFor();
+      await dialog.getByRole('button', { name: 'Start dry run' }).click();
+      await page.getByRole('heading', { name: 'Dry run', level: 1 }).waitFor();
+      await page.getByText('1 of 1 runs would have been stopped.').waitFor({ timeout: 120_000 });
+      const judged = page.getByRole('table', { name: 'Judged runs' });
+      await judged.getByText('stone.wall has no owner').waitFor();
+      await judged.getByText('would have been stopped').waitFor();
+      expect(await page.evaluate(() => (window as unknown as { harmed?: number }).harmed)).toBeUndefined();
+      expect(await at.violations(page)).toEqual([]);
+      await page.getByLabel('Verdict').selectOption('passed');
+      await page.getByText('No run has this verdict.').waitFor();
+      await page.getByLabel('Verdict').selectOption('stopped');
+      await judged.getByRole('link', { name: run.data.id }).click();
+      await page.getByRole('heading', { name: 'Earlier', level: 1 }).waitFor();
+      await page.goto(`${at.installation.workspacesUrl}/ui/organizations/jury/policies/dry-runs`);
+      await page.getByText('1 of 1 runs').waitFor();
+      expect(await at.violations(page)).toEqual([]);
+    },
+    patient,
+  );
 });

@@ -31,7 +31,17 @@ const secretsPages = [
   '/ui/access/mount?mount=auth/token/',
   '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
 ];
-const parts = ['', '/runs', '/variables', '/states', '/access', '/change-requests', '/notifications', '/settings'];
+const parts = [
+  '',
+  '/runs',
+  '/queries',
+  '/variables',
+  '/states',
+  '/access',
+  '/change-requests',
+  '/notifications',
+  '/settings',
+];
 const workspacePages = ({ project, team, pool, run, provider, connection, notification }: Planted): string[] => {
   const organization = '/ui/organizations/thicket';
   const workspace = `${organization}/workspaces/hedge`;
@@ -107,10 +117,16 @@ async function inspect(service: Service): Promise<string[]> {
     await page.emulateMedia({ colorScheme: 'dark' });
     for (const violation of await at.violations(page, ['color-contrast'])) note(`dark: ${violation}`);
     await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-dark`);
+    for (const theme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: theme });
+      for (const width of [768, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-${width}-${theme}`);
+      }
+    }
     // A window of 1440 pixels at 200 % has 720 of the style sheet's.
     for (const width of [768, 720, 390, 320]) {
       await page.setViewportSize({ width, height: 900 });
-      if (width === 768 || width === 390) await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-${width}`);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (over > 0) note(`${over} pixels too wide for ${width}`);
     }

@@ -3,7 +3,7 @@ import type { Pagination, WorkspacesApi } from '../../api/workspaces';
 import { type ApiAnswer, useRead } from '../api';
 
 /** What can be chosen of an organization. */
-export type ChoiceKind = 'agent pools' | 'policies' | 'projects' | 'teams' | 'workspaces';
+export type ChoiceKind = 'agent pools' | 'policies' | 'policy sets' | 'projects' | 'teams' | 'workspaces';
 
 export interface Choice {
   readonly id: string;
@@ -27,6 +27,13 @@ const reads: Readonly<
     }),
   policies: (api, organization_name, part) =>
     api.GET('/api/v2/organizations/{organization_name}/policies', {
+      params: {
+        path: { organization_name },
+        query: { 'page[size]': shown, ...(part === '' ? {} : { 'search[name]': part }) },
+      },
+    }),
+  'policy sets': (api, organization_name, part) =>
+    api.GET('/api/v2/organizations/{organization_name}/policy-sets', {
       params: {
         path: { organization_name },
         query: { 'page[size]': shown, ...(part === '' ? {} : { 'search[name]': part }) },

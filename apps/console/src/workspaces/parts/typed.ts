@@ -10,3 +10,10 @@ export const typedLines = (text: string): string[] =>
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
+
+/** Values as in a file of variables, `name = expression` on each line; undefined where a line is none. */
+export function typedValues(text: string): { key: string; value: string }[] | undefined {
+  const values = typedLines(text).map((line) => /^([A-Za-z_][\w-]*)\s*=\s*(.+)$/.exec(line));
+  if (values.includes(null)) return undefined;
+  return values.map((match) => ({ key: match![1]!, value: match![2]! }));
+}

@@ -4,9 +4,9 @@ import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { SelectField, TextField } from '../../design/field';
 import { FormDialog, SettingsForm } from '../../design/form';
-import { Empty, PageHead, Tabs } from '../../design/page';
+import { Empty, PageHead } from '../../design/page';
 import { Time } from '../../design/time';
-import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
+import { organizationCrumbs, useChange, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
@@ -15,30 +15,12 @@ import { Opener } from '../parts/opener';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
+import { NewDryRunButton } from './dry-runs';
+import { PolicyTabs, useForbidden } from './head';
 
 type PolicyResource = Resource<'PoliciesResource'>;
 
 const levels = ['advisory', 'mandatory'] as const;
-
-/** May the caller manage policies? Why not, otherwise. */
-export function useForbidden(): string | undefined {
-  const may = useOrganization().data?.data?.attributes.permissions['can-update-polengine'];
-  return rule(may, 'manage-policies');
-}
-
-/** The head of both lists. */
-export function PolicyTabs({ org }: { readonly org: string }) {
-  const at = `/organizations/${encodeURIComponent(org)}/policies`;
-  return (
-    <Tabs
-      label="Policies"
-      tabs={[
-        { to: `${at}/sets`, label: 'Policy sets' },
-        { to: at, label: 'Policies', exact: true },
-      ]}
-    />
-  );
-}
 
 /** The policies of an organization. */
 export function Policies() {
@@ -150,6 +132,7 @@ export function PolicyPage() {
             <Badge tone="violet">mandatory</Badge>
           ) : undefined
         }
+        actions={<NewDryRunButton org={org} policy={id} />}
       />
       <Loaded query={policy} rows={8}>
         {({ data }) =>

@@ -19,7 +19,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
 import { Status } from '../parts/states';
-import { PolicyTabs, useForbidden } from './policies';
+import { PolicyTabs, useForbidden } from './head';
 
 type PolicySet = Resource<'PolicySetsResource'>;
 type SetVersion = Resource<'PolicySetVersionsResource'>;

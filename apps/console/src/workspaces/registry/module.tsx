@@ -1,8 +1,6 @@
 import { Link, useParams } from '@tanstack/react-router';
-import { useId, useState } from 'react';
-import { readError } from '../../api/api-error';
+import { useState } from 'react';
 import { taken } from '../../api/transport';
-import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { SelectField, TextField } from '../../design/field';
@@ -14,6 +12,7 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { exactly, organizationCrumbs, rule, useChange, useOrganizationName, useRead } from '../api';
 import { useAddress } from '../filters';
+import { ArchiveField, uploadArchive } from '../parts/archive';
 import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
@@ -23,10 +22,10 @@ import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { Status } from '../parts/states';
 import { typedText } from '../parts/typed';
+import { type Module, pathOf, useModule } from './module-path';
 import { newestOf } from './newest';
 import { NoCode, useOffer } from './no-code';
 
-type Module = Resource<'RegistryModulesResource'>;
 type Version = Module['attributes']['version-statuses'][number];
 
 /** What a version says of itself, as the registry protocol tells it. */
@@ -51,9 +50,7 @@ export function ModulePage() {
   const org = useOrganizationName();
   const { module: id = '' } = useParams({ strict: false }) as { module?: string };
   const [{ version: asked }, change] = useAddress<{ version?: string }>();
-  const found = useRead(['registry-module', id], (api) =>
-    api.GET('/api/v2/registry-modules/{registry_module_id}', { params: { path: { registry_module_id: id } } }),
-  );
+  const found = useModule(id);
   const module = found.data?.data ?? undefined;
   const offer = useOffer(module);
   const at = `/organizations/${encodeURIComponent(org)}/registry`;
@@ -85,6 +82,9 @@ export function ModulePage() {
                   Look for versions now
                 </Button>
               )}
+              <Link className="button" to={`${at}/modules/${id}/tests`}>
+                Tests
+              </Link>
               {offer.data?.data?.attributes.enabled ? (
                 <Link className="button primary" to={`${at}/modules/${id}/provision`}>
                   Provision workspace
@@ -147,14 +147,6 @@ export function ModulePage() {
     </div>
   );
 }
-
-const pathOf = ({ attributes, relationships }: Module) => ({
-  organization_name: relationships.organization.data?.id ?? attributes.namespace,
-  registry_name: attributes['registry-name'],
-  namespace: attributes.namespace,
-  module_name: attributes.name,
-  module_provider: attributes.provider,
-});
 
 const blockOf = ({ attributes: { namespace, name, provider } }: Module, version: string): string =>
   `module "${name}" {\n  source  = "${location.host}/${namespace}/${name}/${provider}"\n  version = "${version}"\n}`;
@@ -338,7 +330,6 @@ function PublishVersion({ module, onClose }: { readonly module: Module; readonly
   const { transport } = useSession();
   const draft = useDraft({ version: '' });
   const [archive, setArchive] = useState<File>();
-  const field = useId();
   const { organization_name, module_name, module_provider } = pathOf(module);
   const publish = useChange(async (api) => {
     const made = await taken(
@@ -347,14 +338,7 @@ function PublishVersion({ module, onClose }: { readonly module: Module; readonly
         body: { data: { type: 'registry-module-versions', attributes: draft.value } },
       }),
     );
-    const link = made.data?.links?.upload ?? '';
-    // The link names the public address of the service, which may be another one than the browser's.
-    const { pathname, search } = new URL(link, location.origin);
-    const headers = { 'Content-Type': 'application/octet-stream' };
-    const response = await transport.fetch(
-      new Request(pathname + search, { method: 'PUT', headers, body: archive ?? null }),
-    );
-    if (!response.ok) throw readError(response.status, await response.json().catch(() => undefined));
+    const response = await uploadArchive(transport, made.data?.links?.upload ?? '', archive);
     return { data: undefined, response };
   }, onClose);
   const { field: textField } = fieldsOf(draft, publish.error);
@@ -368,16 +352,7 @@ function PublishVersion({ module, onClose }: { readonly module: Module; readonly
       onSend={() => publish.mutate()}
     >
       <TextField label="Version" required autoFocus placeholder="1.0.0" {...textField('version')} />
-      <div className="field">
-        <label htmlFor={field}>Archive (.tar.gz)</label>
-        <input
-          id={field}
-          className="input"
-          type="file"
-          accept=".gz,.tgz,application/gzip"
-          onChange={(event) => setArchive(event.target.files?.[0])}
-        />
-      </div>
+      <ArchiveField onChange={setArchive} />
     </FormDialog>
   );
 }

@@ -5,7 +5,7 @@ import type { Log, LogError } from './log';
 import type { LiveRun } from './run-types';
 import type { RunLogs } from './use-run';
 
-type LogView = 'plan log' | 'apply log';
+type LogView = 'plan log' | 'apply log' | 'log';
 
 /** Why a run failed, in the words of the tool: what, on which resource, in which line of which file. Or why it waits. */
 export function RunProblems({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) {
@@ -37,9 +37,11 @@ export function RunProblems({ run, logs }: { readonly run: LiveRun; readonly log
   );
 }
 
-const useErrors = (log: Log) => useSyncExternalStore(log.subscribe, () => log.errors);
+/** The errors that a log reports. */
+export const useErrors = (log: Log) => useSyncExternalStore(log.subscribe, () => log.errors);
 
-function RunError({ error: { line, diagnostic }, view }: { readonly error: LogError; readonly view: LogView }) {
+/** One error of the tool, with the way to its line of the log. */
+export function RunError({ error: { line, diagnostic }, view }: { readonly error: LogError; readonly view: LogView }) {
   const [, change] = useAddress<{ view?: string }>();
   const { summary, detail, address, range, snippet } = diagnostic;
   return (
@@ -62,7 +64,7 @@ function RunError({ error: { line, diagnostic }, view }: { readonly error: LogEr
         href={`#L${line + 1}`}
         onClick={(event) => {
           event.preventDefault();
-          change({ view });
+          if (view !== 'log') change({ view });
           location.hash = `L${line + 1}`;
         }}
       >

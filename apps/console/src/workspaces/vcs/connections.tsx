@@ -12,8 +12,8 @@ import { fieldError, fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { typedText } from '../parts/typed';
+import { ConnectApp } from './connect-app';
 import { apiBelow, type HostKind, hostOf, hosts } from './hosts';
-import { MadeApp } from './made-app';
 
 /** The connections of an organization to Git hosts. */
 export function Connections() {
@@ -42,7 +42,7 @@ export function Connections() {
         form: (close) => <NewConnection organization={name} onClose={close} />,
       }}
     >
-      <MadeApp organization={name} />
+      <ConnectApp organization={name} />
       <ResourceTable
         label="Connections"
         query={connections}

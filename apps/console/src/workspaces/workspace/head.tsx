@@ -25,6 +25,7 @@ export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
   const tabs = [
     ['', 'Overview'],
     ['/runs', 'Runs'],
+    ['/queries', 'Queries'],
     ['/variables', 'Variables'],
     ['/states', 'States'],
     ['/access', 'Access'],

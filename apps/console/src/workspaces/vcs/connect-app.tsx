@@ -6,7 +6,7 @@ import { useChange } from '../api';
 import { takeReturned } from './returned';
 
 /** Ends what was begun at a host that made an app: the connection is made, and its page opened. */
-export function MadeApp({ organization }: { readonly organization: string }) {
+export function ConnectApp({ organization }: { readonly organization: string }) {
   const navigate = useNavigate();
   const [returned] = useState(takeReturned);
   const end = useChange(

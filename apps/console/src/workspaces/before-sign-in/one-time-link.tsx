@@ -10,16 +10,16 @@ import { Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { fieldError } from '../parts/draft';
 
-let kept = '';
+let rememberedSecret = '';
 
 /** The secret of the link, out of the address, which forgets it at once. The page keeps it until it is used. */
 function takeSecret(): string {
   const secret = decodeURIComponent(location.hash.slice(1));
   if (secret !== '') {
-    kept = secret;
+    rememberedSecret = secret;
     history.replaceState(history.state, '', location.pathname);
   }
-  return kept;
+  return rememberedSecret;
 }
 
 type LinkAttributes = Resource<'OneTimeLinksResource'>['attributes'];
@@ -84,7 +84,7 @@ export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
           transport={transport}
           secret={secret}
           onDone={(who) => {
-            kept = '';
+            rememberedSecret = '';
             setDone(who);
           }}
         />

@@ -1,0 +1,23 @@
+import { Tabs } from '../../design/page';
+import { rule, useOrganization } from '../api';
+
+/** May the caller manage policies? Why not, otherwise. */
+export function useForbidden(): string | undefined {
+  const may = useOrganization().data?.data?.attributes.permissions['can-update-polengine'];
+  return rule(may, 'manage-policies');
+}
+
+/** The tabs of their lists. */
+export function PolicyTabs({ org }: { readonly org: string }) {
+  const at = `/organizations/${encodeURIComponent(org)}/policies`;
+  return (
+    <Tabs
+      label="Policies"
+      tabs={[
+        { to: `${at}/sets`, label: 'Policy sets' },
+        { to: at, label: 'Policies', exact: true },
+        { to: `${at}/dry-runs`, label: 'Dry runs' },
+      ]}
+    />
+  );
+}
