@@ -99,6 +99,10 @@ it('lists tokens that were created for a day or longer, by their ends', async ()
   time.offsetMs += 2 * dayMs;
   expect((await within(list, '7d')).keys).toEqual([week]);
   time.offsetMs = 0;
+  const { data } = (await root().read(`${list}&detailed=true`).expect(200)).body;
+  expect(data.keys).toEqual(Object.keys(data.key_info));
+  expect(data.key_info[week]).toMatchObject({ display_name: 'token-week', expire_time: expect.any(String) });
+  expect((await root().read(list).expect(200)).body.data).toEqual({ keys: data.keys });
   const weak = await secrets.withPolicy('path "auth/token/accessors" { capabilities = ["list"] }');
   await weak.read(`${list}&expires_within=7d`).expect(403);
 });

@@ -4,6 +4,7 @@ import {
   CornerDownRight,
   FileLock,
   IdCard,
+  KeyRound,
   LogIn,
   type LucideIcon,
   ShieldCheck,
@@ -23,6 +24,8 @@ const goodForMs = 30_000;
 const most = 8;
 /** Secrets of an engine beyond these are not looked through. */
 const mostSecrets = 5000;
+/** Tokens beyond these are not looked through. */
+const mostTokens = 5000;
 /** Where auth methods keep the names of those who log in, and what one is called. */
 const names: ReadonlyMap<string, readonly [list: string, icon: LucideIcon]> = new Map([
   ['userpass', ['users', UserRound]],
@@ -37,7 +40,7 @@ interface FoundName {
   readonly id?: string;
 }
 
-/** What the palette finds, as far as it may be listed: secrets by path, users, roles, groups, entities, policies, mounts. */
+/** What the palette finds, as far as it may be listed: secrets by path, users, roles, tokens, groups, entities, policies, mounts. */
 export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();
@@ -54,13 +57,17 @@ export function useFind(): Find {
         let kept = lists.current.get(path);
         if (kept === undefined || Date.now() - kept.at > goodForMs) {
           const found = transport
-            .call<{ data: Listing<{ readonly name?: string }> }>('GET', `/v1/${path}`)
-            .then(({ data: { keys, key_info: info } }) => keys.map((id) => ({ name: info?.[id]?.name ?? id, id })))
+            .call<{ data: Listing<{ readonly name?: string; readonly display_name?: string }> }>('GET', `/v1/${path}`)
+            .then(({ data: { keys, key_info: info } }) =>
+              keys.map((id) => ({ name: info?.[id]?.name ?? info?.[id]?.display_name ?? id, id })),
+            )
             .catch((): readonly FoundName[] => []);
           kept = { at: Date.now(), found };
           lists.current.set(path, kept);
         }
-        return (await kept.found).filter(({ name }) => (below + name).toLowerCase().includes(wanted)).slice(0, most);
+        const isMeant = ({ name, id }: FoundName) =>
+          (below + name).toLowerCase().includes(wanted) || id?.toLowerCase().startsWith(wanted) === true;
+        return (await kept.found).filter(isMeant).slice(0, most);
       };
       const { secret, auth } = known.current;
       const secretsOf = async (mount: Mount): Promise<readonly Command[]> => {
@@ -92,6 +99,17 @@ export function useFind(): Find {
           group: kind === 'group' ? 'Groups' : 'Entities',
           run: go(page(kind === 'group' ? '/access/groups' : '/access/entities', id === undefined ? {} : { id })),
         }));
+      const tokens = async (): Promise<readonly Command[]> =>
+        (await listed(`auth/token/accessors?list=true&detailed=true&limit=${mostTokens}`)).map(
+          ({ name, id: accessor = '' }) => ({
+            label: name || 'token',
+            icon: KeyRound,
+            of: accessor,
+            group: 'Tokens',
+            isMatch: true,
+            run: go(page('/access/tokens', { accessor })),
+          }),
+        );
       const policies = async (): Promise<readonly Command[]> =>
         (await listed('sys/policies/acl?list=true'))
           .filter(({ name }) => name !== 'root')
@@ -110,6 +128,7 @@ export function useFind(): Find {
         identities('group'),
         identities('entity'),
         policies(),
+        tokens(),
       ]);
       return [
         ...(opened === undefined || path === opened.path

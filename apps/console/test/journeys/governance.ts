@@ -105,6 +105,9 @@ variable "stones" {
   });
 
   journey('is how long tokens live', async () => {
+    const person = await api<Made>('GET', 'account/details');
+    const attributes = { description: 'the laptop of the governor' };
+    await api('POST', `users/${person.data.id}/authentication-tokens`, of('authentication-tokens', attributes));
     const page = await at.signedIn('workspaces', `/ui/organizations/${name}/tokens`);
     await page.getByLabel('Limit how long tokens live').check();
     const users = page.getByLabel('User tokens');
@@ -112,6 +115,8 @@ variable "stones" {
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('User tokens: write a number with h, d or y').waitFor();
     await users.fill('12h');
+    await page.getByText('the laptop of the governor').waitFor();
+    await page.getByText(/of your own API tokens lives? longer than that/).waitFor();
     await page.getByRole('textbox', { name: 'Team tokens' }).fill('90d');
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Saved.').waitFor();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
 import type { Page } from 'playwright-core';
@@ -425,6 +426,8 @@ describe('the console of the secrets service', () => {
   journey('opens a secret by a part of its path, or by all of it, and takes what is typed at once', async () => {
     await api('POST', 'sys/mounts/hold', { type: 'kv', options: { version: '2' } });
     await api('POST', 'hold/data/cargo/crates', { data: { count: '7' } });
+    const { auth } = await api('POST', 'auth/token/create', { display_name: 'lighthouse', ttl: '1h' });
+    const { accessor } = auth;
     const page = await at.signedIn('secrets', '/ui/');
     const find = async (text: string, option: string) => {
       await page.getByRole('heading', { level: 1 }).waitFor();
@@ -436,6 +439,36 @@ describe('the console of the secrets service', () => {
     await page.getByRole('heading', { name: 'crates', level: 1 }).waitFor();
     await find('hold/cargo/nowhere', 'Open hold/cargo/nowhere');
     await page.getByRole('heading', { name: 'nowhere', level: 1 }).waitFor();
+    await find('lighthou', `token-lighthouse ${accessor}`);
+    await page.getByText(accessor).first().waitFor();
+    await page.getByRole('button', { name: 'Revoke' }).waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/`);
+    await find(accessor.slice(0, 8), `token-lighthouse ${accessor}`);
+    await page.getByRole('button', { name: 'Revoke' }).waitFor();
+  });
+
+  journey('takes the fields of a secret from a file, gives them as one, and says who wrote each version', async () => {
+    await api('POST', 'sys/mounts/desk', { type: 'kv', options: { version: '2' } });
+    const page = await at.signedIn('secrets', '/ui/secrets?at=desk/');
+    await page.getByRole('button', { name: 'New secret' }).click();
+    const box = page.getByRole('dialog');
+    await box.getByLabel('Path').fill('lamp');
+    const choose = (name: string, text: string) =>
+      box.getByLabel('File with fields').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+    await choose('notes.txt', 'no fields at all');
+    await box.getByText('notes.txt is neither a JSON object').waitFor();
+    await choose('.env', '# of the lamp\nexport BULB="warm white"\nWATTS=7\n');
+    await choose('more.json', '{"height": 12345678901234567890}');
+    await box.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'lamp', level: 1 }).waitFor();
+    await page.getByRole('table', { name: 'Versions' }).getByText('root').waitFor();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const saved = await (await download).path();
+    expect(readFileSync(saved, 'utf8')).toBe(
+      '{\n  "BULB": "warm white",\n  "WATTS": "7",\n  "height": 12345678901234567890\n}\n',
+    );
+    expect(await at.violations(page)).toEqual([]);
   });
 
   journey('shows what expires soon, earliest first, and revokes a certificate', async () => {

@@ -74,6 +74,19 @@ describe('the first day in the workspace console', () => {
       await page.getByRole('option', { name: 'hedge garden', exact: true, selected: true }).waitFor();
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
+      const hedge = await api<Made>('GET', 'organizations/garden/workspaces/hedge');
+      await api(
+        'POST',
+        `workspaces/${hedge.data.id}/vars`,
+        of('vars', { key: 'blossom_colour', category: 'terraform' }),
+      );
+      await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden/teams`);
+      await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
+      await page.keyboard.press('Control+k');
+      await page.locator('.palette input:focus').waitFor();
+      await page.keyboard.type('blossom');
+      await page.getByRole('option', { name: 'blossom_colour hedge', exact: true }).click();
+      await page.getByRole('table', { name: 'Variables' }).getByText('blossom_colour').waitFor();
     },
     patient,
   );

@@ -2,8 +2,10 @@ import { exactJson, parseExact } from '@keystead/envelope';
 import { Plus, X } from 'lucide-react';
 import { useId, useRef, useState } from 'react';
 import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { IconButton } from '../../design/tip';
+import { fieldsIn, objectOf } from './fields-in-file';
 import type { Fields } from './values';
 import { textOf } from './values';
 
@@ -58,6 +60,14 @@ export function FieldEditor({
 }) {
   const [shown, setShown] = useState(false);
   const [isJson, setJson] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const file = useRef<HTMLInputElement>(null);
+  const take = async (chosen: File | undefined) => {
+    if (chosen === undefined) return;
+    const fields = fieldsIn(await chosen.text());
+    setProblem(fields === undefined ? `${chosen.name} is neither a JSON object nor lines of NAME=value.` : undefined);
+    if (fields !== undefined) onChange(rowsOf({ ...fieldsOf(rows), ...fields }));
+  };
   const change = (id: number, change: Partial<FieldRow>) =>
     onChange(rows.map((row) => (row.id === id ? { ...row, ...change } : row)));
   return (
@@ -70,11 +80,28 @@ export function FieldEditor({
               {shown ? 'Hide values' : 'Show values'}
             </Button>
           )}
+          {isJson ? null : (
+            <Button small kind="quiet" onClick={() => file.current?.click()}>
+              Import file
+            </Button>
+          )}
           <Button small kind="quiet" onClick={() => setJson(!isJson)}>
             {isJson ? 'Edit fields' : 'Edit as JSON'}
           </Button>
         </span>
       </legend>
+      <input
+        ref={file}
+        type="file"
+        hidden
+        aria-label="File with fields"
+        accept=".json,.env,.txt,application/json,text/plain"
+        onChange={({ target }) => {
+          void take(target.files?.[0]);
+          target.value = '';
+        }}
+      />
+      {problem === undefined ? null : <ErrorNotice error={problem} />}
       {isJson ? <JsonEditor rows={rows} onChange={onChange} /> : null}
       {isJson
         ? null
@@ -152,13 +179,4 @@ function JsonEditor({
       </span>
     </div>
   );
-}
-
-function objectOf(text: string): Fields | undefined {
-  try {
-    const value: unknown = parseExact(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,11 @@
+import { exactJson } from '@keystead/envelope';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { saveFile } from '../../design/save-file';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
 import { useMay } from '../may';
 import { hasVersions, type Mount } from '../mounts';
@@ -33,6 +35,7 @@ export function SecretPage({
   const [doing, setDoing] = useState<'edit' | 'share' | 'move' | 'remove'>();
   const navigate = useNavigate();
   const at = mount.path + path;
+  const title = path.split('/').at(-1)!;
   const versioned = hasVersions(mount);
   const { data } = secret;
   const close = () => setDoing(undefined);
@@ -42,7 +45,7 @@ export function SecretPage({
   return (
     <div className="stack">
       <PageHead
-        title={path.split('/').at(-1)!}
+        title={title}
         crumbs={crumbsOf(mount, path)}
         state={<State secret={data} asked={version} />}
         actions={
@@ -56,6 +59,12 @@ export function SecretPage({
               </Button>
               <Button {...may({ path: values, capabilities: ['update'] })} onClick={() => setDoing('edit')}>
                 {versioned ? 'New version' : 'Edit'}
+              </Button>
+              <Button
+                forbidden={data.data ? undefined : 'there is no value to export'}
+                onClick={() => saveFile(`${title}.json`, `${exactJson(data.data, 2)}\n`, 'application/json')}
+              >
+                Export
               </Button>
               {versioned ? (
                 <Button

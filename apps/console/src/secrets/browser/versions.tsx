@@ -21,6 +21,8 @@ interface SecretMetadata extends MetadataSettings {
   readonly versions: Readonly<Record<string, VersionFacts>>;
 }
 interface VersionFacts {
+  /** Null for a version whose author is not known. */
+  readonly created_by: { readonly display_name: string; readonly entity_id: string } | null;
   readonly created_time: string;
   readonly deletion_time: string;
   readonly destroyed: boolean;
@@ -97,6 +99,17 @@ export function Versions({
                 ),
             },
             { head: 'Written', cell: ({ created_time }) => <Time at={created_time} /> },
+            {
+              head: 'By',
+              cell: ({ created_by: author }) =>
+                author === null ? (
+                  <span className="second">unknown</span>
+                ) : author.entity_id === '' ? (
+                  author.display_name
+                ) : (
+                  <Link {...page('/access/entities', { id: author.entity_id })}>{author.display_name}</Link>
+                ),
+            },
             {
               head: '',
               className: 'tight',

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { type FormEvent, lazy, Suspense, useEffect, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
+import { CodeEditor, lineIn } from '../../design/code-editor';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
@@ -11,8 +12,6 @@ import { useSession } from '../../shell/session';
 import { useMay } from '../may';
 import { page, useAddress } from '../pages';
 import { useChange } from '../reads';
-
-const Editor = lazy(() => import('./editor').then((m) => ({ default: m.Editor })));
 
 interface PolicyText {
   readonly policy: string;
@@ -25,12 +24,6 @@ path "secret/data/team/*" {
   capabilities = ["read", "list"]
 }
 `;
-
-/** The line that a refusal names; undefined if it names none. */
-const lineIn = (message: string): number | undefined => {
-  const [, line] = /(?:line |At |:)(\d+)(?::\d+)?/.exec(message) ?? [];
-  return line === undefined ? undefined : Number(line);
-};
 
 /** One policy and an editor for its rules; errors are shown at their line. */
 export function PolicyPage() {
@@ -90,9 +83,7 @@ export function PolicyPage() {
         ) : null
       ) : (
         <form className="stack" onSubmit={save}>
-          <Suspense fallback={<Skeleton rows={8} />}>
-            <Editor label="Rules" value={text} onChange={setText} wrongLine={wrongLine} shownLine={line} />
-          </Suspense>
+          <CodeEditor label="Rules" value={text} onChange={setText} wrongLine={wrongLine} shownLine={line} />
           <ErrorNotice error={change.error} />
           {change.isSuccess && !isChanged ? (
             <p role="status">Saved. It holds at once, for tokens made before as well.</p>

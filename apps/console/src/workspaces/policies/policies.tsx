@@ -2,6 +2,7 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
+import { CodeEditor } from '../../design/code-editor';
 import { SelectField, TextField } from '../../design/field';
 import { FormDialog, SettingsForm } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
@@ -196,9 +197,8 @@ function Text({ policy, forbidden }: PolicyPartProps) {
         forbidden={forbidden}
         onSend={() => save.mutate()}
       >
-        <TextField
+        <CodeEditor
           label="Text of the policy"
-          rows={16}
           value={text}
           onChange={setTyped}
           hint={hasText ? undefined : 'Until a text is saved, the policy fails every run that it judges.'}

@@ -1,6 +1,9 @@
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CheckField, TextField } from '../../design/field';
 import { SettingsForm } from '../../design/form';
+import { Notice } from '../../design/notice';
+import { useSession } from '../../shell/session';
 import { type ApiAnswer, useChange, useOrganizationName, useRead } from '../api';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
@@ -111,6 +114,37 @@ function Lifetimes({
             <TextField key={kind} label={kinds[kind]} required placeholder="90d" {...field(kind)} />
           ))
         : null}
+      {draft.value.isOn ? <OwnTokensRefused limitMs={readLength(draft.value.user)} /> : null}
     </SettingsForm>
+  );
+}
+
+/** Names the API tokens of the person here that live longer than the limit: the organization would refuse them. */
+function OwnTokensRefused({ limitMs }: { readonly limitMs: number | undefined }) {
+  const { session } = useSession();
+  const user_id = session['user-id'] ?? '';
+  const tokens = useRead(
+    ['own-token-lifetimes', user_id],
+    (api) =>
+      api.GET('/api/v2/users/{user_id}/authentication-tokens', {
+        params: { path: { user_id }, query: { 'page[size]': 100 } },
+      }),
+    { enabled: user_id !== '' },
+  );
+  const refused = (tokens.data?.data ?? []).filter(({ attributes }) => {
+    const end = attributes['expired-at'];
+    const life = end === null ? Number.POSITIVE_INFINITY : Date.parse(end) - Date.parse(attributes['created-at']);
+    return limitMs !== undefined && life > limitMs;
+  });
+  if (refused.length === 0) return null;
+  const names = refused.map(({ id, attributes }) => attributes.description || id);
+  return (
+    <Notice tone="amber">
+      <span>
+        {refused.length === 1 ? 'One of your own API tokens lives' : `${refused.length} of your own API tokens live`}{' '}
+        longer than that, and this organization will refuse {refused.length === 1 ? 'it' : 'them'}: {names.join(', ')}.
+      </span>
+      <Link to="/account">Create a token with a shorter lifetime first.</Link>
+    </Notice>
   );
 }

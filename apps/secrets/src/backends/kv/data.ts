@@ -9,6 +9,7 @@ import { data, dataText, empty, missing, notFoundWith, type Reply } from '../../
 import type { Storage } from '../../sdk/storage';
 import { configOf, type KvConfig } from './config';
 import {
+  authorOf,
   changeKey,
   findKey,
   type KeyMetadata,
@@ -185,7 +186,7 @@ async function writeVersion(
         ? notFoundWith(JSON.stringify(showMetadata(key, key.currentVersion)))
         : missing;
     }
-    const nextVersion = withNextVersion(key ?? newKey(nowMs), config, nowMs);
+    const nextVersion = withNextVersion(key ?? newKey(nowMs), config, nowMs, authorOf(call.caller));
     putKey(tx, params.path, nextVersion.key, key);
     tx.put(valueKey(params.path, nextVersion.version), jsonText(next(given, before)));
     for (const number of nextVersion.dropped) tx.delete(valueKey(params.path, number));

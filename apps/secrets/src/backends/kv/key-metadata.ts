@@ -2,8 +2,17 @@ import { type Ending, endKey, listEnding } from '../../sdk/ending';
 import type { Page, Storage } from '../../sdk/storage';
 import type { KvConfig } from './config';
 
+/** Who wrote a version. */
+export interface Author {
+  readonly displayName: string;
+  /** Empty for a token without an entity. */
+  readonly entityId: string;
+}
+
 /** One version of a secret; times are epoch milliseconds, 0 for never. */
 export interface VersionFacts {
+  /** Undefined for a version from before authors were stored, and for one that an upgrade wrote. */
+  readonly author?: Author;
   readonly createdAtMs: number;
   readonly deletedAtMs: number;
   readonly destroyed: boolean;
@@ -124,13 +133,14 @@ export function withNextVersion(
   key: KeyMetadata,
   config: KvConfig,
   nowMs: number,
+  author?: Author,
 ): { key: KeyMetadata; version: number; dropped: readonly number[] } {
   const version = key.currentVersion + 1;
   const after = key.deleteAfterSeconds || config.delete_version_after;
   const deletedAtMs = after > 0 ? nowMs + after * 1000 : 0;
   const versions: Record<string, VersionFacts> = {
     ...key.versions,
-    [version]: { createdAtMs: nowMs, deletedAtMs, destroyed: false },
+    [version]: { createdAtMs: nowMs, deletedAtMs, destroyed: false, ...(author && { author }) },
   };
   // The written version is kept, even if an old setting says 0.
   const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
@@ -143,6 +153,9 @@ export function withNextVersion(
   return { key: { ...key, versions, currentVersion: version, oldestVersion, updatedAtMs: nowMs }, version, dropped };
 }
 
+/** The caller as the author of what it writes. */
+export const authorOf = ({ displayName, entityId }: Author): Author => ({ displayName, entityId });
+
 /** True while a version's value may be read. */
 export function readable(version: VersionFacts, nowMs: number): boolean {
   return !version.destroyed && (version.deletedAtMs === 0 || version.deletedAtMs > nowMs);
@@ -150,7 +163,9 @@ export function readable(version: VersionFacts, nowMs: number): boolean {
 
 /** A version in answers. */
 export function showVersion(version: VersionFacts): Record<string, unknown> {
+  const { author } = version;
   return {
+    created_by: author === undefined ? null : { display_name: author.displayName, entity_id: author.entityId },
     created_time: new Date(version.createdAtMs).toISOString(),
     deletion_time: version.deletedAtMs === 0 ? '' : new Date(version.deletedAtMs).toISOString(),
     destroyed: version.destroyed,

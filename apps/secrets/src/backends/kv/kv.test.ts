@@ -52,6 +52,23 @@ describe('kv version 2', () => {
     expect((await secrets.root.list(`${kv}/metadata`).expect(200)).body.data.keys).toEqual(['app']);
   });
 
+  it('says of each version who wrote it, and keeps that when the secret is moved', async () => {
+    const kv = await fresh('authors');
+    await secrets.root.write(`${kv}/data/app`, { data: { a: '1' } }).expect(200);
+    const writer = await secrets.withPolicy(`path "${kv}/*" { capabilities = ["create", "update", "read", "delete"] }`);
+    await writer.write(`${kv}/data/app`, { data: { a: '2' } }).expect(200);
+    await writer.write(`${kv}/copy`, { from: 'app', to: 'copied' }).expect(200);
+    await secrets.root.write(`${kv}/move`, { from: 'app', to: 'moved' }).expect(200);
+    const authors = async (path: string) => {
+      const { body } = await secrets.root.read(`${kv}/metadata/${path}`).expect(200);
+      const versions = Object.values(body.data.versions as Record<string, { created_by: unknown }>);
+      return versions.map(({ created_by }) => created_by);
+    };
+    const by = (display_name: string) => ({ display_name, entity_id: '' });
+    expect(await authors('moved')).toEqual([by('root'), by('token')]);
+    expect(await authors('copied')).toEqual([by('token')]);
+  });
+
   it('says where to look to who takes it for the other version, and only to who may read there', async () => {
     const kv = await fresh('elsewhere');
     const weak = await secrets.withPolicy('path "other/*" { capabilities = ["read"] }');

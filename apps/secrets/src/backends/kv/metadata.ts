@@ -43,7 +43,18 @@ export const metadataPath = path('metadata/:path*', {
   read: {
     summary: 'Read the metadata of a secret.',
     operationId: 'read-metadata',
-    output: z.looseObject({ current_version: z.int(), versions: z.record(z.string(), z.looseObject({})) }),
+    output: z.looseObject({
+      current_version: z.int(),
+      versions: z.record(
+        z.string(),
+        z.looseObject({
+          created_by: z
+            .object({ display_name: z.string(), entity_id: z.string() })
+            .nullable()
+            .describe('Who wrote the version; null if that is not known.'),
+        }),
+      ),
+    }),
     async run({ storage, params }) {
       const key = await findKey(storage, params.path);
       return key ? data(show(key)) : missing;

@@ -10,6 +10,7 @@ import type { Storage } from '../../sdk/storage';
 import { configOf, type KvConfig } from './config';
 import { checkCas } from './data';
 import {
+  authorOf,
   findKeys,
   type KeyMetadata,
   newKey,
@@ -201,7 +202,7 @@ async function carry(
     putKey(tx, to, { ...key, updatedAtMs: nowMs });
     for (const number of numbers) putValue(tx, to, number, values.get(valueKey(from, number)));
   } else {
-    const nextVersion = withNextVersion(before ?? newKey(nowMs), config, nowMs);
+    const nextVersion = withNextVersion(before ?? newKey(nowMs), config, nowMs, authorOf(call.caller));
     putKey(tx, to, nextVersion.key, before);
     putValue(tx, to, nextVersion.version, values.get(valueKey(from, key.currentVersion)));
     for (const number of nextVersion.dropped) tx.delete(valueKey(to, number));

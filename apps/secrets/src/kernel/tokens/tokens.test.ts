@@ -153,14 +153,15 @@ describe('a batch token', () => {
 });
 
 describe('accessors', () => {
+  const accessorOf = ({ accessor }: { readonly accessor: string }) => accessor;
   it('are listed whole or in pages', async () => {
     const namespaceId = '11111111-1111-4111-8111-111111111111';
     const children = await Promise.all(Array.from({ length: 7 }, () => mint({ namespaceId })));
     const all = children.map(({ record }) => record.accessor).sort();
-    expect((await tokens.listAccessors(namespaceId)).sort()).toEqual(all);
+    expect((await tokens.listLive(namespaceId, accessorOf)).sort()).toEqual(all);
     const paged: string[] = [];
     for (;;) {
-      const page = await tokens.listAccessors(namespaceId, { after: paged.at(-1), limit: 3 });
+      const page = await tokens.listLive(namespaceId, accessorOf, { after: paged.at(-1), limit: 3 });
       paged.push(...page);
       if (page.length < 3) break;
     }

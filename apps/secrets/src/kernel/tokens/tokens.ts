@@ -169,19 +169,24 @@ export class StoredTokens implements Tokens {
     return { token, record };
   }
 
-  async listAccessors(namespaceId: string, page: { after?: string; limit?: number } = {}): Promise<string[]> {
+  async listLive<T>(
+    namespaceId: string,
+    each: (token: TokenRecord) => T,
+    page: { after?: string; limit?: number } = {},
+  ): Promise<T[]> {
     const { database, barrier, clock } = this.storage;
-    const accessors: string[] = [];
+    const shown: T[] = [];
     let after = page.after === undefined ? Buffer.alloc(0) : barrier.mac('accessor', page.after);
     const pageSize = page.limit ?? Number.POSITIVE_INFINITY;
-    while (accessors.length < pageSize) {
-      const limit = Math.min(PAGE, pageSize - accessors.length);
+    while (shown.length < pageSize) {
+      const limit = Math.min(PAGE, pageSize - shown.length);
       const { rows } = await database.query<StoredToken>(LIST_ACCESSORS, [namespaceId, after, limit, clock.now()]);
-      for (const { accessor } of await mapInSlices(rows, (row) => this.open(row))) accessors.push(accessor);
+      const tokens = await mapInSlices(rows, (row) => this.open(row));
+      for (const token of tokens) shown.push(each(token));
       if (rows.length < limit) break;
-      after = barrier.mac('accessor', accessors.at(-1)!);
+      after = barrier.mac('accessor', tokens.at(-1)!.accessor);
     }
-    return accessors;
+    return shown;
   }
 
   async listExpiring(

@@ -111,9 +111,14 @@ export interface Tokens {
   /** Adds a new token to the write set. It can be found after the set's commit. */
   mint(spec: TokenSpec, set: WriteSet): MintedToken;
   /**
-   * The accessors of a namespace, all or in pages, in the order of their keyed hashes, which is the only indexed order.
+   * What `each` answers for the tokens of a namespace, all or in pages, in the order of the keyed hashes of their accessors, which is
+   * the only indexed order. `after` is an accessor.
    */
-  listAccessors(namespaceId: string, page?: { after?: string; limit?: number }): Promise<string[]>;
+  listLive<T>(
+    namespaceId: string,
+    each: (token: TokenRecord) => T,
+    page?: { after?: string; limit?: number },
+  ): Promise<T[]>;
   /** Tokens of a namespace that were created by another token, for a day or longer, and expire in a range of time, earliest first. */
   listExpiring(namespaceId: string, range: { fromMs: number; untilMs: number; limit: number }): Promise<TokenRecord[]>;
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { CallerToken } from '../../sdk/call';
 import { EndingInput, endingOf } from '../../sdk/ending';
-import { secretString, string } from '../../sdk/fields';
+import { bool, secretString, string } from '../../sdk/fields';
 import { pageOf } from '../../sdk/paging';
 import { operation, path } from '../../sdk/path';
 import { data, keys, listed } from '../../sdk/reply';
@@ -65,31 +65,35 @@ export function lookupPaths(parts: TokenParts) {
         operationId: 'token-list-accessors',
         description:
           'Pages have the order of the whole list. With expires_within only tokens that another token created for a day or longer, with details.',
-        input: EndingInput,
+        input: EndingInput.extend({
+          detailed: bool().optional().describe('With the name, the policies and the end of each token.'),
+        }),
         output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.looseObject({})).optional() }),
         async run({ namespace, input, nowMs }) {
           const range = endingOf(input, nowMs);
-          if (range === undefined) return keys(await tokens.listAccessors(namespace.uuid, pageOf(input)));
-          const expiring = await tokens.listExpiring(namespace.uuid, range);
-          const info = expiring.map((token) => [
-            token.accessor,
-            {
-              display_name: token.displayName,
-              path: token.path,
-              policies: token.policies,
-              renewable: token.renewable,
-              expire_time: new Date(token.expiresAtMs!).toISOString(),
-            },
-          ]);
+          const detailed = range !== undefined || input.detailed === true;
+          const each = (token: TokenRecord) => [token.accessor, detailed ? detailsOf(token) : undefined] as const;
+          const found =
+            range === undefined
+              ? await tokens.listLive(namespace.uuid, each, pageOf(input))
+              : (await tokens.listExpiring(namespace.uuid, range)).map(each);
           return keys(
-            expiring.map(({ accessor }) => accessor),
-            Object.fromEntries(info),
+            found.map(([accessor]) => accessor),
+            detailed ? Object.fromEntries(found) : undefined,
           );
         },
       },
     }),
   ];
 }
+
+const detailsOf = (token: TokenRecord) => ({
+  display_name: token.displayName,
+  path: token.path,
+  policies: token.policies,
+  renewable: token.renewable,
+  expire_time: token.expiresAtMs ? new Date(token.expiresAtMs).toISOString() : null,
+});
 
 /** The token of an accessor that is visible in a namespace; throws the refusals that clients know. */
 export async function requireAccessor(

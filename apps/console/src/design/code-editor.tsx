@@ -1,10 +1,11 @@
+import './code-editor.css';
 import { useEffect, useId, useRef } from 'react';
 
 /** Comments, texts, names before a block or a value, and everything else. */
 const grammar =
   /(#.*|\/\/.*|\/\*[\s\S]*?\*\/)|("(?:[^"\\\n]|\\.)*"?)|\b([A-Za-z_]\w*)(?=\s*(?:[={]|"))|[^#"/\w]+|\w+|[#"/]/g;
 
-/** A policy in pieces, each with the class that colours it. */
+/** A text in pieces, each with the class that colours it. */
 function tokensOf(text: string): readonly (readonly [string | undefined, string])[] {
   return [...text.matchAll(grammar)].map(([token, comment, quoted, name]) => [
     comment ? 'comment' : quoted ? 'quoted' : name ? 'name' : undefined,
@@ -15,17 +16,20 @@ function tokensOf(text: string): readonly (readonly [string | undefined, string]
 const intoSight = (line: HTMLSpanElement | null) => line?.scrollIntoView({ block: 'nearest' });
 
 /** Text with numbered lines; the line with the error is marked and holds the cursor. */
-export function Editor({
+export function CodeEditor({
   label,
   value,
   onChange,
   wrongLine,
   shownLine,
+  hint,
 }: {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  readonly wrongLine: number | undefined;
+  /** The line that an error is at. */
+  readonly wrongLine?: number | undefined;
+  readonly hint?: string | undefined;
   /** The line that a link led to. */
   readonly shownLine?: number | undefined;
 }) {
@@ -76,10 +80,22 @@ export function Editor({
             autoCapitalize="off"
             autoComplete="off"
             aria-invalid={wrongLine !== undefined}
+            aria-describedby={hint === undefined ? undefined : `${id}-more`}
             onChange={(event) => onChange(event.target.value)}
           />
         </div>
       </div>
+      {hint === undefined ? null : (
+        <span id={`${id}-more`} className="small second">
+          {hint}
+        </span>
+      )}
     </div>
   );
 }
+
+/** The line that the message of a refusal names; undefined if it names none. */
+export const lineIn = (message: string): number | undefined => {
+  const [, line] = /(?:line |At |:)(\d+)(?::\d+)?/.exec(message) ?? [];
+  return line === undefined ? undefined : Number(line);
+};
