@@ -111,6 +111,14 @@ describe('the trail', () => {
     const only = await admin.get('admin/audit-events?filter[action]=account.refuse-sign-in&page[size]=1').expect(200);
     expect(only.body.data).toHaveLength(1);
     expect(only.body.meta['next-cursor']).toMatch(/^\d+$/);
+    const outcome = async (name: string) =>
+      (await admin.get(`admin/audit-events?filter[outcome]=${name}&page[size]=100`).expect(200)).body.data.map(
+        (event: { attributes: { action: string } }) => event.attributes.action,
+      );
+    expect([...new Set(await outcome('refused'))].sort()).toEqual(['account.refuse-sign-in', 'request.refuse']);
+    expect(await outcome('done')).toContain('session-token.create');
+    expect(await outcome('done')).not.toContain('request.refuse');
+    await admin.get('admin/audit-events?filter[outcome]=unknown').expect(400);
   });
 
   it('is written by every endpoint that hands out contents', () => {

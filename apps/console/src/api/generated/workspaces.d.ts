@@ -230,6 +230,7 @@ export interface paths {
           "fields[audit-events]"?: string;
           "filter[action]"?: string;
           "filter[actor]"?: string;
+          "filter[outcome]"?: string;
           "filter[request]"?: string;
           "filter[since]"?: string;
           "filter[target]"?: string;
@@ -4460,6 +4461,7 @@ export interface paths {
           "fields[audit-events]"?: string;
           "filter[action]"?: string;
           "filter[actor]"?: string;
+          "filter[outcome]"?: string;
           "filter[request]"?: string;
           "filter[since]"?: string;
           "filter[target]"?: string;

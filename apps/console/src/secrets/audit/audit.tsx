@@ -112,7 +112,8 @@ export function Audit() {
     <div className="stack">
       <PageHead title="Audit">
         <p className="second">
-          Requests that changed something. Values are shown as keyed hashes and cannot be read back.
+          Requests that changed something. Values are shown as keyed hashes and cannot be read back. Reads, refused
+          requests and the status of every answer are in the lines of the audit devices.
         </p>
       </PageHead>
       <Chain />

@@ -3,10 +3,11 @@ import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { taken } from '../../api/transport';
 import { type AnswerTo, type WorkspacesApi, workspacesApi } from '../../api/workspaces';
+import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
-import { SinceField, TextField } from '../../design/field';
+import { SelectField, SinceField, TextField } from '../../design/field';
 import { Empty, Skeleton } from '../../design/page';
 import { PickerField } from '../../design/picker';
 import { Table } from '../../design/table';
@@ -84,6 +85,12 @@ function usePeople(organization_name: string): readonly string[] {
   ];
 }
 
+const outcomes = [
+  { value: '', label: 'Any' },
+  { value: 'done', label: 'Done' },
+  { value: 'refused', label: 'Refused' },
+];
+
 type Events = AnswerTo<'/api/v2/organizations/{organization_name}/audit-events'>;
 
 function Trail({
@@ -138,6 +145,12 @@ function Trail({
               ),
             },
             { head: 'Action', className: 'tight', cell: ({ attributes }) => <code>{attributes.action}</code> },
+            {
+              head: 'Outcome',
+              className: 'tight',
+              cell: ({ attributes }) =>
+                attributes.action.includes('.refuse') ? <Badge tone="red">refused</Badge> : <Badge>done</Badge>,
+            },
             {
               head: 'What',
               cell: ({ attributes: { target } }) => (
@@ -202,6 +215,9 @@ function Search({
           {auditFilters.map(([name, label]) => {
             const value = draft[name] ?? '';
             const onChange = (next: string) => setDraft((before) => ({ ...before, [name]: next }));
+            if (name === 'outcome') {
+              return <SelectField key={name} label={label} value={value} options={outcomes} onChange={onChange} />;
+            }
             if (name === 'since') return <SinceField key={name} label={label} value={value} onChange={onChange} />;
             if (name === 'actor') {
               return (

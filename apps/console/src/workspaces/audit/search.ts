@@ -3,6 +3,7 @@ export const auditFilters = [
   ['actor', 'Who'],
   ['since', 'When'],
   ['action', 'Action, or its first part'],
+  ['outcome', 'Outcome'],
   ['target', 'What, by name or id'],
   ['request', 'Request'],
 ] as const;

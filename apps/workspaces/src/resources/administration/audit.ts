@@ -53,10 +53,21 @@ const query = {
   'filter[action]': 'An action such as team.update, or its first part.',
   'filter[target]': 'Id or name of what was changed.',
   'filter[request]': 'Id of the request that made the change.',
+  'filter[outcome]': 'refused: requests, links and sign-ins that were refused; done: everything else.',
   'filter[since]': 'Only changes at or after this instant.',
   'page[after]': 'The cursor of the answer before: meta.next-cursor.',
   'page[size]': `How many, at most ${LARGEST}.`,
 };
+
+/** Actions of what was refused end like this: `request.refuse`, `account.refuse-sign-in`. */
+const refusal = { action: { contains: '.refuse' } };
+
+function outcomeOf(text: string | undefined) {
+  if (text === undefined) return {};
+  if (text === 'refused') return refusal;
+  if (text === 'done') return { NOT: refusal };
+  throw badParameter('filter[outcome]', 'filter[outcome] must be refused or done');
+}
 
 /** The events of an organization, or of the installation if there is none, newest first. */
 async function findEvents(db: Database, organizationId: string | null, query: Query) {
@@ -72,6 +83,7 @@ async function findEvents(db: Database, organizationId: string | null, query: Qu
       AND: [
         actor === undefined ? {} : { OR: [{ actorId: actor }, { actorName: actor }] },
         action === undefined ? {} : { OR: [{ action }, { action: { startsWith: `${action}.` } }] },
+        outcomeOf(query.get('filter[outcome]')),
         subject === undefined ? {} : { OR: [{ targetId: subject }, { targetName: subject }] },
       ],
     },
