@@ -251,7 +251,13 @@ describe('an import of engines', () => {
   it('copies keys of transit with their versions, and what engines are told, once', async () => {
     const engines = await furnishEngines(writer(other.secrets));
     const dry = await run('-dry-run');
-    expect(JSON.parse(dry.printed).created).toMatchObject({ key: 1, issuer: 1, connection: 1, role: 4 });
+    expect(JSON.parse(dry.printed).created).toMatchObject({
+      key: 1,
+      issuer: 1,
+      certificate: 2,
+      connection: 1,
+      role: 4,
+    });
     expect(other.asked.filter((line) => line.includes('/backup/'))).toEqual([]);
     const ran = await run();
     expect([ran.code, JSON.parse(ran.printed).failed]).toEqual([0, []]);

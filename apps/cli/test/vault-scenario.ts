@@ -181,7 +181,7 @@ export function expectNamed(runs: readonly Ran[], engine: string): void {
 const plaintext = Buffer.from('of the other server').toString('base64');
 
 /** Fills engines of a server; returns what `expectEnginesHere` compares with. */
-export async function furnishEngines(write: Write): Promise<{ ciphertexts: string[]; certificate: string }> {
+export async function furnishEngines(write: Write) {
   for (const type of ['transit', 'pki', 'ssh', 'database', 'totp', 'kubernetes'])
     await write(`sys/mounts/${type}`, { type });
   await write('transit/keys/orders', { exportable: true, allow_plaintext_backup: true });
@@ -194,6 +194,10 @@ export async function furnishEngines(write: Write): Promise<{ ciphertexts: strin
   const { data } = await write('pki/root/generate/internal', root);
   await write('pki/roles/web', { allowed_domains: 'example.com', allow_subdomains: true, key_type: 'ec', ttl: '1h' });
   await write('pki/config/urls', { crl_distribution_points: ['http://ca.example.com/crl'] });
+  const issue = async (common_name: string) =>
+    (await write('pki/issue/web', { common_name })).data as { certificate: string; serial_number: string };
+  const [live, revoked] = [await issue('live.example.com'), await issue('revoked.example.com')];
+  await write('pki/revoke', { serial_number: revoked.serial_number });
   await write('ssh/config/ca', { generate_signing_key: true, key_type: 'ed25519' });
   const extensions = { 'permit-pty': '' };
   await write('ssh/roles/ops', {
@@ -220,7 +224,7 @@ export async function furnishEngines(write: Write): Promise<{ ciphertexts: strin
     disable_local_ca_jwt: true,
   });
   await write('kubernetes/roles/deploy', { allowed_kubernetes_namespaces: ['prod'], service_account_name: 'deployer' });
-  return { ciphertexts, certificate: String(data?.certificate) };
+  return { ciphertexts, certificate: String(data?.certificate), live, revoked };
 }
 
 export async function expectEnginesHere(root: Client, of: Awaited<ReturnType<typeof furnishEngines>>): Promise<void> {
@@ -232,6 +236,12 @@ export async function expectEnginesHere(root: Client, of: Awaited<ReturnType<typ
   expect((await read('transit/keys/orders')).latest_version).toBe(2);
   await root.read('transit/keys/locked').expect(404);
   expect((await read('pki/issuer/root')).certificate.trim()).toBe(of.certificate.trim());
+  for (const one of [of.live, of.revoked]) {
+    const { certificate, revocation_time } = await read(`pki/cert/${one.serial_number}`);
+    expect([certificate.trim(), revocation_time > 0]).toEqual([one.certificate.trim(), one === of.revoked]);
+  }
+  const { keys } = (await root.list('pki/certs/revoked').expect(200)).body.data;
+  expect(keys).toEqual([of.revoked.serial_number]);
   expect(await read('pki/roles/web')).toMatchObject({ allowed_domains: ['example.com'], allow_subdomains: true });
   expect((await read('pki/config/urls')).crl_distribution_points).toEqual(['http://ca.example.com/crl']);
   expect(await read('ssh/roles/ops')).toMatchObject({ allowed_users: 'ada', default_extensions: { 'permit-pty': '' } });

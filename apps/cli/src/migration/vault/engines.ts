@@ -1,3 +1,4 @@
+import { Refused } from '../refused';
 import { carryConfig, carryLists, type Held } from './auth';
 import { carry } from './carry';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
@@ -26,7 +27,7 @@ const engines: ReadonlyMap<string, Engine> = new Map(
       configs: [config('config/keys', ({ disable_upsert }) => isNone(disable_upsert))],
     },
     pki: {
-      first: carryIssuers,
+      first: async (place, mount) => carryCertificates(place, mount, await carryIssuers(place, mount)),
       lists: [{ ...roles, ignored: ['issuer_ref'] }],
       configs: [
         config('config/urls', (here) => Object.values(here).every(isNone)),
@@ -92,10 +93,12 @@ async function carryTransitKeys(place: NamespacePair, mount: string): Promise<vo
   }
 }
 
-/** Certificates of authorities, without their private keys: chains and lists of what they signed go on. */
-async function carryIssuers(place: NamespacePair, mount: string): Promise<void> {
+const textOf = ({ certificate }: Data) => String(certificate).trim();
+
+/** Certificates of authorities, without their private keys; answers those of the other server. */
+async function carryIssuers(place: NamespacePair, mount: string): Promise<ReadonlySet<string>> {
   const { job, from, to } = place;
-  const textOf = ({ certificate }: Data) => String(certificate).trim();
+  const all = new Set<string>();
   const known = new Set<string>();
   for await (const id of place.exists ? to.names(`${mount}issuers`) : []) {
     known.add(textOf((await to.find(`${mount}issuer/${id}`)) ?? {}));
@@ -104,12 +107,50 @@ async function carryIssuers(place: NamespacePair, mount: string): Promise<void> 
     await attempt(job, async () => {
       const there = await from.find(`${mount}issuer/${id}`);
       if (!there) return;
+      all.add(textOf(there));
       if (known.has(textOf(there))) return job.report.skip('issuer');
       if (!job.dryRun) await importIssuer(place, mount, there);
       job.report.add('issuer');
       const label = labelOf(place, `${mount}issuer/${there.issuer_name || id}`);
       job.report.leave(`${label}: its private key is not shown there: import it, or sign a new issuer`);
     });
+  }
+  return all;
+}
+
+const certificatesAtOnce = 100;
+
+/** Certificates that authorities issued, with their revocations: lists and answers about them go on. */
+async function carryCertificates(place: NamespacePair, mount: string, issuers: ReadonlySet<string>): Promise<void> {
+  const { job, from } = place;
+  let batch: Data[] = [];
+  const send = async () => {
+    const sent = batch;
+    batch = [];
+    if (sent.length > 0) await importCertificates(place, mount, sent);
+  };
+  for await (const serial of namesThere(place, `${mount}certs`)) {
+    const there = await attempt(job, () => from.find(`${mount}cert/${serial}`));
+    if (!there || issuers.has(textOf(there))) continue;
+    const here = await findHere(place, `${mount}cert/${serial}`);
+    if (here && (here.revocation_time || !there.revocation_time)) job.report.skip('certificate');
+    else batch.push({ serial, certificate: textOf(there), revocation_time: there.revocation_time });
+    if (batch.length >= certificatesAtOnce) await send();
+  }
+  await send();
+}
+
+async function importCertificates(place: NamespacePair, mount: string, batch: readonly Data[]): Promise<void> {
+  const { job, to } = place;
+  try {
+    const certificates = batch.map(({ certificate, revocation_time }) => ({ certificate, revocation_time }));
+    if (!job.dryRun) await to.write(`${mount}certs/import`, { certificates });
+    job.report.add('certificate', batch.length);
+  } catch (error) {
+    if (!(error instanceof Refused) || error.isFinal) throw error;
+    // One that is refused keeps none of the others back.
+    if (batch.length > 1) for (const one of batch) await importCertificates(place, mount, [one]);
+    else job.report.leave(`${labelOf(place, `${mount}cert/${batch[0]!.serial}`)}: ${error.message}`);
   }
 }
 

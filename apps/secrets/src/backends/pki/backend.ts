@@ -5,6 +5,7 @@ import { makeDueLists } from './crl-build';
 import { crlPaths } from './crl-paths';
 import { fetchPaths } from './fetch';
 import { importPaths } from './import';
+import { importCertificatesPath } from './import-certificates';
 import { intermediatePaths } from './intermediate';
 import { issuePaths, leaseKind } from './issue';
 import { issuerPaths } from './issuers';
@@ -28,6 +29,7 @@ export const pki = (validations: Validations) =>
       ...rootPaths,
       ...intermediatePaths,
       ...importPaths,
+      importCertificatesPath,
       ...issuerPaths,
       ...keyPaths,
       ...rolePaths,
