@@ -92,7 +92,8 @@ export const eabPaths = [
     delete: {
       summary: 'Delete a key, so that no account can use it.',
       operationId: 'delete-eab-key',
-      run({ params, storage }) {
+      async run({ params, storage, warn }) {
+        if (!(await bindingKeys.find(storage, params.key_id))) warn(`No key id found with id: ${params.key_id}`);
         bindingKeys.delete(storage, params.key_id);
         return empty;
       },
