@@ -10,6 +10,9 @@ export interface ReadCertificate {
   readonly criticalOptions: Readonly<Record<string, string>>;
   readonly extensions: Readonly<Record<string, string>>;
   readonly signatureType: string;
+  /** What is signed, and the signature with its type. */
+  readonly signed: Buffer;
+  readonly signature: Buffer;
   /** The key that signed it, as a line. */
   readonly signer: string;
 }
@@ -19,6 +22,10 @@ const fieldsOfKey: Readonly<Record<string, number>> = { 'ssh-rsa': 2, 'ssh-ed255
 class Reader {
   private at = 0;
   constructor(private readonly bytes: Buffer) {}
+  /** What was read so far. */
+  get before(): Buffer {
+    return this.bytes.subarray(0, this.at);
+  }
   get ended(): boolean {
     return this.at === this.bytes.length;
   }
@@ -69,7 +76,8 @@ export function readSshCertificate(line: string): ReadCertificate {
   const extensions = options(reader.sized());
   if (reader.sized().length > 0) throw new Error('something is in the reserved field');
   const signer = reader.sized();
-  const signatureType = new Reader(reader.sized()).text();
+  const signed = reader.before;
+  const signature = reader.sized();
   if (!reader.ended) throw new Error('something follows the signature');
   const signerType = new Reader(signer).text();
   return {
@@ -82,7 +90,9 @@ export function readSshCertificate(line: string): ReadCertificate {
     validBefore: validBefore!,
     criticalOptions,
     extensions,
-    signatureType,
+    signatureType: new Reader(signature).text(),
+    signed,
+    signature,
     signer: `${signerType} ${signer.toString('base64')}`,
   };
 }

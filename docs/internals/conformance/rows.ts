@@ -21,12 +21,13 @@ export interface SpecRow {
 /** A specification document and the letter its ids start with. */
 export interface Spec {
   file: string;
-  letter: 'S' | 'W';
+  letter: 'S' | 'E' | 'W';
   title: string;
 }
 
 export const specs: readonly Spec[] = [
   { file: 'docs/spec/secrets-service.md', letter: 'S', title: 'Secrets service' },
+  { file: 'docs/spec/engines.md', letter: 'E', title: 'Engines of the secrets service' },
   { file: 'docs/spec/workspace-service.md', letter: 'W', title: 'Workspace service' },
 ];
 
@@ -37,7 +38,7 @@ const TEXT_WIDTH = 110;
 
 /** Sentences about the document instead of the service. */
 const ABOUT_ITSELF =
-  /^(This document covers|A (second|separate) document|Base address: `\{base_url\}`\.$|Path segments written|Only the recovery-key rekey has a lifecycle|Field meanings are)/;
+  /^(This document covers|Paths, fields and their defaults|A (second|separate) document|Base address: `\{base_url\}`\.$|Path segments written|Only the recovery-key rekey has a lifecycle|Field meanings are)/;
 const NOTHING_SPECIFIED = /: not shown( beyond identifiers)?\.$/;
 
 /** Every row of one specification, in document order. */

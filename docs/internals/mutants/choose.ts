@@ -20,7 +20,7 @@ export function readArguments(args: readonly string[]): Given {
   for (let i = 0; i < args.length; i++) {
     const next = args[i + 1];
     if (args[i] === '--changed') {
-      const named = next !== undefined && !next.startsWith('--') && !/^[SW][\dA-Z]/.test(next);
+      const named = next !== undefined && !next.startsWith('--') && !/^[ESW][\dA-Z]/.test(next);
       changedSince = named ? next : 'HEAD~1';
       if (named) i += 1;
     } else if (args[i] === '--seconds') {

@@ -1,6 +1,9 @@
+import { explicitOfLeases } from './explicit-leases';
+import { explicitOfPki } from './explicit-pki';
 import { proseOfSecrets } from './explicit-prose-secrets';
 import { proseOfWorkspaces } from './explicit-prose-workspaces';
 import { explicitOfSecrets } from './explicit-secrets';
+import { explicitOfTransit } from './explicit-transit';
 import type { Mutant } from './mutant';
 
 const organization = '/organizations/:organization_name';
@@ -31,6 +34,9 @@ const entitlementLimits = [
 /** Mutants of rows whose words name no declaration by themselves: errors, limits, rights, changes. */
 export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   ...explicitOfSecrets,
+  ...explicitOfTransit,
+  ...explicitOfPki,
+  ...explicitOfLeases,
   ...proseOfSecrets,
   ...proseOfWorkspaces,
   'W6.23': [{ of: workspaceSettings, part: "repo.vcshostAppInstallationId === ''", how: 'true' }],

@@ -42,7 +42,7 @@ describe('the engine kubernetes', () => {
     cluster.objects.set(`${core}/shop/serviceaccounts/web`, { kind: 'ServiceAccount' });
   });
 
-  it('makes tokens of an account that is there, and leaves it', async () => {
+  it('makes tokens of an account that is there, and leaves it (E11.1)', async () => {
     const { data, lease_id, lease_duration, renewable } = await creds(
       { service_account_name: 'web', token_default_audiences: 'a,b' },
       { ttl: '20m' },
@@ -86,7 +86,7 @@ describe('the engine kubernetes', () => {
       undefined,
     ],
   ])(
-    'makes an account for %j with %j, and takes back all of it with its lease',
+    'makes an account for %j with %j, and takes back all of it with its lease (E11.2)',
     async (fields, request, expected, bound) => {
       cluster.objects.clear();
       const { data, lease_id } = await creds(
@@ -97,7 +97,8 @@ describe('the engine kubernetes', () => {
       expect(name).toMatch(/^v-root-r\d+-\d+-[a-z0-9]{24}$/);
       expect(data.service_account_token).toBe(`token-of-${name}`);
       expect(kinds()).toEqual(expected);
-      for (const { metadata } of cluster.objects.values()) {
+      for (const [path, { kind, metadata }] of cluster.objects) {
+        expect(path).toContain(`/${kind.toLowerCase()}s`);
         expect(metadata).toMatchObject({
           name,
           labels: { team: 'x', 'app.kubernetes.io/managed-by': 'keystead' },
@@ -120,7 +121,7 @@ describe('the engine kubernetes', () => {
     ['lost', () => 'lost' as const],
     ['failing', (): [number, object] => [500, {}]],
   ])(
-    'leaves nothing behind where a call is %s, whichever it is',
+    'leaves nothing behind where a call is %s, whichever it is (E11.3)',
     async (_what, failure) => {
       const rules = { generated_role_rules: '{"rules":[{"verbs":["get"]}]}' };
       const name = await role(rules);
@@ -165,12 +166,12 @@ describe('the engine kubernetes', () => {
       {},
       /^the name template gives/,
     ],
-  ])('refuses %j with %j', async (fields, request, text) => {
+  ])('refuses %j with %j (E11.4)', async (fields, request, text) => {
     expect(await refused(`creds/${await role(fields)}`, request)).toMatch(text);
     expect(kinds()).toEqual(['ServiceAccount']);
   });
 
-  it('lets the labels of a namespace decide', async () => {
+  it('lets the labels of a namespace decide (E11.4)', async () => {
     cluster.objects.set(`${core}/lab/serviceaccounts/web`, {});
     const fits = async (selector: string, kubernetes_namespace: string) => {
       const fields = {
@@ -226,14 +227,14 @@ describe('the engine kubernetes', () => {
       { service_account_name: 'a', allowed_kubernetes_namespace_selector: '{"matchLabels":{"a":1}}' },
       /^failed to parse 'allowed_kubernetes_namespace_selector'/,
     ],
-  ])('refuses a role %j', async (fields, text) => {
+  ])('refuses a role %j (E11.5)', async (fields, text) => {
     const error = await refused('roles/wrong', { allowed_kubernetes_namespaces: 'shop', ...fields });
     if (typeof text === 'string') expect(error).toBe(text);
     else expect(error).toMatch(text);
     await secrets.root.read('cluster/roles/wrong').expect(404);
   });
 
-  it('never shows the token it calls with, and says what is not configured', async () => {
+  it('never shows the token it calls with, and says what is not configured (E11.6)', async () => {
     const { body } = await secrets.root.read('cluster/config').expect(200);
     expect(body.data).toEqual({
       kubernetes_host: cluster.address,

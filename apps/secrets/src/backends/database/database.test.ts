@@ -89,7 +89,7 @@ describe('the engine database with PostgreSQL', () => {
       .expect(204);
   };
 
-  it('shows a connection without its secrets, and verifies it before it is stored', async () => {
+  it('shows a connection without its secrets, and verifies it before it is stored (E9.1)', async () => {
     await mount();
     const { data } = (await secrets.root.read(`${at}/config/pg`).expect(200)).body;
     expect(data).toEqual({
@@ -147,7 +147,7 @@ describe('the engine database with PostgreSQL', () => {
     [{ max_open_connections: 0 }, 'max_open_connections'],
     [{ plugin_version: 'v1' }, 'plugin_version'],
     [{ tls_certificate: 'x' }, 'tls_certificate and private_key'],
-  ])('refuses a connection with %j', async (more, text) => {
+  ])('refuses a connection with %j (E9.2)', async (more, text) => {
     await mount();
     const body = { ...config(more), verify_connection: false };
     const { errors } = (await secrets.root.write(`${at}/config/bad`, body).expect(400)).body;
@@ -155,7 +155,7 @@ describe('the engine database with PostgreSQL', () => {
     await secrets.root.read(`${at}/config/bad`).expect(404);
   });
 
-  it('sends the password to no other address than it was given for', async () => {
+  it('sends the password to no other address than it was given for (E9.3, E9.4)', async () => {
     await mount();
     const other = { connection_url: address('127.0.0.1:1'), verify_connection: false };
     expect((await secrets.root.write(`${at}/config/pg`, other).expect(400)).body.errors[0]).toContain('password');
@@ -165,7 +165,7 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
-  it('makes a user that can do what the role says, and ends it, its session and what it owns with the lease', async () => {
+  it('makes a user that can do what the role says, and ends it, its session and what it owns with the lease (E9.5)', async () => {
     await mount();
     const more = [...creation, 'GRANT CREATE ON SCHEMA public TO "{{name}}"'];
     await secrets.root.write(`${at}/roles/app`, { creation_statements: more }).expect(204);
@@ -197,7 +197,7 @@ describe('the engine database with PostgreSQL', () => {
     await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id }).expect(204);
   });
 
-  it('moves the end of the user with the lease, and not after the role is gone', async () => {
+  it('moves the end of the user with the lease, and not after the role is gone (E9.6)', async () => {
     await mount();
     await secrets.root.write(`${at}/roles/app`, { max_ttl: '2h' }).expect(204);
     const { body } = await secrets.root.read(`${at}/creds/app`).expect(200);
@@ -217,7 +217,7 @@ describe('the engine database with PostgreSQL', () => {
     expect(await exists(body.data.username)).toBe(0);
   });
 
-  it('leaves no user behind where a statement fails, and tells why', async () => {
+  it('leaves no user behind where a statement fails, and tells why (E9.7)', async () => {
     await mount();
     await secrets.root.write(`${at}/roles/app`, { creation_statements: [...creation, 'SELECT 1 / 0'] }).expect(204);
     const count = async () =>
@@ -227,13 +227,17 @@ describe('the engine database with PostgreSQL', () => {
     expect(errors.join()).toContain('division by zero');
     expect(await count()).toBe(before);
     await secrets.root.write(`${at}/roles/app/dry-run`).expect(502);
+    const committed = [...creation, 'COMMIT', 'SELECT 1 / 0'];
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: committed }).expect(204);
+    await secrets.root.read(`${at}/creds/app`).expect(502);
+    expect(await count()).toBe(before);
     await secrets.root.write(`${at}/roles/app`, { creation_statements: creation }).expect(204);
     const dryRun = (await secrets.root.write(`${at}/roles/app/dry-run`).expect(200)).body.data;
     expect(dryRun).toMatchObject({ rehearsed: true, username: expect.stringMatching(/^v-root-app/) });
     expect(await exists(dryRun.username)).toBe(0);
   });
 
-  it('makes names that mean nothing in a statement for every display name', async () => {
+  it('makes names that mean nothing in a statement for every display name (E9.8)', async () => {
     await mount();
     const odd = `x"; DROP TABLE things; --`;
     const token = (await secrets.root.write('auth/token/create', { display_name: odd, policies: ['root'] }).expect(200))
@@ -244,10 +248,14 @@ describe('the engine database with PostgreSQL', () => {
     const { username, password } = (await secrets.as(token).read(`${at}/creds/app`).expect(200)).body.data;
     expect(username).toMatch(/^u-token-x-+DROP-TABLE-things-\w{8}$/);
     expect(await logsIn(username, password)).toBe(true);
+    await secrets.root.write(`${at}/config/pg`, { username_template: `u'";{{ random 8 }}` }).expect(204);
+    const quoted = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
+    expect(quoted.username).toMatch(/^u___\w{8}$/);
+    expect(await logsIn(quoted.username, quoted.password)).toBe(true);
     await admin.query('SELECT FROM things');
   });
 
-  it('makes passwords by a policy, and hashes them where it is asked to', async () => {
+  it('makes passwords by a policy, and hashes them where it is asked to (E9.8)', async () => {
     await mount();
     const policy = `length = 24\nrule "charset" { charset = "ab'\\"\\\\" }`;
     await secrets.root.write('sys/policies/password/odd', { policy }).expect(204);
@@ -257,13 +265,20 @@ describe('the engine database with PostgreSQL', () => {
     const { username, password } = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
     expect(password).toMatch(/^[ab'"\\]{24}$/);
     expect(await logsIn(username, password)).toBe(true);
+    // The server would hash a password in the clear, in its own way.
+    await admin.query(`ALTER ROLE ${manager} SET password_encryption = 'md5'`);
+    await secrets.root.write(`${at}/reset/pg`).expect(204);
+    const hashed = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
+    await admin.query(`ALTER ROLE ${manager} RESET password_encryption`);
+    const { rows } = await admin.query('SELECT rolpassword FROM pg_authid WHERE rolname = $1', [hashed.username]);
+    expect(rows[0].rolpassword).toMatch(/^SCRAM-SHA-256\$4096:/);
     await secrets.root.write(`${at}/config/pg`, { password_policy: 'none' }).expect(204);
     expect((await secrets.root.read(`${at}/creds/app`).expect(400)).body.errors[0]).toContain(
       'no password policy found',
     );
   });
 
-  it('changes the password of the configured user, and goes on', async () => {
+  it('changes the password of the configured user, and goes on (E9.10)', async () => {
     await mount();
     await secrets.root.write(`${at}/rotate-root/pg`).expect(204);
     expect(await logsIn(manager, managerPassword)).toBe(false);
@@ -283,7 +298,7 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
-  it('changes that password by itself, tries again where that fails, and keeps to its window', async () => {
+  it('changes that password by itself, tries again where that fails, and keeps to its window (E9.10)', async () => {
     await mount();
     const read = async () => (await secrets.root.read(`${at}/config/pg`).expect(200)).body.data;
     const write = (terms: object) => secrets.root.write(`${at}/config/pg`, { ...terms, verify_connection: false });
@@ -323,7 +338,7 @@ describe('the engine database with PostgreSQL', () => {
     }
   });
 
-  it('lets no write of the connection lose a password that is being changed', async () => {
+  it('lets no write of the connection lose a password that is being changed (E9.10)', async () => {
     await mount();
     let refused = '';
     places.set('database:setPassword:done', async () => {
@@ -373,7 +388,7 @@ describe('the engine database with PostgreSQL', () => {
     afterAll(() => admin.query(`DROP ROLE ${user}`));
     const creds = async (client = secrets.root) => (await client.read(`${at}/static-creds/s`).expect(200)).body.data;
 
-    it('changes no password after its window', async () => {
+    it('changes no password after its window (E9.11)', async () => {
       await mount();
       const role = { db_name: 'pg', username: user, rotation_schedule: '0 3 * * *', rotation_window: '1h' };
       const write = (more: object) => secrets.root.write(`${at}/static-roles/s`, { ...role, ...more });
@@ -389,7 +404,7 @@ describe('the engine database with PostgreSQL', () => {
       await until(async () => (await creds()).password !== first.password);
     });
 
-    it('takes over a user, and changes its password when that is due, once for all nodes', async () => {
+    it('takes over a user, and changes its password when that is due, once for all nodes (E9.11)', async () => {
       await mount();
       await secrets.root
         .write(`${at}/static-roles/s`, { db_name: 'pg', username: user, rotation_period: 3600 })
@@ -417,7 +432,7 @@ describe('the engine database with PostgreSQL', () => {
       expect(await logsIn(user, third.password)).toBe(true);
     });
 
-    it('lets two users take turns, so that the password in use stays valid until the change after', async () => {
+    it('lets two users take turns, so that the password in use stays valid until the change after (E9.12)', async () => {
       await mount();
       const second = `${user}_b`;
       await admin.query(`CREATE ROLE ${second} LOGIN; GRANT ${second} TO ${manager} WITH ADMIN OPTION`);
@@ -450,7 +465,7 @@ describe('the engine database with PostgreSQL', () => {
       }
     });
 
-    it('neither tells nor changes a password where the connection no longer allows the role, or is gone', async () => {
+    it('neither tells nor changes a password where the connection no longer allows the role, or is gone (E9.4)', async () => {
       await mount();
       const role = { db_name: 'pg', username: user, rotation_period: 3600 };
       await secrets.root.write(`${at}/static-roles/s`, role).expect(204);
@@ -469,7 +484,7 @@ describe('the engine database with PostgreSQL', () => {
       await refused('failed to find entry for connection with name: "pg"');
     });
 
-    it('rotates the others where the connection of one is gone', async () => {
+    it('rotates the others where the connection of one is gone (E9.13)', async () => {
       await mount();
       await secrets.root.write(`${at}/config/gone`, config()).expect(204);
       const role = (db_name: string, name: string, rotation_period: number) =>
@@ -492,7 +507,7 @@ describe('the engine database with PostgreSQL', () => {
       [{ credential_type: 'x' }, 'invalid credential_type "x"'],
       [{ credential_type: 'rsa_private_key' }, 'unsupported credential_type'],
       [{ credential_config: { key_bits: '1' } }, 'key_bits is not known'],
-    ])('refuses one with %j', async (more, text) => {
+    ])('refuses one with %j (E9.11)', async (more, text) => {
       await mount();
       const body = { db_name: 'pg', username: user, rotation_period: 3600, ...more };
       expect((await secrets.root.write(`${at}/static-roles/s`, body).expect(400)).body.errors[0]).toContain(text);

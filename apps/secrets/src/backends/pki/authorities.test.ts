@@ -27,7 +27,7 @@ describe('authorities', () => {
   });
 
   it.each(['rsa', 'ec', 'ed25519'])(
-    'an intermediate with a key of %s is signed by a root of another mount, and issues what OpenSSL verifies',
+    'an intermediate with a key of %s is signed by a root of another mount, and issues what OpenSSL verifies (E4.1)',
     async (key_type) => {
       const at = `below-${key_type}`;
       await mount(at);
@@ -56,7 +56,7 @@ describe('authorities', () => {
     },
   );
 
-  it('path lengths never grow on the way down', async () => {
+  it('path lengths never grow on the way down (E4.2)', async () => {
     await mount('depth');
     await must('depth/root/generate/internal', { common_name: 'R', key_type: 'ec', max_path_length: 2 });
     const { csr } = request({ subject: '/CN=Below' });
@@ -82,7 +82,7 @@ describe('authorities', () => {
     expect(() => verified(bad.certificate, root.certificate)).toThrow(/permitted subtree violation/);
   });
 
-  it('what a request asks for is signed for an authority only where the caller says so', async () => {
+  it('what a request asks for is signed for an authority only where the caller says so (E4.3)', async () => {
     const extensions =
       'subjectAltName=DNS:x.test\nbasicConstraints=critical,CA:TRUE,pathlen:9\n1.2.3.4=ASN1:UTF8String:a';
     const { csr } = request({ subject: '/O=Theirs/CN=Below', extensions });
@@ -98,7 +98,7 @@ describe('authorities', () => {
     expect(await refused('root/root/sign-intermediate', {})).toBe('"csr" is empty');
   });
 
-  it('a root is replaced, and certificates of both are verified by the old one through a cross-signed one', async () => {
+  it('a root is replaced, and certificates of both are verified by the old one through a cross-signed one (E4.4)', async () => {
     await mount('turn');
     const old = await must('turn/root/generate/internal', { common_name: 'Old', key_type: 'ec', ttl: '87600h' });
     const next = await must('turn/root/rotate/internal', { common_name: 'New', key_type: 'rsa', ttl: '43800h' });
@@ -128,7 +128,7 @@ describe('authorities', () => {
     expect(await read('turn/config/issuers')).toMatchObject({ default: third.issuer_id });
   });
 
-  it('an issuer and its key come in any order, from elsewhere and once', async () => {
+  it('an issuer and its key come in any order, from elsewhere and once (E4.5)', async () => {
     const key = run('genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048');
     const usage = 'keyUsage=critical,keyCertSign,cRLSign';
     const pem = run(
@@ -165,7 +165,7 @@ describe('authorities', () => {
     expect(JSON.stringify(again)).not.toContain('PRIVATE');
   });
 
-  it('keys are made first and used by name, and a key in use stays', async () => {
+  it('keys are made first and used by name, and a key in use stays (E4.6)', async () => {
     await mount('keys');
     const key = await must('keys/keys/generate/internal', { key_type: 'ec', key_name: 'mine' });
     expect(key).toEqual({ key_id: key.key_id, key_name: 'mine', key_type: 'ec' });
@@ -193,7 +193,7 @@ describe('authorities', () => {
     await secrets.root.list('keys/keys').expect(404);
   });
 
-  it('an issuer is changed as asked, and not beyond what its certificate allows', async () => {
+  it('an issuer is changed as asked, and not beyond what its certificate allows (E4.7)', async () => {
     const changed = await must('root/issuer/first', {
       issuer_name: 'one',
       usage: 'issuing-certificates',
@@ -226,7 +226,7 @@ describe('authorities', () => {
     });
   });
 
-  it('names and defaults are decided once, however many ask at the same moment', async () => {
+  it('names and defaults are decided once, however many ask at the same moment (E4.8)', async () => {
     await mount('race');
     const bodies = Array.from({ length: 8 }, (_one, at) => ({
       common_name: `R${at}`,
@@ -239,14 +239,14 @@ describe('authorities', () => {
     expect((await secrets.root.list('race/keys').expect(200)).body.data.keys).toHaveLength(1);
   });
 
-  it('deleting all issuers and keys needs sudo, and leaves none', async () => {
+  it('deleting all issuers and keys needs sudo, and leaves none (E4.9)', async () => {
     const user = await secrets.withPolicy('path "race/root" { capabilities = ["delete"] }');
     await user.delete('race/root').expect(403);
     await secrets.root.delete('race/root').expect(200);
     await secrets.anonymous.list('race/issuers').expect(404);
   });
 
-  it('an issuer that was revoked is revoked still where it is deleted and imported again', async () => {
+  it('an issuer that was revoked is revoked still where it is deleted and imported again (E4.9)', async () => {
     await mount('again');
     const { certificate, issuer_id } = await must('again/root/generate/internal', { common_name: 'A', key_type: 'ec' });
     await must('again/roles/a', { allow_any_name: true, key_type: 'ec' });
@@ -260,7 +260,7 @@ describe('authorities', () => {
     }
   });
 
-  it('signs an authority with the names that are asked for, and those of its request only where that is said', async () => {
+  it('signs an authority with the names that are asked for, and those of its request only where that is said (E4.3)', async () => {
     const { csr } = request({ subject: '/CN=Below', extensions: 'subjectAltName=DNS:sent.test' });
     const names = async (more: object) => {
       const fields = {

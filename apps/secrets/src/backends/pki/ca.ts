@@ -146,7 +146,6 @@ export async function asRevokedBefore(tx: Storage, issuer: Issuer): Promise<Issu
 /** The issuers and keys with this issuer, which is the default if there is none, or if the default follows the newest. */
 export function withIssuer(ca: Ca, issuer: Issuer): Ca {
   const id = issuer.issuer_id;
-  if (issuer.issuer_name !== '' && issuerRef(ca, issuer.issuer_name)) refuse('issuer name already in use');
   const isDefault = issuer.key_id !== '' && (ca.default_issuer === '' || ca.default_follows_latest_issuer);
   return { ...ca, issuers: { ...ca.issuers, [id]: issuer }, default_issuer: isDefault ? id : ca.default_issuer };
 }

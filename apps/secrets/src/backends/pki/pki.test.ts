@@ -23,7 +23,7 @@ describe('certificates', () => {
     ['ec', 384, 'EC PRIVATE KEY'],
     ['ec', 521, 'EC PRIVATE KEY'],
     ['ed25519', 0, 'PRIVATE KEY'],
-  ])('OpenSSL verifies a leaf with a key of %s %s, and it is kept', async (key_type, key_bits, label) => {
+  ])('OpenSSL verifies a leaf with a key of %s %s, and it is kept (E5.1)', async (key_type, key_bits, label) => {
     await must('roles/kind', { allow_any_name: true, key_type, key_bits });
     const leaf = await must('issue/kind', { common_name: 'x.example.com', ttl: '1h', ip_sans: '10.0.0.1,::1' });
     const trusted = file(root.certificate);
@@ -43,7 +43,7 @@ describe('certificates', () => {
     expect(body.data.keys).toContain(leaf.serial_number);
   });
 
-  it('a root says what authorities say, and everyone reads it', async () => {
+  it('a root says what authorities say, and everyone reads it (E4.10)', async () => {
     const text = described(root.certificate);
     for (const part of [
       /Basic Constraints: critical\s+CA:TRUE\n/,
@@ -149,6 +149,7 @@ describe('certificates', () => {
       noWay,
     ],
     ['a wildcard in the middle', { ...domains, allow_subdomains: true }, { common_name: 'a.*.example.com' }, noWay],
+    ['a wildcard behind a dash', { allow_any_name: true, key_type: 'ec' }, { common_name: '-*.example.com' }, noWay],
     ['two wildcards', { allow_any_name: true, key_type: 'ec' }, { common_name: '*.*.example.com' }, noWay],
     ['a glob', { ...domains, allow_glob_domains: true }, { common_name: 'a.b.glob.test' }, 'DNS:a.b.glob.test'],
     ['localhost', { key_type: 'ec' }, { common_name: 'localhost' }, 'DNS:localhost'],
@@ -241,7 +242,7 @@ describe('certificates', () => {
       'user_id you is not allowed by this role',
     ],
     ['no name', { key_type: 'ec' }, {}, /the common_name field is required/],
-  ])('what a role says of %s', async (_what, role, asked, answer) => {
+  ])('what a role says of %s (E5.2)', async (_what, role, asked, answer) => {
     await must('roles/judge', role);
     const { body, status } = await write('issue/judge', { ...asked, ttl: '1h' });
     const text = status === 200 ? described(body.data.certificate) : body.errors[0];
@@ -250,7 +251,7 @@ describe('certificates', () => {
     expect(status).toBe(typeof answer === 'string' && text === answer ? 400 : answer instanceof RegExp ? 400 : 200);
   });
 
-  it('a certificate has the subject, uses and policies of its role', async () => {
+  it('a certificate has the subject, uses and policies of its role (E5.3)', async () => {
     await must('roles/full', {
       allow_any_name: true,
       key_type: 'ec',
@@ -282,7 +283,7 @@ describe('certificates', () => {
     expect(text).toMatch(/Key Usage: critical\s+Digital Signature\n/);
   });
 
-  it('a role reads as it was written, with its defaults, and is changed field by field', async () => {
+  it('a role reads as it was written, with its defaults, and is changed field by field (E5.4)', async () => {
     const made = await must('roles/round', { allowed_domains: ['a.test'], ttl: '90m', key_type: 'ec' });
     expect(made).toMatchObject({
       ...{ allowed_domains: ['a.test'], ttl: 5400, max_ttl: 0, key_bits: 256, signature_bits: 0, require_cn: true },
@@ -315,12 +316,12 @@ describe('certificates', () => {
     [{ allowed_ip_sans_cidr: '10.0.0.0' }, /invalid CIDR address: 10.0.0.0/],
     [{ allowed_other_sans: '1.2.3' }, /expected a semicolon in other SAN "1.2.3"/],
     [{ policy_identifiers: 'x' }, /policy_identifiers/],
-  ])('a role %j is refused, and nothing is kept', async (body, text) => {
+  ])('a role %j is refused, and nothing is kept (E5.4)', async (body, text) => {
     expect(await refused('roles/bad', body)).toMatch(text);
     await secrets.root.read('pki/roles/bad').expect(404);
   });
 
-  it('a role names its callers in templates, and a caller without the fact gets nothing', async () => {
+  it('a role names its callers in templates, and a caller without the fact gets nothing (E5.5)', async () => {
     await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
     await secrets.root.write('sys/policies/acl/issue', { policy: 'path "pki/issue/*" { capabilities = ["update"] }' });
     await secrets.root.write('auth/people/users/ann', { password: 'a-long-password', token_policies: 'issue' });
@@ -351,7 +352,7 @@ describe('certificates', () => {
     await ask({ common_name: 'web.example.com' }).expect(200);
   });
 
-  it('a certificate is valid as long as request, role, mount and issuer allow', async () => {
+  it('a certificate is valid as long as request, role, mount and issuer allow (E5.6)', async () => {
     const issued = async (body: object) =>
       (await write('issue/any', { common_name: 'a.test', ...body }).expect(200)).body;
     const long = await issued({ ttl: '100h' });
@@ -373,7 +374,7 @@ describe('certificates', () => {
     await secrets.root.patch('pki/issuer/default', { leaf_not_after_behavior: 'err' }).expect(200);
   });
 
-  it('a request is signed as far as the role allows, and never becomes an authority', async () => {
+  it('a request is signed as far as the role allows, and never becomes an authority (E5.7)', async () => {
     const extensions = [
       'basicConstraints=critical,CA:TRUE',
       'keyUsage=critical,keyCertSign',
@@ -400,7 +401,7 @@ describe('certificates', () => {
     expect(own).toContain('Subject: CN=c.test\n');
   });
 
-  it('a request whose key or signature is wrong is refused', async () => {
+  it('a request whose key or signature is wrong is refused (E5.8)', async () => {
     const { csr } = request({ subject: '/CN=a.test' });
     const der = Buffer.from(csr.replace(/-----[^-]+-----|\s/g, ''), 'base64');
     der[der.length - 3]! ^= 1;
@@ -441,7 +442,7 @@ describe('certificates', () => {
     );
   });
 
-  it('what is not to be kept is not kept', async () => {
+  it('what is not to be kept is not kept (E5.9)', async () => {
     await must('roles/fleeting', { allow_any_name: true, key_type: 'ec', no_store: true });
     const { serial_number: serial } = await must('issue/fleeting', { common_name: 'a.test' });
     await secrets.anonymous.read(`pki/cert/${serial}`).expect(404);

@@ -9,7 +9,7 @@ describe('revocation', () => {
   const time = { offsetMs: 0 };
   const clock = { now: () => Date.now() + time.offsetMs };
   const secrets = startSecrets({ clock });
-  const { run, file } = startOpenSsl();
+  const { run, file, request: newRequest } = startOpenSsl();
   const write = (path: string, body: object = {}) => secrets.root.write(path, body);
   const must = async (path: string, body: object = {}) => (await write(path, body).expect(200)).body.data;
   const refused = async (path: string, body: object = {}) => (await write(path, body).expect(400)).body.errors[0];
@@ -45,7 +45,7 @@ describe('revocation', () => {
   const hex = ({ serial_number: serial }: Leaf): string => serial.replaceAll(':', '');
 
   it.each(['ec', 'rsa', 'ed25519'])(
-    'a revoked certificate is in the list of an issuer with a key of %s at once',
+    'a revoked certificate is in the list of an issuer with a key of %s at once (E6.1)',
     async (keyType) => {
       const { root, issue, list } = await mount(`at-once-${keyType}`, keyType);
       const first = await list();
@@ -79,13 +79,17 @@ describe('revocation', () => {
     },
   );
 
-  it('many who revoke at the same moment are all in the list when they are answered, and no number is given twice', async () => {
+  it('many who revoke at the same moment are all in the list when they are answered, and no number is given twice (E6.2)', async () => {
     const { issue, list } = await mount('together');
     const leaves = await Promise.all(Array.from({ length: 20 }, () => issue()));
+    const numbered = new Map<number, string>();
     await Promise.all(
       leaves.map(async (leaf) => {
         await must('together/revoke', { serial_number: leaf.serial_number });
-        expect((await list()).serials).toContain(hex(leaf));
+        const seen = await list();
+        expect(seen.serials).toContain(hex(leaf));
+        expect(numbered.get(seen.number) ?? seen.pem).toBe(seen.pem);
+        numbered.set(seen.number, seen.pem);
       }),
     );
     const { number, serials } = await list();
@@ -93,7 +97,7 @@ describe('revocation', () => {
     expect(number).toBeLessThanOrEqual(21);
   });
 
-  it('a certificate is revoked by itself, also where it was not kept, and by who has its key', async () => {
+  it('a certificate is revoked by itself, also where it was not kept, and by who has its key (E6.3)', async () => {
     const { issue, list } = await mount('itself', 'ec', { no_store: true });
     const leaf = await issue();
     expect(await refused('itself/revoke', { serial_number: leaf.serial_number })).toBe(
@@ -121,7 +125,7 @@ describe('revocation', () => {
     expect(await refused('itself/revoke', { serial_number: 'aa:bb' })).toBe('certificate with serial aa:bb not found.');
   });
 
-  it('an issuer is not on its own list, and once revoked on that of who has signed it', async () => {
+  it('an issuer is not on its own list, and once revoked on that of who has signed it (E6.4)', async () => {
     const { root, list } = await mount('above');
     const self = await secrets.root.read('above/issuer/default/json').expect(200);
     expect(self.body.data.issuer_id).toBe(root.issuer_id);
@@ -151,7 +155,7 @@ describe('revocation', () => {
     });
   });
 
-  it('the end of a lease revokes its certificate', async () => {
+  it('the end of a lease revokes its certificate (E6.3)', async () => {
     const { list } = await mount('leased', 'ec', { generate_lease: true });
     const { body } = await write('leased/issue/a', { common_name: 'a.test', ttl: '1h' }).expect(200);
     expect(body).toMatchObject({ renewable: false, lease_id: expect.stringMatching(/^leased\/issue\/a\//) });
@@ -159,7 +163,57 @@ describe('revocation', () => {
     expect((await list()).serials).toEqual([hex(body.data)]);
   });
 
-  it('with auto_rebuild the clock makes lists, and short ones between them', async () => {
+  it('certificates that its issuers signed elsewhere are kept, listed and answered for, also revoked ones (E5.10)', async () => {
+    const { root, issue } = await mount('before');
+    const [kept, gone, later] = [await issue(), await issue(), await issue()];
+    const text = (await secrets.root.read('before/issuer/default').expect(200)).body.data.certificate;
+    const key = run('genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256');
+    const foreign = run('req', '-x509', '-new', '-key', file(key), '-subj', '/CN=x', '-days', '9');
+    const { list } = await mount('after');
+    const seconds = Math.floor(Date.now() / 1000) - 3600;
+    const bring = (certificates: object[]) => write('after/certs/import', { certificates });
+    const items = [{ certificate: kept.certificate }, { certificate: gone.certificate, revocation_time: seconds }];
+    expect((await bring(items).expect(400)).body.errors[0]).toMatch(/was not signed by an issuer of this mount/);
+    await must('after/issuers/import/cert', { pem_bundle: text });
+    for (const [item, why] of [
+      [{ certificate: foreign }, /not signed by an issuer of this mount/],
+      [{ certificate: root.certificate }, /is an issuer of this mount/],
+      [{ certificate: 'x' }, /must have one certificate in PEM/],
+      [{ certificate: kept.certificate, revocation_time: seconds + 9000 }, /in the future/],
+      [{ certificate: kept.certificate, revocation_time: 'soon' }, /not a time in seconds/],
+    ] as const) {
+      expect((await bring([item]).expect(400)).body.errors[0]).toMatch(why);
+    }
+    // Another certificate of the same issuer and number.
+    await secrets.root.write('sys/mounts/twice', { type: 'pki', config: { max_lease_ttl: '87600h' } }).expect(204);
+    const own = await must('twice/root/generate/exported', { common_name: 'Twice', key_type: 'ec', ttl: '8760h' });
+    const sign = () => {
+      const args = ['-set_serial', '0x1234', '-CA', file(own.certificate), '-CAkey', file(own.private_key)];
+      return run('x509', '-req', '-in', file(csr), '-days', '9', ...args);
+    };
+    const { csr } = newRequest({ subject: '/CN=a.test' });
+    const twins = [sign(), sign()].map((certificate) => ({ certificate }));
+    const { errors } = (await write('twice/certs/import', { certificates: twins }).expect(400)).body;
+    expect(errors[0]).toMatch(/has the serial number of another certificate/);
+    expect((await bring(items).expect(200)).body.data).toEqual({ imported: 2, existing: 0 });
+    expect((await bring(items).expect(200)).body.data).toEqual({ imported: 0, existing: 2 });
+    const { body } = await secrets.root.list('after/certs').expect(200);
+    expect(body.data.keys).toEqual(expect.arrayContaining([kept.serial_number, gone.serial_number]));
+    const shown = await secrets.anonymous.read(`after/cert/${gone.serial_number}`).expect(200);
+    expect(shown.body.data).toMatchObject({ certificate: gone.certificate, revocation_time: seconds });
+    expect((await secrets.root.list('after/certs/revoked').expect(200)).body.data.keys).toEqual([gone.serial_number]);
+    expect((await list()).serials).toEqual([]);
+    // Of the mount that has the key of their issuer the lists have them at once.
+    expect((await write('before/certs/import', { certificates: items }).expect(200)).body.data.imported).toBe(1);
+    const more = [{ certificate: later.certificate, revocation_time: seconds }];
+    expect((await write('before/certs/import', { certificates: more }).expect(200)).body.data.imported).toBe(1);
+    const crl = (await secrets.anonymous.read('before/crl/pem').expect(200)).text;
+    for (const leaf of [gone, later]) {
+      expect(run('crl', '-in', file(crl), '-noout', '-text').toLowerCase()).toContain(hex(leaf));
+    }
+  });
+
+  it('with auto_rebuild the clock makes lists, and short ones between them (E6.5)', async () => {
     const { issue, list, root } = await mount('clocked');
     const tick = async (ms: number) => {
       time.offsetMs += ms;
@@ -237,7 +291,7 @@ describe('revocation', () => {
     });
   });
 
-  it('what has expired is revoked only where the settings say so', async () => {
+  it('what has expired is revoked only where the settings say so (E6.7)', async () => {
     const { issue, list } = await mount('expired');
     const leaf = await issue({ ttl: '1s' });
     time.offsetMs = 60_000;
@@ -287,7 +341,7 @@ describe('revocation', () => {
       );
 
     it.each([[[]], [['-sha256']], [['-no_nonce']]])(
-      'says good, and from then on revoked, asked with %j',
+      'says good, and from then on revoked, asked with %j (E6.6)',
       async (options) => {
         const leaf = await mounted.issue();
         const issuer = file(mounted.root.certificate);
@@ -303,6 +357,8 @@ describe('revocation', () => {
         const good = await ask();
         expect(good).toMatch(/Cert Status: good\n/);
         expect(good.includes('OCSP Nonce')).toBe(!options.some((one) => one === '-no_nonce'));
+        // An answer with a nonce is good for one request.
+        for (let n = 0; n < 2; n++) expect(await ask()).toMatch(/Cert Status: good\n/);
         await must('ocsp/revoke', { serial_number: leaf.serial_number });
         expect(await ask()).toMatch(/Cert Status: revoked\n/);
       },
@@ -327,11 +383,13 @@ describe('revocation', () => {
         .send(Buffer.from('00', 'hex'))
         .expect(415));
 
-    it('answers requests in the address, and never says good again of what is revoked', async () => {
+    it('answers requests in the address, and never says good again of what is revoked (E6.6)', async () => {
       const leaf = await mounted.issue();
       const der = asked(leaf.certificate, mounted.root.certificate, '-no_nonce');
       const ask = async () => (await get(encodeURIComponent(der.toString('base64')))).body as Buffer;
       expect(verified(await ask(), leaf.certificate)).toMatch(/: good\n/);
+      // The same answer, not signed again.
+      expect(await ask()).toEqual(await ask());
       await must('ocsp/revoke', { serial_number: leaf.serial_number });
       for (let n = 0; n < 3; n++) expect(verified(await ask(), leaf.certificate)).toMatch(/: revoked\n/);
     });
@@ -368,7 +426,7 @@ describe('revocation', () => {
       }
     });
 
-    it('says unknown of what was never issued, and nothing of other authorities', async () => {
+    it('says unknown of what was never issued, and nothing of other authorities (E6.6)', async () => {
       const { body } = await post(
         (() => {
           const at = file('');

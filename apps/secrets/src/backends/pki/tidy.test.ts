@@ -33,7 +33,7 @@ describe('removing what has expired', () => {
     await must('roles/a', { allow_any_name: true, key_type: 'ec' });
   });
 
-  it('leaves what is asked to stay, and takes what is old enough out of lists as well', async () => {
+  it('leaves what is asked to stay, and takes what is old enough out of lists as well (E6.8)', async () => {
     expect(await read('tidy-status')).toMatchObject({ state: 'Inactive', tidy_cert_store: null, time_started: null });
     const [root] = await kept();
     const old = await Promise.all(Array.from({ length: 8 }, () => issue('1h')));

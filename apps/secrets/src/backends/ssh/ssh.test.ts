@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
-import { type Certificate, parseCertificate, parseKey, parsePrivateKey } from 'sshpk';
+import { parseCertificate, parseKey, parsePrivateKey, parseSignature } from 'sshpk';
 import { readSshCertificate } from '../../../test/ssh-certificate';
 import { startSecrets } from '../../../test/start-secrets';
 import { sized } from './wire';
@@ -24,6 +24,22 @@ const skLine = (type: string, ...fields: (Buffer | string)[]) =>
   `${type} ${Buffer.concat([type, ...fields].map(sized)).toString('base64')}`;
 const rawEd25519 = Buffer.from(lines.ed25519!.split(' ')[1]!, 'base64').subarray(-32);
 const token = skLine('sk-ssh-ed25519@openssh.com', rawEd25519, 'ssh:');
+const hashes: Readonly<Record<string, string>> = {
+  'rsa-sha2-256': 'sha256',
+  'rsa-sha2-512': 'sha512',
+  'ecdsa-sha2-nistp256': 'sha256',
+  'ecdsa-sha2-nistp384': 'sha384',
+  'ecdsa-sha2-nistp521': 'sha512',
+  'ssh-ed25519': 'sha512',
+};
+/** Whether the certificate is signed by this key, as another library computes it. */
+function isSignedBy(line: string, issuer: string): boolean {
+  const { signed, signature, signatureType } = readSshCertificate(line);
+  const key = parseKey(issuer, 'ssh');
+  const verifier = key.createVerify(hashes[signatureType]!);
+  verifier.update(signed);
+  return verifier.verify(parseSignature(signature, key.type, 'ssh'));
+}
 const user = { key_type: 'ca', allow_user_certificates: true };
 const anyUser = { ...user, allowed_users: '*' };
 let made = 0;
@@ -62,7 +78,7 @@ describe('the engine ssh', () => {
       [{ key_type: 'ec', key_bits: 521 }, 'default', 'ecdsa-sha2-nistp521'],
       [{ key_type: 'ssh-ed25519' }, 'default', 'ssh-ed25519'],
     ])(
-      'of a CA %j with %s are signed with %s, and another library verifies them',
+      'of a CA %j with %s are signed with %s, and another library verifies them (E8.1)',
       async (asked, algorithm_signer, type) => {
         const { issuer_id, public_key } = await must('issuers/import', asked);
         const by = await role({ ...anyUser, issuer_ref: issuer_id, algorithm_signer });
@@ -70,14 +86,15 @@ describe('the engine ssh', () => {
           const { signed_key } = await must(`sign/${by}`, { public_key: public_key_of, valid_principals: 'jane' });
           const read = readSshCertificate(signed_key);
           expect([read.signatureType, read.signer]).toEqual([type, public_key.trim()]);
-          const certificate: Certificate = parseCertificate(signed_key, 'openssh');
-          expect(certificate.isSignedByKey(parseKey(public_key, 'ssh'))).toBe(true);
-          expect(certificate.subjectKey.toString('ssh').split(' ').slice(0, 2).join(' ')).toBe(public_key_of);
+          expect(isSignedBy(signed_key, public_key)).toBe(true);
+          expect(
+            parseCertificate(signed_key, 'openssh').subjectKey.toString('ssh').split(' ').slice(0, 2).join(' '),
+          ).toBe(public_key_of);
         }
       },
     );
 
-    it('say who, for what and how long', async () => {
+    it('say who, for what and how long (E8.2)', async () => {
       const fields = {
         ...user,
         allowed_users: 'jane,root',
@@ -101,7 +118,7 @@ describe('the engine ssh', () => {
       expect(await sign(fields, asked)).toMatchObject({ principals: ['jane', 'root'], validBefore: now + 600 });
     });
 
-    it('have the type of the key, also of a security key', async () => {
+    it('have the type of the key, also of a security key (E8.3)', async () => {
       expect((await sign(anyUser, { public_key: token, valid_principals: 'a' })).type).toBe(
         'sk-ssh-ed25519-cert-v01@openssh.com',
       );
@@ -116,7 +133,7 @@ describe('the engine ssh', () => {
       ['rsa', 'rsa', 'RSA PRIVATE KEY', 2048],
       ['ec', 'ecdsa', 'EC PRIVATE KEY', 384],
       ['ed25519', 'ed25519', 'OPENSSH PRIVATE KEY', 0],
-    ])('are issued with a key of type %s', async (key_type, type, head, key_bits) => {
+    ])('are issued with a key of type %s (E8.3)', async (key_type, type, head, key_bits) => {
       const by = await role(anyUser);
       const { private_key, signed_key, ...more } = await must(`issue/${by}`, {
         key_type,
@@ -176,7 +193,7 @@ describe('the engine ssh', () => {
         { valid_principals: 'a', public_key: lines.rsa },
         'public_key failed to meet the key requirements: key is of an invalid size: 2048',
       ],
-    ])('are refused: %j for %j', async (fields, asked, text) => {
+    ])('are refused: %j for %j (E8.4)', async (fields, asked, text) => {
       const error = await refusedToSign(fields, asked);
       if (typeof text === 'string') expect(error).toBe(text);
       else expect(error).toMatch(text);
@@ -191,7 +208,7 @@ describe('the engine ssh', () => {
       'jane\u2028root',
       '\ufeffjane',
     ];
-    it.each(smuggled)('hide nothing in names, options and ids: %j', async (text) => {
+    it.each(smuggled)('hide nothing in names, options and ids: %j (E8.5)', async (text) => {
       const all = { ...anyUser, allowed_extensions: '*', allow_user_key_ids: true, default_user: 'a' };
       for (const asked of [
         { valid_principals: `x${text}x` },
@@ -206,20 +223,17 @@ describe('the engine ssh', () => {
       }
     });
 
-    it('are without names only where a role says so', async () => {
+    it('are without names only where a role says so (E8.4)', async () => {
       expect((await sign({ ...user, allow_empty_principals: true })).principals).toEqual([]);
     });
 
-    it('of hosts are for their domains as the role allows, and have no extensions of users', async () => {
+    it('of hosts are for their domains as the role allows, and have no extensions of users (E8.6)', async () => {
       const host = { key_type: 'ca', allow_host_certificates: true, allowed_domains: 'example.com,example.org' };
       const asked = (valid_principals: string) => ({ cert_type: 'host', valid_principals });
       const defaults = { default_extensions: { 'permit-pty': '' } };
       const below = { ...host, ...defaults, allow_subdomains: true };
-      expect(await sign(below, asked('a.example.com,b.c.example.org'))).toMatchObject({
-        kind: 'host',
-        principals: ['a.example.com', 'b.c.example.org'],
-        extensions: {},
-      });
+      const made = await sign(below, asked('a.example.com,b.c.example.org'));
+      expect([made.kind, made.principals, made.extensions]).toEqual(['host', ['a.example.com', 'b.c.example.org'], {}]);
       for (const name of ['example.com', 'xexample.com', '.example.com.evil', 'a.example.com evil', 'evil']) {
         expect(await refusedToSign(below, asked(name))).toBe(`${name} is not a valid value for valid_principals`);
       }
@@ -231,7 +245,7 @@ describe('the engine ssh', () => {
       );
     });
 
-    it('have an id that no value can rewrite', async () => {
+    it('have an id that no value can rewrite (E8.7)', async () => {
       const fields = { ...anyUser, key_id_format: '{{role_name}}|{{token_display_name}}|{{other}}' };
       const { auth } = (await secrets.root.write('auth/token/create', { display_name: '{{role_name}}' }).expect(200))
         .body;
@@ -268,7 +282,7 @@ describe('the engine ssh', () => {
       return { name, who: secrets.as(auth.client_token) };
     };
 
-    it('are filled from the identity of the caller', async () => {
+    it('are filled from the identity of the caller (E8.8)', async () => {
       const { name, who } = await person('jane');
       const path = `${at}/sign/${await role(templated)}`;
       const { body } = await who.write(path, { public_key: lines.ed25519 }).expect(200);
@@ -280,7 +294,7 @@ describe('the engine ssh', () => {
       expect(other.body.errors).toEqual(['root is not a valid value for valid_principals']);
     });
 
-    it('let nothing in by commas in a value, and are nothing without an identity', async () => {
+    it('let nothing in by commas in a value, and are nothing without an identity (E8.8)', async () => {
       const { who } = await person('jane,root');
       const path = `${at}/sign/${await role(templated)}`;
       const { body } = await who.write(path, { public_key: lines.ed25519, valid_principals: 'root' }).expect(400);
@@ -297,7 +311,7 @@ describe('the engine ssh', () => {
   describe('issuers', () => {
     beforeAll(mount);
 
-    it('change while hosts trust both: certificates of either are signed, and public_keys has both', async () => {
+    it('change while hosts trust both: certificates of either are signed, and public_keys has both (E8.9)', async () => {
       const first = await must('config/ca', { key_type: 'ec' });
       const old = await role({ ...anyUser, issuer_ref: first.issuer_id });
       const second = await must('config/ca', { key_type: 'ed25519' });
@@ -317,7 +331,7 @@ describe('the engine ssh', () => {
       );
     });
 
-    it.each(Object.entries(pairs))('are imported with a key of type %s, in every form', async (_name, pair) => {
+    it.each(Object.entries(pairs))('are imported with a key of type %s, in every form (E8.10)', async (_name, pair) => {
       await mount();
       const public_key = lineOf(pair.publicKey);
       const pkcs8 = String(pair.privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -328,12 +342,12 @@ describe('the engine ssh', () => {
           public_key: lines.ed25519,
           valid_principals: 'a',
         });
-        expect(parseCertificate(signed_key, 'openssh').isSignedByKey(parseKey(public_key, 'ssh'))).toBe(true);
+        expect(isSignedBy(signed_key, public_key)).toBe(true);
         await secrets.root.delete(`${at}/config/ca`).expect(200);
       }
     });
 
-    it('are refused where halves do not belong together, or are weak, encrypted or unknown', async () => {
+    it('are refused where halves do not belong together, or are weak, encrypted or unknown (E8.10)', async () => {
       const own = String(pairs.ed25519.privateKey.export({ type: 'pkcs8', format: 'pem' }));
       const locked = String(
         pairs.rsa.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' }),
@@ -386,7 +400,7 @@ describe('the engine ssh', () => {
     };
     const verify = (sent: unknown) => secrets.anonymous.write(`${at}/verify`, { otp: sent });
 
-    it('say once what they are good for, to one of many who ask at once', async () => {
+    it('say once what they are good for, to one of many who ask at once (E8.11)', async () => {
       const name = await role(otp);
       const { body } = await write(`creds/${name}`, { ip: '10.0.0.1' }).expect(200);
       const { key, ...more } = body.data;
@@ -400,7 +414,7 @@ describe('the engine ssh', () => {
       );
     });
 
-    it('end with their lease', async () => {
+    it('end with their lease (E8.11)', async () => {
       const { body } = await write(`creds/${await role(otp)}`, { ip: '10.0.0.1' }).expect(200);
       await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id }).expect(204);
       expect((await verify(body.data.key).expect(400)).body.errors).toEqual(['OTP not found']);
@@ -418,13 +432,13 @@ describe('the engine ssh', () => {
       [{ ip: '167772161' }, 'Invalid IP "167772161"'],
       [{ ip: '10.0.0.0/8' }, 'Invalid IP "10.0.0.0/8"'],
       [{}, 'Missing ip'],
-    ])('are refused for %j', async (asked, text) => {
+    ])('are refused for %j (E8.12)', async (asked, text) => {
       const error = await refused(`creds/${await role(otp)}`, asked);
       if (typeof text === 'string') expect(error).toBe(text);
       else expect(error).toMatch(text);
     });
 
-    it('know an address in all its spellings', async () => {
+    it('know an address in all its spellings (E8.12)', async () => {
       const name = await role(otp);
       for (const [ip, plain] of [
         ['::ffff:10.0.0.1', '10.0.0.1'],
@@ -434,7 +448,7 @@ describe('the engine ssh', () => {
       }
     });
 
-    it('are for any host where their role is listed, until it is deleted', async () => {
+    it('are for any host where their role is listed, until it is deleted (E8.12)', async () => {
       const name = await role({ ...otp, cidr_list: '' });
       const other = await role(otp);
       expect(await refused('config/zeroaddress', { roles: [name, 'absent'] })).toBe('Role "absent" does not exist');

@@ -2,7 +2,8 @@ import { createPublicKey, generateKeyPairSync, verify, X509Certificate } from 'n
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CertificationRequest } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
-import { pemOf, root as rootOf } from '../../../test/stand-ins/authority';
+import { startOpenSsl } from '../../../test/openssl';
+import { root as rootOf } from '../../../test/stand-ins/authority';
 import { startSecrets } from '../../../test/start-secrets';
 
 const types = ['ed25519', 'ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'rsa-2048'];
@@ -16,6 +17,7 @@ const hashes: Readonly<Record<string, string | null>> = {
 
 describe('certificates of keys', () => {
   const secrets = startSecrets();
+  const openssl = startOpenSsl();
   const at = (path: string) => `transit/${path}`;
   const must = async (path: string, body: object = {}) =>
     (await secrets.root.write(at(path), body).expect(200)).body.data;
@@ -35,9 +37,8 @@ describe('certificates of keys', () => {
     for (const type of types) await must(`keys/${type}`, { type, exportable: true, allow_plaintext_backup: true });
   }, 60_000);
 
-  it.each(types)('are asked for with a request that %s signs, with the subject of a template', async (type) => {
-    const bare = (await must(`keys/${type}/csr`)).csr;
-    const template = pemOf('CERTIFICATE REQUEST', Buffer.from(bare.replace(/-----.*-----|\n/g, ''), 'base64'));
+  it.each(types)('are asked for with a request that %s signs, with the subject of a template (E3.10)', async (type) => {
+    const template = openssl.request({ subject: '/O=Acme/CN=web' }).csr;
     for (const csr of [undefined, template]) {
       const made = await must(`keys/${type}/csr`, { csr });
       expect([made.name, made.type]).toEqual([type, type]);
@@ -47,10 +48,12 @@ describe('certificates of keys', () => {
       const key = createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
       const signed = Buffer.from(request.certificationRequestInfoRaw!);
       expect(verify(hashes[type]!, signed, key, Buffer.from(request.signature))).toBe(true);
+      const subject = openssl.run('req', '-in', openssl.file(made.csr), '-noout', '-subject', '-nameopt', 'RFC2253');
+      expect(subject.trim()).toBe(csr === undefined ? 'subject=' : 'subject=CN=web,O=Acme');
     }
   });
 
-  it.each(types)('are kept with a version of %s, shown, exported and backed up', async (type) => {
+  it.each(types)('are kept with a version of %s, shown, exported and backed up (E3.11)', async (type) => {
     const leaf = await leafOf(type);
     const certificate_chain = leaf.pem + authority.pem;
     expect(await must(`keys/${type}/set-certificate`, { certificate_chain })).toEqual({
@@ -67,7 +70,7 @@ describe('certificates of keys', () => {
     expect((await read(`keys/${type}-again`)).keys[1].certificate_chain).toBe(chain);
   });
 
-  it('are refused where they do not belong to the key, or are not chain', async () => {
+  it('are refused where they do not belong to the key, or are not chain (E3.11)', async () => {
     const leaf = await leafOf('ecdsa-p256');
     const set = (certificate_chain: string, more: object = {}) =>
       refused('keys/ecdsa-p256/set-certificate', { certificate_chain, ...more });

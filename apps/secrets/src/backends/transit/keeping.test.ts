@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '../../../test/fresh-storage';
 import { startSecrets } from '../../../test/start-secrets';
 import { wrapped } from '../../../test/transit-examples';
 
@@ -34,7 +35,7 @@ describe('keys that leave and come', () => {
 
   const wrap = (key: Buffer, oaepHash?: string) => wrapped(key, wrapping, oaepHash);
 
-  it.each(types)('%s comes back from a backup, under another name, with all of its versions', async (type) => {
+  it.each(types)('%s comes back from a backup, under another name, with all of its versions (E3.1)', async (type) => {
     const key_size = type === 'hmac' ? { key_size: 32 } : {};
     await must(`keys/kept-${type}`, { type, exportable: true, allow_plaintext_backup: true, ...key_size });
     const made = await (async () => {
@@ -54,13 +55,20 @@ describe('keys that leave and come', () => {
     expect(await read(`keys/again-${type}`)).toMatchObject({ latest_version: 2, type });
   });
 
-  it('exports only what may leave, in the usual forms', async () => {
+  it('exports only what may leave, in the usual forms (E3.2)', async () => {
     await must('keys/stays');
     for (const kind of ['encryption-key', 'signing-key', 'hmac-key']) {
       const { body } = await secrets.root.read(at(`export/${kind}/stays`)).expect(400);
       expect(body.errors).toEqual(['private key material is not exportable']);
     }
-    await secrets.root.read(at('backup/stays')).expect(400);
+    for (const [fields, text] of [
+      [{ allow_plaintext_backup: true }, 'exporting is disallowed on the policy'],
+      [{ exportable: true }, 'plaintext backup is disallowed on the policy'],
+    ] as const) {
+      const name = `stays-${Object.keys(fields)[0]}`;
+      await must(`keys/${name}`, fields);
+      expect((await secrets.root.read(at(`backup/${name}`)).expect(400)).body.errors).toEqual([text]);
+    }
     await must('keys/leaves', { type: 'ecdsa-p256' });
     const shared = await read('export/public-key/leaves');
     await must('keys/leaves/config', { exportable: true });
@@ -75,24 +83,27 @@ describe('keys that leave and come', () => {
     await secrets.root.read(at('export/signing-key/none')).expect(404);
   });
 
-  it.each(['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'])('imports a key wrapped with %s', async (hash_function) => {
-    const key = randomBytes(32);
-    const name = `in-${hash_function}`;
-    const body = { ciphertext: wrap(key, hash_function.toLowerCase()), hash_function, exportable: true };
-    await write(`keys/${name}/import`, body).expect(204);
-    expect((await read(`export/encryption-key/${name}`)).keys['1']).toBe(key.toString('base64'));
-    expect(await refused(`keys/${name}/import`, body)).toContain('cannot be used with an existing key');
-    expect(await refused(`keys/${name}/rotate`)).toContain('does not allow rotation');
-    await write(`keys/${name}/import_version`, { ciphertext: wrap(randomBytes(32)) }).expect(204);
-    expect((await read(`keys/${name}`)).latest_version).toBe(2);
-  });
+  it.each(['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'])(
+    'imports a key wrapped with %s (E3.3)',
+    async (hash_function) => {
+      const key = randomBytes(32);
+      const name = `in-${hash_function}`;
+      const body = { ciphertext: wrap(key, hash_function.toLowerCase()), hash_function, exportable: true };
+      await write(`keys/${name}/import`, body).expect(204);
+      expect((await read(`export/encryption-key/${name}`)).keys['1']).toBe(key.toString('base64'));
+      expect(await refused(`keys/${name}/import`, body)).toContain('cannot be used with an existing key');
+      expect(await refused(`keys/${name}/rotate`)).toContain('does not allow rotation');
+      await write(`keys/${name}/import_version`, { ciphertext: wrap(randomBytes(32)) }).expect(204);
+      expect((await read(`keys/${name}`)).latest_version).toBe(2);
+    },
+  );
 
   it.each([
     ['aes256-gcm96', {}],
     ['hmac', { key_size: 64 }],
     ['ed25519', {}],
     ['ecdsa-p384', {}],
-  ])('%s leaves wrapped with a public key, which a mount imports it by', async (type, fields) => {
+  ])('%s leaves wrapped with a public key, which a mount imports it by (E3.4)', async (type, fields) => {
     const [name, destination] = [`byok-${type}`, `wrapping-${type}`];
     await must(`keys/${name}`, { type, exportable: true, ...fields });
     await must(`keys/${name}/rotate`);
@@ -106,7 +117,7 @@ describe('keys that leave and come', () => {
     expect(await exported(`${name}-again`)).toEqual(await exported(`${name}/2`));
   });
 
-  it('wraps only what may leave, and only with an RSA key', async () => {
+  it('wraps only what may leave, and only with an RSA key (E3.4)', async () => {
     const refusal = async (path: string) => (await secrets.root.read(at(path)).expect(400)).body.errors[0];
     await must('keys/stays', {});
     await must('keys/leaves', { exportable: true });
@@ -120,7 +131,7 @@ describe('keys that leave and come', () => {
     expect(await refusal('byok-export/outer/leaves?hash=MD5')).toBe('unknown hash function: MD5');
   });
 
-  it('agrees with another party on a key, of which each sends its public key', async () => {
+  it('agrees with another party on a key, of which each sends its public key (E3.5)', async () => {
     for (const name of ['ada', 'bob']) await must(`keys/${name}`, { type: 'ecdsa-p256' });
     const shared = async (name: string) => (await read(`keys/${name}`)).keys[1].public_key;
     const derived = async (base_key_name: string, peer: string) => ({
@@ -143,7 +154,7 @@ describe('keys that leave and come', () => {
     );
   });
 
-  it('imports no more versions of a key once it was rotated here', async () => {
+  it('imports no more versions of a key once it was rotated here (E3.6)', async () => {
     const brought = () => ({ ciphertext: wrap(randomBytes(32)) });
     await write('keys/settled/import', { ...brought(), allow_rotation: true }).expect(204);
     await write('keys/settled/import_version', brought()).expect(204);
@@ -153,7 +164,7 @@ describe('keys that leave and come', () => {
     );
   });
 
-  it('imports a public key, and later the private one that belongs to it', async () => {
+  it('imports a public key, and later the private one that belongs to it (E3.7)', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const public_key = publicKey.export({ format: 'pem', type: 'spki' });
     await write('keys/half/import', { type: 'ecdsa-p256', public_key }).expect(204);
@@ -170,7 +181,7 @@ describe('keys that leave and come', () => {
     expect(signature).toMatch(/^vault:v1:/);
   });
 
-  it('refuses wrapped keys that are malformed, weak or of another type, and tells nothing of the wrapping', async () => {
+  it('refuses wrapped keys that are malformed, weak or of another type, and tells nothing of the wrapping (E3.8)', async () => {
     const refusal = (body: object) => refused('keys/never/import', body);
     expect(await refusal({ ciphertext: base64('x') })).toBe('provided ciphertext is too short');
     expect(await refusal({ ciphertext: wrap(randomBytes(20)) })).toBe(
@@ -194,17 +205,17 @@ describe('keys that leave and come', () => {
     await secrets.root.read(at('keys/never')).expect(404);
   });
 
-  it('rotates by the clock what has a period, once', async () => {
-    await must('keys/clock', { auto_rotate_period: '1h' });
+  it('rotates by the clock what has a period, once (E3.9)', async () => {
+    const version = async (name: string) => (await read(`keys/${name}`)).latest_version;
+    await must('keys/first', { auto_rotate_period: '1h' });
     await must('keys/still');
-    expect((await read('keys/clock')).latest_version).toBe(1);
-    nowMs += 3_601_000;
-    for (;;) {
-      const { latest_version } = await read('keys/clock');
-      if (latest_version > 1) break;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    expect((await read('keys/clock')).latest_version).toBe(2);
-    expect((await read('keys/still')).latest_version).toBe(1);
+    nowMs += 1_800_000;
+    await must('keys/second', { auto_rotate_period: '1h' });
+    nowMs += 1_801_000;
+    await until(async () => (await version('first')) > 1);
+    expect([await version('first'), await version('second'), await version('still')]).toEqual([2, 1, 1]);
+    nowMs += 1_800_000;
+    await until(async () => (await version('second')) > 1);
+    expect([await version('first'), await version('second'), await version('still')]).toEqual([2, 2, 1]);
   }, 60_000);
 });

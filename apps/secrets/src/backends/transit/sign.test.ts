@@ -28,7 +28,7 @@ describe('keys that sign', () => {
 
   describe.each(['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521'])('%s', (type) => {
     it.each([...hashes])(
-      'signs with %s what other implementations verify, message or digest, in both forms',
+      'signs with %s what other implementations verify, message or digest, in both forms (E2.1)',
       async (hash_algorithm, { digest }) => {
         const pem = createPublicKey(await publicKeyOf(type));
         const hashed = base64(createHash(digest).update('hello').digest());
@@ -53,7 +53,7 @@ describe('keys that sign', () => {
 
   describe.each(['rsa-2048', 'rsa-3072'])('%s', (type) => {
     it.each([...hashes])(
-      'signs with %s what other implementations verify, message or digest, with every padding and salt',
+      'signs with %s what other implementations verify, message or digest, with every padding and salt (E2.2)',
       async (hash_algorithm, { digest, bytes: size }) => {
         const key = createPublicKey(await publicKeyOf(type));
         const hashed = base64(createHash(digest).update('hello').digest());
@@ -78,9 +78,9 @@ describe('keys that sign', () => {
             expect(await must(`verify/${type}`, { ...scheme, signature: changed })).toEqual({ valid: false });
           }
         }
-        if (size > 20) {
-          const { signature } = await must(`sign/${type}`, { input, hash_algorithm, salt_length: '18' });
-          const wrong = { input, hash_algorithm, signature, salt_length: '19' };
+        for (const body of size > 20 ? [{ input }, { input: hashed, prehashed: true }] : []) {
+          const { signature } = await must(`sign/${type}`, { ...body, hash_algorithm, salt_length: '18' });
+          const wrong = { ...body, hash_algorithm, signature, salt_length: '19' };
           expect(await must(`verify/${type}`, wrong)).toEqual({ valid: false });
         }
         expect(await refused(`sign/${type}`, { input, hash_algorithm, salt_length: '500' })).toBe(
@@ -92,7 +92,7 @@ describe('keys that sign', () => {
     );
   });
 
-  it('signs with ed25519 what other implementations verify; a derived key has a pair for each context', async () => {
+  it('signs with ed25519 what other implementations verify; a derived key has a pair for each context (E2.3)', async () => {
     const { signature } = await must('sign/ed25519', { input });
     const raw = Buffer.from(await publicKeyOf('ed25519'), 'base64');
     const pem = (bytes: Buffer) =>
@@ -112,7 +112,7 @@ describe('keys that sign', () => {
     expect(await refused('sign/derived', { input })).toMatch(/^missing 'context'/);
   });
 
-  it('makes and verifies HMACs with every type of key and every hash', async () => {
+  it('makes and verifies HMACs with every type of key and every hash (E2.4)', async () => {
     for (const name of ['hmac', 'aes', 'rsa-2048']) {
       for (const hash of hashes.keys()) {
         const { hmac } = await must(`hmac/${name}/${hash}`, { input });
@@ -136,7 +136,7 @@ describe('keys that sign', () => {
     ]);
   });
 
-  it('answers 200 for a batch of signatures, each with its result or its error', async () => {
+  it('answers 200 for a batch of signatures, each with its result or its error (E2.5)', async () => {
     const { batch_results } = await must('sign/ed25519', { batch_input: [{ input, reference: 'a' }, { input: '!!' }] });
     expect(batch_results).toEqual([
       { signature: expect.stringMatching(/^vault:v1:/), key_version: 1, reference: 'a' },
@@ -162,7 +162,7 @@ describe('keys that sign', () => {
     );
   });
 
-  it('hashes as published, and makes random bytes of the size asked for', async () => {
+  it('hashes as published, and makes random bytes of the size asked for (E2.6)', async () => {
     const { sum } = await must('hash/sha2-256', { input: base64('abc') });
     expect(sum).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     expect((await must('hash', { input: base64('abc'), algorithm: 'sha3-256', format: 'base64' })).sum).toBe(
@@ -201,11 +201,11 @@ describe('keys that sign', () => {
     ['random', { bytes: 0 }, "'bytes' cannot be less than 1"],
     ['random', { bytes: 200_000 }, "'bytes' should be less than 131072"],
     ['random/moon', {}, 'unsupported entropy source moon; must be "platform" or "seal", or "all"'],
-  ])('refuses %s %j by name', async (path, body, text) => {
+  ])('refuses %s %j by name (E2.7)', async (path, body, text) => {
     expect(await refused(path, body)).toBe(text);
   });
 
-  it('takes a digest without a known hash as it is', async () => {
+  it('takes a digest without a known hash as it is (E2.8)', async () => {
     const scheme = { input, hash_algorithm: 'none', prehashed: true, signature_algorithm: 'pkcs1v15' };
     const { signature } = await must('sign/rsa-2048', scheme);
     expect(await must('verify/rsa-2048', { ...scheme, signature })).toEqual({ valid: true });

@@ -16,7 +16,7 @@ describe('keys that encrypt', () => {
   });
 
   it.each([...aeadTypes, 'rsa-2048', 'rsa-3072', 'rsa-4096'])(
-    '%s decrypts what it encrypted, and rewraps it',
+    '%s decrypts what it encrypted, and rewraps it (E1.1)',
     async (type) => {
       const shown = await must(`keys/round-${type}`, { type });
       expect(shown).toMatchObject({ name: `round-${type}`, type, latest_version: 1, supports_encryption: true });
@@ -40,7 +40,7 @@ describe('keys that encrypt', () => {
     },
   );
 
-  it.each(aeadTypes)('%s binds a text to its context, associated data, key and version', async (type) => {
+  it.each(aeadTypes)('%s binds a text to its context, associated data, key and version (E1.2)', async (type) => {
     const context = base64('tenant 1');
     const associated_data = base64('row 7');
     const failed = /message authentication failed$/;
@@ -61,7 +61,7 @@ describe('keys that encrypt', () => {
     expect(await refused(`decrypt/bound-${type}`, { ...right, ciphertext: cut })).toMatch(failed);
   });
 
-  it.each(aeadTypes)('a convergent %s key never uses a nonce twice for different data', async (type) => {
+  it.each(aeadTypes)('a convergent %s key never uses a nonce twice for different data (E1.3)', async (type) => {
     await must(`keys/conv-${type}`, { type, derived: true, convergent_encryption: true });
     const nonceOf = ({ ciphertext }: { ciphertext: string }) =>
       Buffer.from(ciphertext.slice(9), 'base64').subarray(0, 12).toString('hex');
@@ -82,7 +82,7 @@ describe('keys that encrypt', () => {
     expect(back).toEqual({ plaintext: base64('x') });
   });
 
-  it('loses none of twenty rotations at once', async () => {
+  it('loses none of twenty rotations at once (E1.4)', async () => {
     await must('keys/race');
     const first = await must('encrypt/race', { plaintext: base64('x') });
     await Promise.all(Array.from({ length: 20 }, () => must('keys/race/rotate')));
@@ -92,7 +92,7 @@ describe('keys that encrypt', () => {
     expect(await must('decrypt/race', { ciphertext: first.ciphertext })).toEqual({ plaintext: base64('x') });
   });
 
-  it('makes a key by encrypting only for those who may create it, and for a text that can be encrypted', async () => {
+  it('makes a key by encrypting only for those who may create it, and for a text that can be encrypted (E1.5)', async () => {
     const updater = await secrets.withPolicy('path "transit/encrypt/*" { capabilities = ["update"] }');
     await updater.write(at('encrypt/made'), { plaintext: '' }).expect(403);
     expect(await refused('encrypt/made', { plaintext: '!!' })).toBe('illegal base64 data at input byte 0');
@@ -105,7 +105,7 @@ describe('keys that encrypt', () => {
     await must('config/keys', { disable_upsert: false });
   });
 
-  it('answers for each item of a batch, and takes the status from the failures', async () => {
+  it('answers for each item of a batch, and takes the status from the failures (E1.6)', async () => {
     const items = [
       { plaintext: base64('a'), reference: 'r1' },
       { plaintext: '!!', reference: 'r2' },
@@ -138,7 +138,7 @@ describe('keys that encrypt', () => {
     );
   });
 
-  it('holds versions to the rules of the key, and refuses rules that contradict', async () => {
+  it('holds versions to the rules of the key, and refuses rules that contradict (E1.7)', async () => {
     await must('keys/rules');
     for (let n = 0; n < 3; n++) await must('keys/rules/rotate');
     const config = (body: object) => refused('keys/rules/config', body);
@@ -176,7 +176,7 @@ describe('keys that encrypt', () => {
     expect(text).toBe('min encryption version should not be less than min available version');
   });
 
-  it('deletes a key only when its settings allow it, and takes one out of use without losing it', async () => {
+  it('deletes a key only when its settings allow it, and takes one out of use without losing it (E1.8)', async () => {
     await must('keys/gone');
     const { ciphertext } = await must('encrypt/gone', { plaintext: base64('x') });
     const refusal = await secrets.root.delete(at('keys/gone')).expect(400);
@@ -195,7 +195,7 @@ describe('keys that encrypt', () => {
     expect(absent.body.errors).toEqual(['error deleting policy gone: could not delete key; not found']);
   });
 
-  it('makes data keys, shown in the clear or encrypted only', async () => {
+  it('makes data keys, shown in the clear or encrypted only (E1.9)', async () => {
     await must('keys/data');
     for (const bits of [128, 256, 512]) {
       const made = await must('datakey/plaintext/data', { bits });
@@ -231,14 +231,14 @@ describe('keys that encrypt', () => {
     ['decrypt/plain', { ciphertext: 'vault:v1:AAAA' }, 'invalid ciphertext length'],
     ['encrypt/plain', {}, 'missing plaintext to encrypt'],
     ['encrypt/pair', { plaintext: '' }, 'message encryption not supported for key type ecdsa-p256'],
-  ])('refuses %s %j by name, and changes nothing', async (path, body, text) => {
+  ])('refuses %s %j by name, and changes nothing (E1.10)', async (path, body, text) => {
     await must('keys/plain');
     await must('keys/pair', { type: 'ecdsa-p256' });
     expect(await refused(path, body)).toBe(text);
     await secrets.root.read(at('keys/bad')).expect(404);
   });
 
-  it('opens nothing of another mount or namespace', async () => {
+  it('opens nothing of another mount or namespace (E1.11)', async () => {
     await secrets.root.write('sys/mounts/transit-two', { type: 'transit' }).expect(204);
     await must('keys/apart');
     await secrets.root.write('transit-two/keys/apart').expect(200);

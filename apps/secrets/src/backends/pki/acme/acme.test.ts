@@ -12,7 +12,7 @@ const challengeOf = async (acme: AcmeClient, url: string, wanted: string) =>
   (await acme.post(url)).body.challenges.find(({ type }: { type: string }) => type === wanted);
 
 describe('ACME', () => {
-  it('is off until it is switched on, and says nothing then', async () => {
+  it('is off until it is switched on, and says nothing then (E7.1)', async () => {
     await secrets.root.write('sys/mounts/closed', { type: 'pki' }).expect(204);
     await secrets.anonymous.read('closed/acme/directory').expect(404, { errors: [] });
     for (const [field, why] of [
@@ -27,7 +27,7 @@ describe('ACME', () => {
   });
 
   it.each(['acme', 'roles/web/acme', 'issuer/default/acme', 'issuer/default/roles/web/acme'])(
-    'issues by http-01 in the directory %s, and OpenSSL verifies the chain',
+    'issues by http-01 in the directory %s, and OpenSSL verifies the chain (E7.2)',
     async (prefix) => {
       const acme = await client(prefix);
       const { order, done, pem } = await obtain(acme, 'a.example.com', 'b.example.com');
@@ -46,7 +46,7 @@ describe('ACME', () => {
     },
   );
 
-  it('issues for a wildcard by dns-01, and for nothing else', async () => {
+  it('issues for a wildcard by dns-01, and for nothing else (E7.2)', async () => {
     const acme = await client('roles/web/acme');
     const order = await acme.order('*.example.com');
     const { body } = await acme.post(order.body.authorizations[0]);
@@ -69,7 +69,7 @@ describe('ACME', () => {
   it.each([
     ['c.example.com', 'DNS:c.example.com'],
     ['127.0.0.1', 'IP:127.0.0.1'],
-  ])('issues for %s by tls-alpn-01', async (name, alternative) => {
+  ])('issues for %s by tls-alpn-01 (E7.2)', async (name, alternative) => {
     const acme = await client();
     const order = await acme.order(name);
     const challenge = await challengeOf(acme, order.body.authorizations[0], 'tls-alpn-01');
@@ -80,7 +80,7 @@ describe('ACME', () => {
     expect((await acme.post(order.body.finalize, { csr: csrFor([name]) })).body.status).toBe('valid');
   });
 
-  it('refuses a certificate of tls-alpn-01 for another key, and says so while it is tried again', async () => {
+  it('refuses a certificate of tls-alpn-01 for another key, and says so while it is tried again (E7.2)', async () => {
     const acme = await client();
     const order = await acme.order('d.example.com');
     const challenge = await challengeOf(acme, order.body.authorizations[0], 'tls-alpn-01');
@@ -95,7 +95,26 @@ describe('ACME', () => {
     expect((await acme.post(order.body.finalize, { csr: csrFor(['d.example.com']) })).status).toBe(403);
   });
 
-  it('makes one certificate where an order is finalized twice at once', async () => {
+  it.each(['http-01', 'dns-01'])(
+    'refuses the answer of another by %s, and says so while it is tried again (E7.2)',
+    async (type) => {
+      const acme = await client();
+      const name = 'e.example.com';
+      const order = await acme.order(name);
+      const challenge = await challengeOf(acme, order.body.authorizations[0], type);
+      const answer = `${challenge.token}.x`;
+      files.set(`/.well-known/acme-challenge/${challenge.token}`, answer);
+      dns.texts.set(`_acme-challenge.${name}`, [createHash('sha256').update(answer).digest('base64url')]);
+      await acme.post(challenge.url, {});
+      const seen = await acme.untilError(challenge.url);
+      expect(seen.body).toMatchObject({
+        status: 'processing',
+        error: { type: 'urn:ietf:params:acme:error:unauthorized' },
+      });
+    },
+  );
+
+  it('makes one certificate where an order is finalized twice at once (E7.3)', async () => {
     const acme = await client();
     const order = await acme.order('once.example.com');
     await prove(acme, order.body);
@@ -107,7 +126,7 @@ describe('ACME', () => {
     expect((await secrets.root.list('pki/certs').expect(200)).body.data.keys).toHaveLength(before + 1);
   });
 
-  it('finds the account of a key again, changes and deactivates it', async () => {
+  it('finds the account of a key again, changes and deactivates it (E7.4)', async () => {
     const acme = await client('acme', { contact: ['mailto:a@example.com'] });
     const kid = acme.kid!;
     acme.kid = undefined;
@@ -126,7 +145,7 @@ describe('ACME', () => {
     expect(typeOf(unknown)).toBe('accountDoesNotExist');
   });
 
-  it('gives an account another key, which both keys have signed', async () => {
+  it('gives an account another key, which both keys have signed (E7.4)', async () => {
     const acme = await client();
     const other = await client();
     const url = acme.directory.keyChange;
@@ -148,7 +167,7 @@ describe('ACME', () => {
     expect((await acme.order('a.example.com')).status).toBe(201);
   });
 
-  it('binds accounts with a key that is good once, for one directory and one key', async () => {
+  it('binds accounts with a key that is good once, for one directory and one key (E7.5)', async () => {
     await secrets.root.write('pki/config/acme', { eab_policy: 'new-account-required' }).expect(200);
     try {
       const { data: eab } = (await secrets.root.write('pki/roles/web/acme/new-eab').expect(200)).body;
@@ -193,7 +212,7 @@ describe('ACME', () => {
     await secrets.root.write('pki/config/acme', { terms_of_service: '' }).expect(200);
   });
 
-  it('revokes for the account, for one that has proven the names, and for the key, and for no one else', async () => {
+  it('revokes for the account, for one that has proven the names, and for the key, and for no one else (E7.6)', async () => {
     const acme = await client();
     const other = await client();
     const url = acme.directory.revokeCert;
@@ -221,7 +240,7 @@ describe('ACME', () => {
     expect(revoked).toHaveLength(3);
   });
 
-  it('says when to renew, and takes what an order replaces once', async () => {
+  it('says when to renew, and takes what an order replaces once (E7.11)', async () => {
     const acme = await client();
     const { pem } = await obtain(acme, 'renew.example.com');
     const x509 = new X509Certificate(pem);
@@ -250,7 +269,7 @@ describe('ACME', () => {
 });
 
 describe('a stranger', () => {
-  it('uses no nonce twice, at once or later, and none that was made up', async () => {
+  it('uses no nonce twice, at once or later, and none that was made up (E7.3)', async () => {
     const acme = await client();
     const url = acme.kid!;
     const nonce = await acme.nonce();
@@ -276,7 +295,7 @@ describe('a stranger', () => {
     expect(await send('Application/JOSE+json; charset=utf-8')).toBe(200);
   });
 
-  it('cannot sign as another, by another algorithm, for another address or with other keys', async () => {
+  it('cannot sign as another, by another algorithm, for another address or with other keys (E7.7)', async () => {
     const acme = await client();
     const victim = await client();
     const url = victim.kid!;
@@ -308,6 +327,13 @@ describe('a stranger', () => {
     for (const [what, changed] of rows) got.push(`${what}: ${typeOf(await acme.post(url, undefined, changed))}`);
     expect(got).toEqual(rows.map(([what, , type]) => `${what}: ${type}`));
     expect(typeOf(await acme.post(url))).toBe('unauthorized');
+    expect(typeOf(await acme.post(acme.kid!, undefined, { header: { url: acme.directory.newOrder } }))).toBe(
+      'unauthorized',
+    );
+    // The account of another directory, named as one of this.
+    const web = await client('roles/web/acme');
+    const as = web.kid!.replace('/roles/web/acme/', '/acme/');
+    expect(typeOf(await web.post(as, undefined, { header: { kid: as } }))).toBe('accountDoesNotExist');
     const fresh = await world.unregistered('acme');
     const weak = await fresh.post(fresh.directory.newAccount, {}, { header: { jwk: jwkOf(rsa), alg: 'RS256' } });
     const open = await fresh.post(
@@ -321,7 +347,7 @@ describe('a stranger', () => {
     }
   });
 
-  it('sees and changes nothing of the orders of another account', async () => {
+  it('sees and changes nothing of the orders of another account (E7.8)', async () => {
     const acme = await client();
     const other = await client();
     const { order, done } = await obtain(acme, 'mine.example.com');
@@ -343,7 +369,7 @@ describe('a stranger', () => {
     expect((await acme.post(open.body.authorizations[0])).body.status).toBe('pending');
   });
 
-  it('gets no name that the role does not allow, and no other name than was ordered', async () => {
+  it('gets no name that the role does not allow, and no other name than was ordered (E7.9)', async () => {
     const acme = await client('roles/web/acme');
     for (const name of [
       'example.org',
@@ -382,7 +408,7 @@ describe('a stranger', () => {
     expect(openssl.certificate(text)).toMatch(/Subject: CN=b\.example\.com\n/);
   });
 
-  it('is led nowhere by a challenge that the operator has not opened', async () => {
+  it('is led nowhere by a challenge that the operator has not opened (E7.10)', async () => {
     const acme = await client();
     const { httpPort, tlsPort } = world.ports;
     dns.addresses.set('inside.example.com', '10.1.2.3');
@@ -413,7 +439,7 @@ describe('a stranger', () => {
     expect(tlsPort).toBeGreaterThan(0);
   });
 
-  it('has unfinished orders for a thousand names, and no more until they are finished', async () => {
+  it('has unfinished orders for a thousand names, and no more until they are finished (E7.12)', async () => {
     const acme = await client();
     const names = (order: number) => Array.from({ length: 100 }, (_, at) => `n${order}-${at}.example.com`);
     const made: string[] = [];
