@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { AcmeClient, type AcmeReply, jwkOf, newKey, signed } from '../acme-client';
+import { AcmeClient, type AcmeReply, jwkOf, signed } from '../acme-client';
 import { startOpenSsl } from '../openssl';
 import { startSecrets } from '../start-secrets';
 import { type ReferenceServer, Speaker, startReferenceServer } from './reference-server';

@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
-import { parseCertificate, parseKey, parsePrivateKey, parseSignature } from 'sshpk';
+import { type AlgorithmType, parseCertificate, parseKey, parsePrivateKey, parseSignature } from 'sshpk';
 import { readSshCertificate } from '../../../test/ssh-certificate';
 import { startSecrets } from '../../../test/start-secrets';
 import { sized } from './wire';
@@ -24,7 +24,7 @@ const skLine = (type: string, ...fields: (Buffer | string)[]) =>
   `${type} ${Buffer.concat([type, ...fields].map(sized)).toString('base64')}`;
 const rawEd25519 = Buffer.from(lines.ed25519!.split(' ')[1]!, 'base64').subarray(-32);
 const token = skLine('sk-ssh-ed25519@openssh.com', rawEd25519, 'ssh:');
-const hashes: Readonly<Record<string, string>> = {
+const hashes: Readonly<Record<string, 'sha256' | 'sha384' | 'sha512'>> = {
   'rsa-sha2-256': 'sha256',
   'rsa-sha2-512': 'sha512',
   'ecdsa-sha2-nistp256': 'sha256',
@@ -38,7 +38,7 @@ function isSignedBy(line: string, issuer: string): boolean {
   const key = parseKey(issuer, 'ssh');
   const verifier = key.createVerify(hashes[signatureType]!);
   verifier.update(signed);
-  return verifier.verify(parseSignature(signature, key.type, 'ssh'));
+  return verifier.verify(parseSignature(signature, key.type as AlgorithmType, 'ssh'));
 }
 const user = { key_type: 'ca', allow_user_certificates: true };
 const anyUser = { ...user, allowed_users: '*' };
