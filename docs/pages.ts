@@ -26,6 +26,7 @@ export const notRun: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md': 'run all the tests',
   'docs/deploy.md': needsDocker,
   'docs/several-nodes.md': needsDocker,
+  'docs/systemd.md': 'needs a server of yours; docs/deploy/systemd has its own tests',
   'docs/kubernetes.md': 'needs a cluster; docs/deploy/helm has its own tests',
   'docs/version-control.md': 'needs a Git host of yours; apps/workspaces/test does the same with a Gitea',
   'docs/guides/acme.md': 'needs names and a web server of yours; apps/secrets/test/interop has clients of ACME',

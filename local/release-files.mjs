@@ -73,7 +73,9 @@ try {
   execFileSync(process.execPath, [path.join(root, 'apps', 'cli', 'bundle.mjs'), program], { stdio: 'inherit' });
   pack(program, version, into);
   if (values.chart) {
-    execFileSync('helm', ['lint', '--strict', chart], { stdio: 'inherit' });
+    execFileSync('helm', ['lint', '--strict', chart, '--set', 'image.registry=registry.example.com'], {
+      stdio: 'inherit',
+    });
     execFileSync('helm', ['package', chart, '--destination', into], { stdio: 'inherit' });
   }
   const sums = readdirSync(into)

@@ -11,6 +11,8 @@ export type Format = (typeof formats)[number];
 /** The settings of a command; flags take precedence over the environment. */
 export interface CliSettings {
   address: string;
+  /** Whether a flag or the environment gave it. */
+  addressIsSet: boolean;
   /** Whether it was given as a flag: then it is also the address of the workspace service. */
   givenAddress?: string;
   namespace?: string;
@@ -42,7 +44,8 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
     const flag = options[name];
     return flag === undefined ? findVariable(globalSettings[name], env)?.value : String(flag);
   };
-  const address = settingOf('address') ?? 'http://127.0.0.1:8200';
+  const said = settingOf('address');
+  const address = said ?? 'http://127.0.0.1:8200';
   if (!/^https?:\/\/[^/]+\/?$/.test(address)) {
     const from = options.address === undefined ? findVariable(globalSettings.address, env)?.name : '--address';
     throw new Problem(`${address} is not an address: use http://host:port or https://host:port (${from})`);
@@ -53,6 +56,7 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {
     address: address.replace(/\/$/, ''),
+    addressIsSet: said !== undefined,
     ...(options.address === undefined ? {} : { givenAddress: String(options.address).replace(/\/$/, '') }),
     namespace: settingOf('namespace'),
     tls: {

@@ -66,6 +66,16 @@ describe('keystead doctor', () => {
     ]);
   });
 
+  it('in a container of the workspace service looks at the secrets service that its settings name', async () => {
+    const own = { SERVICE_ADDR: undefined, SECRETS_DATABASE_URL: undefined } as unknown as Record<string, string>;
+    const { fine } = await ask({ ...own, WORKSPACES_SECRETS_ADDR: `${addressOf(secrets.server)}/` });
+    expect(fine).toContain('secrets: unsealed');
+    const { findings } = await ask(own);
+    expect(findings.filter(({ subject }) => subject === 'secrets')).toMatchObject([
+      { severity: 'unchecked', what: 'no address was given' },
+    ]);
+  });
+
   it('finds tables that are newer or older, and what is late', async () => {
     await sql(
       workspaces.databaseUrl,

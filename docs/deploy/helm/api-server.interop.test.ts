@@ -15,13 +15,20 @@ const whereThere = there ? describe : describe.skip;
 const resources: Readonly<Record<string, string>> = {
   Deployment: 'apis/apps/v1/namespaces/default/deployments',
   HorizontalPodAutoscaler: 'apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers',
+  Ingress: 'apis/networking.k8s.io/v1/namespaces/default/ingresses',
   Job: 'apis/batch/v1/namespaces/default/jobs',
   NetworkPolicy: 'apis/networking.k8s.io/v1/namespaces/default/networkpolicies',
   PodDisruptionBudget: 'apis/policy/v1/namespaces/default/poddisruptionbudgets',
   Service: 'api/v1/namespaces/default/services',
   ServiceAccount: 'api/v1/namespaces/default/serviceaccounts',
 };
-const all = 'secrets.autoscaling.enabled=true,secrets.tls=true,workspaces.autoscaling.enabled=true';
+// The kind of a monitor is not the server's own.
+const all = [
+  'secrets.autoscaling.enabled=true,secrets.tls=true,workspaces.autoscaling.enabled=true',
+  'secrets.ingress.host=s.example.com,secrets.ingress.tlsSecret=s,ca.configMap=company,podLabels.a=b',
+  'workers.enabled=true,workers.replicas=2,workers.versions={1.11.4},workers.releaseKeys=keys',
+  'agents[0].name=harbor,agents[0].existingSecret=harbor',
+].join(',');
 
 whereThere(
   `the chart in an API server${there ? '' : ' (skipped: no kube-apiserver (KEYSTEAD_KUBE_APISERVER) with etcd, or no KEYSTEAD_HELM)'}`,
@@ -51,6 +58,11 @@ whereThere(
       // A server that was built from source by hand says that it is v0.0.0.
       const about = readFileSync(join(chart, 'Chart.yaml'), 'utf8');
       writeFileSync(join(chart, 'Chart.yaml'), about.replace(/^kubeVersion:.*\n/m, ''));
+      const values = readFileSync(join(chart, 'values.yaml'), 'utf8');
+      writeFileSync(
+        join(chart, 'values.yaml'),
+        values.replace('registry: ""', 'registry: registry.example.com/keystead'),
+      );
       await server.start();
       const kubeconfig = {
         apiVersion: 'v1',

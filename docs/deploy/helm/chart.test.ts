@@ -3,12 +3,19 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { describeConfig as describeSecrets } from '../../../apps/secrets/src/config';
 import { describeConfig as describeWorkspaces } from '../../../apps/workspaces/src/config';
+import { describeAgentConfig } from '../../../apps/workspaces/src/worker/agent-config';
+import { describeWorkerConfig } from '../../../apps/workspaces/src/worker/config';
 
 // The chart names settings, ports and paths of the services; this compares them without Helm.
 
 const root = join(__dirname, '../../..');
 const chart = (file: string) => readFileSync(join(__dirname, 'keystead', file), 'utf8');
 const services = ['secrets', 'workspaces'] as const;
+/** The stages of the Dockerfile by name, with what each does. */
+const image = (name: string) =>
+  new RegExp(`^FROM \\S+ AS ${name}\n([\\s\\S]*?)(?=^FROM|(?![\\s\\S]))`, 'm').exec(
+    readFileSync(join(root, 'Dockerfile'), 'utf8'),
+  )!;
 const settings = { secrets: describeSecrets(), workspaces: describeWorkspaces() };
 
 describe('the Helm chart', () => {
@@ -28,7 +35,7 @@ describe('the Helm chart', () => {
   });
 
   it.each(services)('listens where %s does, runs its image as it is made, and migrates with its command', (service) => {
-    const dockerfile = readFileSync(join(root, 'apps', service, 'Dockerfile'), 'utf8');
+    const [, dockerfile = ''] = image(service);
     const port = new RegExp(`${service.toUpperCase()}_PORT \\[(\\d+)\\]`).exec(settings[service])?.[1];
     expect(chart('values.yaml')).toContain(`  port: ${port}\n`);
     expect(dockerfile).toMatch(/^USER 10001:10001$/m);
@@ -38,13 +45,13 @@ describe('the Helm chart', () => {
 
   it('keeps the names of other Services out of the environment, where unknown settings are refused', () => {
     // A Service called secrets-db would make SECRETS_DB_PORT.
-    expect(chart('templates/_parts.tpl')).toMatch(/define "keystead.pod" }}\n(?:.*\n)*enableServiceLinks: false\n/);
+    expect(chart('templates/_parts.tpl')).toMatch(/define "keystead.anyPod" }}\n(?:.*\n)*?enableServiceLinks: false\n/);
+    for (const file of ['templates/_parts.tpl', 'templates/workers.yaml'])
+      expect(chart(file)).toContain('include "keystead.anyPod"');
   });
 
   it('spreads the pods of one version over nodes, regardless of where pods that an upgrade ends run', () => {
-    const [, spread = ''] = /topologySpreadConstraints:\n((?: {8,}.*\n)+?) {6}containers:/.exec(
-      chart('templates/services.yaml'),
-    )!;
+    const [, spread = ''] = /define "keystead.spread" }}\n([\s\S]*?)\n{{\/\*/.exec(chart('templates/_parts.tpl'))!;
     expect(spread).toContain('topologyKey: kubernetes.io/hostname');
     expect(spread).toContain('matchLabelKeys: [pod-template-hash]');
   });
@@ -69,8 +76,8 @@ describe('the Helm chart', () => {
   it('is installed by its page under the names that it gives', () => {
     const page = readFileSync(join(root, 'docs/kubernetes.md'), 'utf8');
     const version = /^version: (.*)$/m.exec(chart('Chart.yaml'))?.[1];
-    const tags = [...page.matchAll(/keystead\/\w+:(\S+)/g)].map(([, tag]) => tag);
-    expect(new Set(tags)).toEqual(new Set([version]));
+    expect(page).toContain(`--tag registry.example.com/keystead/$image:${version} .`);
+    expect(page).toContain('registry: registry.example.com/keystead\n');
     for (const service of services) {
       const port = new RegExp(`^${service}:\n(?:  .*\n)*?  port: (\\d+)$`, 'm').exec(chart('values.yaml'))?.[1];
       expect(page).toContain(`http://keystead-${service}:${port}`);
@@ -83,9 +90,67 @@ describe('the Helm chart', () => {
     const schema = JSON.parse(chart('values.schema.json')) as { properties: Record<string, unknown> };
     const top = [...chart('values.yaml').matchAll(/^(\w+):/gm)].map(([, name]) => String(name));
     expect(top.filter((name) => !(name in schema.properties))).toEqual([]);
-    const text = chart('templates/_parts.tpl') + chart('templates/services.yaml') + chart('templates/account.yaml');
+    const files = ['_parts.tpl', 'services.yaml', 'workers.yaml', 'account.yaml'];
+    const text = files.map((file) => chart(`templates/${file}`)).join('');
     const used = [...text.matchAll(/\.Values\.(\w+)/g)].map(([, name]) => String(name));
     expect(used.filter((name) => !top.includes(name))).toEqual([]);
+  });
+
+  it('gives every component its own of what holds for all pods, and refuses what it does not know', () => {
+    const { definitions, ...top } = JSON.parse(chart('values.schema.json'));
+    const parts = chart('templates/_parts.tpl');
+    const common = [...(/\$names := ([\s\S]*?)\$common :=/.exec(parts)?.[1] ?? '').matchAll(/"(\w+)"/g)].map(
+      ([, name]) => String(name),
+    );
+    expect(common.length).toBeGreaterThan(12);
+    const { secrets, workspaces, workers, agents } = top.properties;
+    for (const { properties } of [top, secrets, workspaces])
+      expect(Object.keys(properties)).toEqual(expect.arrayContaining(common));
+    const without = common.filter((name) => name !== 'ingress');
+    for (const { properties } of [workers, agents.items])
+      expect(Object.keys(properties)).toEqual(expect.arrayContaining(without));
+    const open: string[] = [];
+    const walk = (at: string, schema: Record<string, unknown>) => {
+      if (schema.properties && schema.additionalProperties !== false) open.push(at);
+      for (const [name, below] of Object.entries(schema))
+        if (below && typeof below === 'object') walk(`${at}.${name}`, below as Record<string, unknown>);
+    };
+    walk('values', top);
+    walk('definitions', definitions);
+    expect(open).toEqual([]);
+  });
+
+  it('takes images from one registry, which has to be set', () => {
+    expect(chart('values.yaml')).toMatch(/^image:\n(?: {2}#.*\n)* {2}registry: ""$/m);
+    expect(chart('templates/_parts.tpl')).toMatch(
+      /{{ required "image\.registry is not set[^"]+" \$all\.registry }}\/{{ \$own\.name }}/,
+    );
+    const { pattern } = JSON.parse(chart('values.schema.json')).properties.image.properties.registry;
+    for (const said of ['', 'registry.example.com/keystead', 'localhost:5000', 'docker.io/mine'])
+      expect(said).toMatch(new RegExp(pattern));
+    // Names without a host are those of a public registry.
+    for (const said of ['keystead', 'library/keystead', 'registry.example.com/'])
+      expect(said).not.toMatch(new RegExp(pattern));
+  });
+
+  it('names the images that a release and compose have', () => {
+    const names = [...chart('values.yaml').matchAll(/^ {2}image: { name: (\w+),/gm)].map(([, name]) => String(name));
+    expect(names).toEqual(['secrets', 'workspaces', 'worker']);
+    const release = readFileSync(join(root, '.github/workflows/release.yml'), 'utf8');
+    expect(/^ {8}image: \[(.*)\]$/m.exec(release)?.[1]?.split(', ')).toEqual(expect.arrayContaining(names));
+    for (const name of names) expect(image(name)).not.toBeNull();
+  });
+
+  it('gives workers settings that they have, and no key or database', () => {
+    const [, text = ''] = /define "keystead.workerSettings" }}\n([\s\S]*)/.exec(chart('templates/workers.yaml'))!;
+    const known = describeAgentConfig() + describeWorkerConfig();
+    const names = [...text.matchAll(/^((?:AGENT|WORKSPACES)_\w+):/gm)].map(([, name]) => String(name));
+    expect(names.length).toBeGreaterThan(7);
+    expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(known))).toEqual([]);
+    expect(chart('templates/workers.yaml')).not.toMatch(/database-url|seal-key|"keystead\.(pod|settings)"/);
+    expect(chart('templates/workers.yaml')).toContain('items: [{ key: agent-token, path: agent-token }]');
+    expect(image('workspaces')[1]).toContain('docs/deploy/heard /srv/keystead/');
+    expect(chart('templates/workers.yaml')).toContain('command: [/srv/keystead/heard]');
   });
 
   it('is of the version of the services', () => {

@@ -1,4 +1,5 @@
 import type { ServiceName } from '../backup/service-database';
+import { Client } from '../client';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import { Findings, inOrder } from '../doctor/finding';
@@ -31,7 +32,14 @@ export const doctorCommands: readonly CommandSpec[] = [
         return findings;
       };
       const secrets = about('secrets');
-      await checkSecrets(context, secrets);
+      const { env } = context;
+      // In a container of the workspace service, the other one is where its settings say, if at all.
+      const ofWorkspaces =
+        !context.settings.addressIsSet && !isServiceHere(env, 'secrets') && isServiceHere(env, 'workspaces');
+      const other = env.WORKSPACES_SECRETS_ADDR;
+      if (!ofWorkspaces) await checkSecrets(context, secrets);
+      else if (other) await checkSecrets(at(context, other.replace(/\/$/, '')), secrets);
+      else secrets.add('unchecked', 'no address was given', 'give --address');
       const address = workspacesAddress(context.env);
       const workspaces = about('workspaces');
       if (address) await checkWorkspaces(context.settings, address, workspaces);
@@ -44,6 +52,15 @@ export const doctorCommands: readonly CommandSpec[] = [
     },
   },
 ];
+
+/** Whether this environment has the settings of a service. */
+const isServiceHere = (env: NodeJS.ProcessEnv, service: ServiceName): boolean =>
+  [`${service.toUpperCase()}_DATABASE_URL`, `${service.toUpperCase()}_DATABASE_URL_FILE`].some((name) => env[name]);
+
+function at(context: Context, address: string): Context {
+  const settings = { ...context.settings, address };
+  return { ...context, settings, client: new Client(settings) };
+}
 
 /** If this environment has a service's settings: whether other machines can impersonate its proxy. */
 function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Findings): void {
@@ -61,7 +78,7 @@ function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Fi
 async function lookAtDatabase(context: Context, { data }: DoctorFlags, service: ServiceName, findings: Findings) {
   const { env } = context;
   const name = `${service.toUpperCase()}_DATABASE_URL`;
-  if (!data && !env[name] && !env[`${name}_FILE`]) {
+  if (!data && !isServiceHere(env, service)) {
     return findings.add('unchecked', 'no address was given', `set ${name} or ${name}_FILE, or give --data`);
   }
   const { findDatabase }: typeof import('../backup/service-database') = require('../backup/service-database');

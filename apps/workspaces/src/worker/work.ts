@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import type { Logger } from '@keystead/server';
 import type { Tracing } from '@keystead/tracing';
 import type { OwnConfig } from './config';
@@ -42,6 +44,8 @@ export async function startWork(options: {
     graceSeconds: config.graceSeconds,
     logBytes: config.logBytes,
     credentials: (job, environment) => credentialsFor(source, log, job, environment),
+    // Health checks look at the age of this file (docs/deploy/heard).
+    heard: () => void writeFile(path.join(config.scratch.root, 'heard'), '', { mode: 0o600 }).catch(() => undefined),
     executor: {
       workerId: source.workerId,
       installation,

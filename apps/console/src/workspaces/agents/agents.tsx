@@ -21,7 +21,7 @@ const states: Readonly<Record<AgentStatus, readonly [Tone, string]>> = {
 const connected = (status: AgentStatus) =>
   status === 'idle' || status === 'busy' ? 'It is connected: stop it first.' : undefined;
 
-const image = 'keystead/workspaces-agent:local';
+const image = 'localhost/keystead/agent:local';
 const command = (): string =>
   `docker run --detach --restart unless-stopped --env AGENT_ADDRESS=${location.origin} --env AGENT_TOKEN=… --env AGENT_NAME="$(hostname)" ${image}`;
 

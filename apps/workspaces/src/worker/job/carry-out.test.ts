@@ -213,9 +213,14 @@ describe('carrying out a job', () => {
       { graceSeconds: 60 },
     );
     jobs.push(under.job);
-    const claiming = startClaiming(under.parts, { parallel: 2, pollMs: 10 });
+    let heard = 0;
+    const parts = { ...under.parts, heard: () => void heard++ };
+    const claiming = startClaiming(parts, { parallel: 1, pollMs: 10 });
     while (!under.text().includes('begun')) await sleep(20);
     expect(claiming.count()).toBe(1);
+    // It takes no more jobs, so these are heartbeats.
+    for (const before = heard; heard < before + 3; ) await sleep(20);
+    expect(heard).toBeGreaterThan(3);
     await claiming.close(0);
     expect(under.text()).toContain('interrupted');
     expect(under.results).toEqual([

@@ -26,6 +26,8 @@ export interface WorkerParts {
   readonly tracing?: Tracing;
   /** The credentials for a job's logins elsewhere, as its environment asks. Throws NoCredentials. */
   credentials(job: RunJob, environment: JobInputs['environment']): Promise<JobCredentials>;
+  /** Called after each answer to a claim or a heartbeat. */
+  heard?(): void;
 }
 
 /** A job that a worker holds. */
@@ -185,6 +187,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
     const askedAtMs = performance.now();
     try {
       const { mine, cancel } = await source.heartbeat(job);
+      parts.heard?.();
       failing.worked();
       if (mine) heldUntilMs = askedAtMs + leaseSeconds * 1000;
       if (cancel === 'force-cancel') stopping.kill('force-canceled');

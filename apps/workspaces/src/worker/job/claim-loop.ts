@@ -31,6 +31,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
     });
   const claim = async (): Promise<boolean> => {
     const job = await source.claim(stopped.signal);
+    parts.heard?.();
     if (!job) return false;
     if (closing) {
       await source.release(job);
