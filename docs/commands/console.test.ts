@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { namesOf } from '../../apps/cli/src/command';
-import { commands, groups } from '../../apps/cli/src/commands/all';
+import { vocabulary } from '../../apps/cli/src/commands/all';
 import { parse } from '../../apps/cli/src/parser';
 
 const sources = path.resolve(__dirname, '../../apps/console/src');
@@ -34,7 +34,7 @@ describe('the commands that pages show', () => {
 
   it.each(shown)('are understood: in %s, keystead %s', (_, line) => {
     const words = filled(line);
-    const names = namesOf(parse(commands, groups, words).spec);
+    const names = namesOf(parse(vocabulary, words).spec);
     expect(names.some((name) => `${words.join(' ')} `.startsWith(`${name} `))).toBe(true);
   });
 });

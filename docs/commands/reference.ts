@@ -1,3 +1,5 @@
+import { elsewhere } from '../../apps/cli/src/commands/all';
+
 /** The commands of OpenBao 2.7.2, by what one types. */
 export const referenceCommands: readonly string[] =
   `agent, agent generate-config, audit disable, audit enable, audit list,
@@ -36,11 +38,9 @@ export const different: Readonly<Record<string, string>> = {
 
 /** Those that we do not have, and why or what to do instead. */
 export const absent: Readonly<Record<string, string>> = {
-  agent: 'no agent of our own',
+  ...elsewhere,
   'agent generate-config': 'as above',
   'auth help': '`path-help auth/PATH/login`',
-  debug: '`/metrics`, the log and `status -format=json`',
-  monitor: '`sys/monitor` with curl, or the log of the service',
   'namespace delete-sealed': 'namespaces have no separate seal',
   'namespace lock': 'not built',
   'namespace scan': '`namespace list` with `-namespace`',
@@ -56,8 +56,6 @@ export const absent: Readonly<Record<string, string>> = {
   'operator validate-config': 'the service names every bad setting when it starts',
   pki: 'read `pki/issuers`; `pki issue`, `sign`, `revoke` and `list` are other commands',
   plugin: 'engines are built in',
-  proxy: 'no proxy of our own',
-  server: '`npm start`, or the images',
   transit: 'import keys with `write`; `transit encrypt`, `decrypt`, `sign` and `verify` are other commands',
   'version-history': '`list sys/version-history`',
 };

@@ -23,7 +23,7 @@ const globalFlags = Object.values(globalSettings).filter((setting: GlobalSetting
 })[];
 
 /** Parses a command line. Throws `Problem` naming the mistake, and `HelpWanted`. */
-export function parse(specs: readonly CommandSpec[], groups: Groups, typed: readonly string[]): Parsed {
+export function parse({ commands: specs, groups, sections, elsewhere }: Vocabulary, typed: readonly string[]): Parsed {
   const [first = '', ...rest] = respell(typed, spellingOf(specs));
   const spelled = typed.length === 0 ? [] : [longNames.get(first) ?? first, ...rest];
   // Of several words, the parsing library reads one.
@@ -35,6 +35,7 @@ export function parse(specs: readonly CommandSpec[], groups: Groups, typed: read
   });
   program.configureOutput({ outputError: () => {}, writeOut: collect, writeErr: collect });
   inherit(program);
+  program.helpInformation = () => describeCommands(program, sections);
   function collect(text: string) {
     outputText += text;
   }
@@ -46,7 +47,9 @@ export function parse(specs: readonly CommandSpec[], groups: Groups, typed: read
     if (error.exitCode === 0) throw new HelpWanted(outputText);
     // Only a group: its commands are the best answer.
     if (error.code === 'commander.help') throw new Problem(outputText.trimEnd());
-    throw new Problem(`${error.message.replace(/^error: /, '')} (${adviceOn(error, args, specs)})`);
+    const instead = error.code === 'commander.unknownCommand' && Object.hasOwn(elsewhere, args[0] ?? '');
+    const advice = instead ? `instead: ${elsewhere[args[0] ?? '']}` : adviceOn(error, args, specs);
+    throw new Problem(`${error.message.replace(/^error: /, '')} (${advice})`);
   }
   if (!parsed) throw new HelpWanted(program.helpInformation());
   return parsed;
@@ -72,10 +75,33 @@ function describeGlobal(program: Command): string {
   return `Options that every command takes:\n${lines.join('\n')}\n\n${environmentText()}\n`;
 }
 
+/** The help of the whole program. Details are one level down. */
+function describeCommands(program: Command, sections: Vocabulary['sections']): string {
+  const described = new Map(program.commands.map((command) => [command.name(), command.description()]));
+  described.set('help', 'Show the help of a command; help global: options and environment of all commands.');
+  const width = Math.max(...[...described.keys()].map((name) => name.length));
+  const parts = Object.entries(sections).map(([section, names]) => {
+    // The first sentence.
+    const lines = names.map((name) => `  ${name.padEnd(width)}  ${described.get(name)?.replace(/[.:;] .*$/, '.')}`);
+    return `${section}:\n${lines.join('\n')}\n`;
+  });
+  return `Usage: keystead <command> [options]\n\n${program.description()}\n\n${parts.join('\n')}`;
+}
+
 const environmentText = (): string => `Environment, the first that is set:\n${describeVariables()}`;
 
 /** What groups of commands are for, by their words. */
 export type Groups = Readonly<Record<string, string>>;
+
+/** Everything the program understands. */
+export interface Vocabulary {
+  readonly commands: readonly CommandSpec[];
+  readonly groups: Groups;
+  /** Names of commands and groups, by what they are for. */
+  readonly sections: Readonly<Record<string, readonly string[]>>;
+  /** Commands of other programs, and what to use instead. */
+  readonly elsewhere: Readonly<Record<string, string>>;
+}
 
 /** The words of a command line before its first flag. */
 function wordsOf(args: readonly string[]): string[] {
@@ -118,7 +144,6 @@ function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed:
     return node;
   };
   for (const spec of specs) for (const name of namesOf(spec)) define(nodeOf(name), spec, name, found);
-  program.addHelpText('after', `\n${environmentText()}`);
   return program;
 }
 

@@ -1,4 +1,4 @@
-import { commands, groups } from './commands/all';
+import { vocabulary } from './commands/all';
 import { makeContext, type Surroundings } from './context';
 import { asProblem } from './failure';
 import { globalSettings } from './global-settings';
@@ -9,6 +9,8 @@ import { type Format, findVariable, formats } from './settings';
 import { version } from './version';
 
 const begin = `
+Options and environment of all commands: keystead help global
+
 ${exitCodesText}
 
 Begin with:
@@ -27,7 +29,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
       out(`${version()}\n`);
       return 0;
     }
-    const { spec, flags, args: commandArguments } = parse(commands, groups, args);
+    const { spec, flags, args: commandArguments } = parse(vocabulary, args);
     const context = await makeContext(surroundings, flags, (exitCode) => {
       code = exitCode;
     });

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { namesOf } from '../src/command';
+import { commands, elsewhere, sections } from '../src/commands/all';
 import { keystead as runKeystead } from './run-keystead';
 
 let home = '';
@@ -20,9 +22,21 @@ describe('the program', () => {
   it('explains itself', async () => {
     const { code, printed } = await keystead(['--help']);
     expect(code).toBe(0);
-    for (const word of ['status', 'unseal', 'login', 'write', 'rekey', 'SERVICE_TOKEN', 'Exit codes']) {
+    for (const word of ['status', 'unseal', 'login', 'write', 'rekey', 'keystead help global', 'Exit codes']) {
       expect(printed).toContain(word);
     }
+    expect(printed.split('\n').length).toBeLessThan(75);
+    // Each command and group once.
+    const names = Object.values(sections).flat();
+    const first = new Set([...commands.flatMap(namesOf).map((name) => name.split(' ')[0]), 'help']);
+    expect([...names].sort()).toEqual([...first].sort());
+    expect(printed).not.toContain('undefined');
+    expect((await keystead([])).code).toBe(1);
+  });
+
+  it.each(Object.entries(elsewhere))('says what to use instead of %s', async (name, instead) => {
+    const { code, said } = await keystead([name, '-x']);
+    expect([code, said]).toEqual([1, expect.stringContaining(`unknown command '${name}' (instead: ${instead})`)]);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type CommandSpec, flagOf, longOf, namesOf } from '../src/command';
-import { commands, groups } from '../src/commands/all';
+import { commands, groups, vocabulary } from '../src/commands/all';
 import { nodesOf } from '../src/completion/nodes';
 import { scripts, shells } from '../src/completion/scripts';
 import { type GlobalSetting, globalSettings } from '../src/global-settings';
@@ -13,7 +13,7 @@ const globals = Object.values(globalSettings) as GlobalSetting[];
 
 function helpOf(name: string): string {
   try {
-    parse(commands, groups, [...name.split(' '), '--help']);
+    parse(vocabulary, [...name.split(' '), '--help']);
   } catch (error) {
     if (error instanceof HelpWanted) return error.text;
     throw error;
@@ -40,7 +40,7 @@ describe.each(commands.map((spec): [string, CommandSpec] => [spec.name, spec]))(
 
   it('has examples that it understands', () => {
     for (const example of spec.examples) {
-      const parsed = parse(commands, groups, wordsOf(example));
+      const parsed = parse(vocabulary, wordsOf(example));
       expect([example, parsed.spec.name]).toEqual([example, name]);
     }
   });

@@ -163,6 +163,8 @@ describe('the commands of workspaces, against a service', () => {
     expect(run1.attributes).toMatchObject({ message: 'first' });
     expect((await run('run list')).printed).toContain(run1.id);
     expect((await run(`run show ${run1.id}`)).printed).toMatch(/^message +first$/m);
+    const newest = JSON.parse((await run('run list -format=json')).printed)[0].id;
+    expect((await json('run show')).id).toBe(newest);
     expect((await run(`run logs ${run1.id}`)).code).toBe(0);
     await done(`run discard -comment=no ${run1.id}`);
     expect((await json(`run show ${run1.id}`)).attributes.status).toBe('discarded');

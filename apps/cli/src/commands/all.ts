@@ -1,5 +1,5 @@
 import type { CommandSpec } from '../command';
-import type { Groups } from '../parser';
+import type { Groups, Vocabulary } from '../parser';
 import { auditCommands } from './audit';
 import { backupCommands } from './backup';
 import { completionCommand } from './completion';
@@ -38,7 +38,7 @@ export const groups: Groups = {
   'kv metadata': 'Settings and custom metadata of a secret.',
   lease: 'What engines gave out.',
   mfa: 'Second factors for logging in.',
-  namespace: 'Installations within the installation.',
+  namespace: 'Separate areas, each with its own engines, methods, tokens and policies.',
   operator: 'Keys, shares and nodes of the service.',
   org: 'Organizations of the workspace service.',
   pki: 'Certificates of an authority in the service.',
@@ -52,6 +52,25 @@ export const groups: Groups = {
   var: 'Variables of a workspace.',
   workspaces: 'The workspace service as a whole.',
   ws: 'Workspaces.',
+};
+
+/** The commands of `keystead --help`, by what they are for. */
+export const sections: Readonly<Record<string, readonly string[]>> = {
+  'First steps': ['status', 'login', 'logout', 'doctor', 'version', 'completion', 'help'],
+  Secrets: ['kv', 'secrets', 'transit', 'pki', 'ssh', 'lease'],
+  'Any path of the API': ['read', 'list', 'scan', 'write', 'patch', 'delete', 'unwrap', 'path-help'],
+  Access: ['auth', 'token', 'policy', 'mfa', 'namespace', 'print'],
+  Operation: ['init', 'unseal', 'seal', 'rekey', 'operator', 'audit', 'backup', 'import'],
+  Workspaces: ['org', 'ws', 'run', 'state', 'var', 'workspaces'],
+};
+
+/** Commands of other programs, and what does their work here. */
+export const elsewhere: Readonly<Record<string, string>> = {
+  agent: 'worker-main.js agent is that of runs (docs/guides/agents.md); there is no agent for secrets',
+  debug: 'keystead doctor, /metrics and the log',
+  monitor: 'the log of the service, or sys/monitor with curl',
+  proxy: 'clients call the service themselves',
+  server: 'npm start, or docs/deploy.md',
 };
 
 /** Every command of the program. */
@@ -84,3 +103,6 @@ export const commands: readonly CommandSpec[] = [
   ...vaultImportCommands,
   completionCommand(() => commands, groups),
 ];
+
+/** All that the parser understands. */
+export const vocabulary: Vocabulary = { commands, groups, sections, elsewhere };

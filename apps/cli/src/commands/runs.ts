@@ -103,12 +103,14 @@ export const runCommands: readonly CommandSpec[] = [
   },
   {
     name: 'run show',
-    help: 'Show a run.',
-    args: one,
-    flags: {},
-    examples: ['run show run-6fJqZ1aTn8bC2d3E'],
-    async run(context, _, id: string) {
-      const found = await runOf(findService(context), id);
+    help: 'Show a run, or the newest one of a workspace.',
+    args: { '[run]': one['<run>'] },
+    flags: workspaceFlags,
+    examples: ['run show run-6fJqZ1aTn8bC2d3E', 'run show -organization=harbour -workspace=web'],
+    async run(context, flags: RunFlags, id?: string) {
+      const service = findService(context);
+      const found = id === undefined ? await newestRun(context, service, flags) : await runOf(service, id);
+      if (id !== undefined && flags.workspace !== undefined) await refuseOther(context, service, flags, found);
       context.output.show(found, { id: found.id, ...attributesOf(found, columns) });
     },
   },
@@ -160,6 +162,20 @@ export const runCommands: readonly CommandSpec[] = [
     },
   },
 ];
+
+async function newestRun(context: Context, service: Remote, flags: RunFlags): Promise<RemoteResource> {
+  const workspace = await workspaceOf(context, service, flags);
+  const [newest] = await service.list(`workspaces/${workspace.id}/runs`);
+  if (!newest) throw new Problem('the workspace has no run', exitCodes.refused);
+  return newest;
+}
+
+/** Refuses a run that is not of the workspace that the flags name. */
+async function refuseOther(context: Context, service: Remote, flags: RunFlags, run: RemoteResource): Promise<void> {
+  const { id } = await workspaceOf(context, service, flags);
+  if (relation(run, 'workspace') !== id)
+    throw new Problem(`${run.id} is a run of another workspace than ${flags.workspace}`, exitCodes.refused);
+}
 
 async function runOf(service: Remote, id: string): Promise<RemoteResource> {
   return service.get(`runs/${encodeURIComponent(id)}`);
