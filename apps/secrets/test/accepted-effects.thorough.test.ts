@@ -21,7 +21,7 @@ const unseen = (operations: readonly string[], fields: string, why: string) =>
   );
 const ofKey = 'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_bits key_ref';
 
-/** Fields whose effect no answer shows, and what does. */
+/** Fields whose effect is not in an answer, and where it can be seen. */
 const elsewhere: Readonly<Record<string, string>> = {
   ...unseen(
     ['root/generate/:exported', 'issuers/generate/root/:exported', 'root/rotate/:exported'],
@@ -95,10 +95,10 @@ const elsewhere: Readonly<Record<string, string>> = {
   'write transit/derive-key/:name key_derivation_algorithm': 'there is one',
 };
 
-/** What is made once and left as it is by a second write: its fields are seen in the answer of the first. */
+/** Objects that a second write does not change: the answer of the first shows their fields. */
 const madeOnce = new Set(['write transit/keys/:name']);
 
-/** Values that no shape tells. */
+/** Valid values that cannot be derived from the schema. */
 const told: Readonly<Record<string, Json>> = {
   'patch kv/data/:path* options': { cas: 99 },
   'write kv/delete/:path* versions': 'none',
@@ -109,11 +109,11 @@ const told: Readonly<Record<string, Json>> = {
   'write transit/sign/:name/:hash signature_algorithm': 'unknown',
 };
 
-/** A batch of which one item is good and one is not. */
+/** A batch with one valid and one invalid item. */
 const mixed = (...batch_input: object[]) => ({ batch_input });
 const unhashed = { prehashed: true, hash_algorithm: 'none' };
 
-/** What else has to be said for a field to be taken. */
+/** Other fields that a field needs to be accepted. */
 const besides: Readonly<Record<string, object>> = {
   'write token/create no_default_policy': { policies: ['everything'] },
   'write token/create-orphan no_default_policy': { policies: ['everything'] },
@@ -132,14 +132,14 @@ const jsonOf = (field: Json): Json => {
 
 const lengthOf = (value: unknown): number => String(value).length;
 
-/** The leaves of a value by their place. */
+/** The leaves of a value by their path. */
 function leavesOf(value: Json, at = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [[at, value]];
   const inner = Object.entries<Json>(value);
   return inner.length === 0 ? [[at, '{}']] : inner.flatMap(([key, each]) => leavesOf(each, `${at}/${key}`));
 }
 
-/** The same, except what passes while one looks: seconds and moments. */
+/** Without times and durations, which change between two reads. */
 function isSame(one: unknown, other: unknown): boolean {
   if (typeof one === 'number' && typeof other === 'number') return Math.abs(one - other) <= (one > 30 ? 5 : 0);
   const [a, b] = [one, other].map((value) =>
@@ -148,7 +148,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return Number.isNaN(a!) || Number.isNaN(b!) ? one === other : Math.abs(a! - b!) < 10_000;
 }
 
-// An operation with nothing to read back forgets a field if it does the same with it as without.
+// If nothing can be read back, a field without any effect counts as ignored.
 describe('what requests may say where nothing is read back', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'effects-'));
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -196,7 +196,7 @@ describe('what requests may say where nothing is read back', () => {
           secret_id_accessor: answer.data.secret_id_accessor,
         });
   const ofLease = (_answer: Json, _at: string, { lease_id }: Json) => found('sys/leases/lookup', { lease_id });
-  /** Where it shows what an operation did, besides its answer: by the body without the field. */
+  /** Where the effect of an operation can be seen, besides its answer; from the body without the field. */
   const readers: Readonly<Record<string, (answer: Json, at: string, sent: Json) => Promise<unknown>>> = {
     'write token/create': ofToken,
     'write token/create-orphan': ofToken,
@@ -230,7 +230,7 @@ describe('what requests may say where nothing is read back', () => {
       await send('DELETE', `sys/audit/${name}`, secrets.rootToken);
   };
 
-  /** What comes of a call, and is seen afterwards. */
+  /** The answer of a call, and what can be read afterwards. */
   const outcome = async (one: Operation, example: Example, more: object): Promise<Map<string, unknown>> => {
     const below = one.declared.pattern.replace(/:(\w+)\*?/g, (_all, param: string) => example.at?.[param] ?? '');
     const at = one.mount.path + below;
@@ -259,13 +259,13 @@ describe('what requests may say where nothing is read back', () => {
         const name = `${one.name} ${field}`;
         const json = jsonOf(shape);
         if (json === undefined || name in elsewhere) continue;
-        // An older name is heard where the newer one is not said.
+        // An older name is read only if the newer one is absent.
         const newer = json['x-shown-as'];
         const also = newer ? { ...besides[name], [newer]: undefined } : besides[name];
         const plain = also ? await twice(also) : bare;
         const [first, second] = plain;
         const steady = [...first].filter(([at, value]) => isSame(second.get(at), value));
-        // What is random has a length.
+        // Random values are compared by length.
         const sized = [...first].filter(
           ([at, value]) => !isSame(second.get(at), value) && lengthOf(value) === lengthOf(second.get(at)),
         );

@@ -11,7 +11,7 @@ import { declarationOf } from './visits';
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every endpoint
 type Json = any;
 
-/** What is kept and not shown under its name, or is for something else than being kept; and why, where no mark says it. */
+/** Fields that are stored but not shown under their name, or not stored at all, with the reason if no mark gives it. */
 const notShown: Readonly<Record<string, string>> = {
   'system/config/auditing/request-headers/:header hmac': 'shown below the name of the header',
   'system/mounts/:path*/tune plugin_version': 'only that of the catalog is taken',
@@ -34,7 +34,7 @@ const notShown: Readonly<Record<string, string>> = {
   'totp/keys/:name skew': 'clients know no such field of an answer',
 };
 
-/** Operations that act on their input and keep nothing of it, or keep it once. */
+/** Operations that use their input without storing it, or store it only once. */
 const acts = new Set([
   'identity/oidc/provider/:name/authorize',
   'ssh/config/ca',
@@ -78,7 +78,7 @@ describe('what requests may say', () => {
   });
 
   let readBack = 0;
-  /** Fields of an operation that are taken, of which nothing can be read afterwards. A refused field is not forgotten. */
+  /** Fields that an operation accepts and that no read shows afterwards. Refused fields do not count. */
   const forgottenBy = async (one: (typeof operations)[number], making: Exclude<Making, string>) => {
     const { name, mount, declared, operation } = one;
     const forgotten: string[] = [];
@@ -91,7 +91,7 @@ describe('what requests may say', () => {
       const at = mount.path + below;
       const token = example.token ?? secrets.rootToken;
       const base = { ...example.body?.(0) } as Json;
-      // An older name is heard where the newer one is not said.
+      // An older name is read only if the newer one is absent.
       if (shownAs !== field) delete base[shownAs];
       const shown = async () => {
         const data = (await send('GET', at, secrets.rootToken)).body?.data;
@@ -102,12 +102,12 @@ describe('what requests may say', () => {
       const before = await shown();
       let taken: string | undefined;
       for (const value of valuesOf(json, world.fresh)) {
-        // Nothing is asked for if there is nothing.
+        // Without fields there is nothing to request.
         if (isDeepStrictEqual(before, value) || value === '' || (value === false && before === undefined)) continue;
         if ((await write({ [field]: value })).status >= 300) continue;
         const after = await shown();
         taken = `${field}: ${JSON.stringify(value).slice(0, 60)} is shown as ${JSON.stringify(after)}`;
-        // Of a secret nothing is shown.
+        // Secrets are never shown.
         if (json.format === 'password' && after === undefined) {
           taken = undefined;
           break;
@@ -131,7 +131,7 @@ describe('what requests may say', () => {
     }
     expect(forgotten).toEqual([]);
     expect(readBack).toBeGreaterThan(walked.length === operations.length ? 300 : 0);
-    // Names that are not there any more.
+    // Names that no longer exist.
     const names = new Set(
       operations.flatMap(({ name, operation }) =>
         Object.keys((operation as Json).input?.shape ?? {}).map((field) => `${name} ${field}`),

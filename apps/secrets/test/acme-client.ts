@@ -1,6 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-/** What an ACME server answered. */
+/** The answer of an ACME server. */
 export interface AcmeReply {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: bodies of every part
@@ -9,11 +9,11 @@ export interface AcmeReply {
   readonly headers: Headers;
 }
 
-/** What a test changes of a message before it is signed. */
+/** Changes that a test makes to a message before it is signed. */
 export interface Changed {
   readonly header?: Readonly<Record<string, unknown>>;
   readonly key?: KeyObject;
-  /** Signs in place of the key. */
+  /** Signs instead of the key. */
   readonly signature?: (content: string) => Buffer;
 }
 
@@ -28,7 +28,7 @@ export const jwkOf = (key: KeyObject): Record<string, string> => {
 
 export const newKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 
-/** A message in flattened JSON; an empty payload asks for the state. */
+/** A message in flattened JSON; an empty payload reads a resource (POST-as-GET). */
 export function signed(header: object, payload: unknown, key: KeyObject, signature?: Changed['signature']) {
   const content = `${base64url(header)}.${payload === undefined ? '' : base64url(payload)}`;
   const made = signature?.(content) ?? sign('sha256', Buffer.from(content), { key, dsaEncoding: 'ieee-p1363' });
@@ -36,7 +36,7 @@ export function signed(header: object, payload: unknown, key: KeyObject, signatu
   return { protected: head, payload: body, signature: made.toString('base64url') };
 }
 
-/** A client of RFC 8555 that can also say what no honest one does. */
+/** A client of RFC 8555 that can also send invalid messages. */
 export class AcmeClient {
   kid: string | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: a directory
@@ -84,14 +84,14 @@ export class AcmeClient {
     return { status: answer.status, body, text, headers: answer.headers };
   }
 
-  /** What a challenge is answered with. */
+  /** The key authorization of a challenge. */
   answerTo(token: string): string {
     const { crv, kty, x, y } = jwkOf(this.key);
     const thumbprint = createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
     return `${token}.${thumbprint}`;
   }
 
-  /** A binding of the account's key with a key of `new-eab`. */
+  /** Binds the account's key to a key of `new-eab`. */
   binding(eab: { readonly id: string; readonly key: string }, url: string) {
     const header = { alg: 'HS256', kid: eab.id, url };
     return signed(header, jwkOf(this.key), this.key, (content) =>
@@ -104,12 +104,12 @@ export class AcmeClient {
     return this.post(this.directory.newOrder, { identifiers });
   }
 
-  /** Waits until something is in one of these states. */
+  /** Waits until a resource is in one of these states. */
   until(url: string, ...states: readonly string[]): Promise<AcmeReply> {
     return this.untilThat(url, ({ status }) => states.includes(status));
   }
 
-  /** Waits until what is said of a challenge has an error. */
+  /** Waits until a challenge shows an error. */
   untilError(url: string): Promise<AcmeReply> {
     return this.untilThat(url, ({ error }) => error !== undefined);
   }

@@ -9,7 +9,7 @@ import { startDnsAnswerer } from './dns-answerer';
 import { startOpenSsl } from './openssl';
 import { type Secrets, startSecrets, testConfig } from './start-secrets';
 
-/** A service with an authority that speaks ACME, and what it asks: names and a host that answers for all of them, unless a client brings its own. */
+/** A service with an ACME authority, a DNS server, and a host for all names, unless a client has its own. */
 export function startAcme({ withHost = true } = {}) {
   const dns = startDnsAnswerer();
   const openssl = startOpenSsl();
@@ -53,7 +53,7 @@ export function startAcme({ withHost = true } = {}) {
   /** A client without an account. */
   const unregistered = (prefix: string) => at(prefix).start(null);
 
-  /** A host that shows the certificate of a challenge to those who ask for it. */
+  /** A host that serves the certificate of a TLS-ALPN challenge. */
   const showByTls = async (name: string, keyAuthorization: string): Promise<TlsServer> => {
     const digest = createHash('sha256').update(keyAuthorization).digest('hex');
     const config = openssl.file(
@@ -80,7 +80,7 @@ export function startAcme({ withHost = true } = {}) {
     }
   };
 
-  /** A request in base64url for these names. */
+  /** A certificate request for these names, in base64url. */
   const csrFor = (names: readonly string[], subject = '/', extensions = '', key?: readonly string[]): string => {
     const alternatives = names.map((name) => `${/^[\d.]+$/.test(name) ? 'IP' : 'DNS'}:${name}`).join(',');
     const lines = [...(names.length > 0 ? [`subjectAltName=${alternatives}`] : []), extensions].join('\n');
@@ -88,7 +88,7 @@ export function startAcme({ withHost = true } = {}) {
     return Buffer.from(csr.replace(/-----[^-]+-----|\s/g, ''), 'base64').toString('base64url');
   };
 
-  /** Orders, proves and finalizes. */
+  /** Creates an order, proves its names and finalizes it. */
   const obtain = async (acme: AcmeClient, ...names: readonly string[]) => {
     const order = await acme.order(...names);
     await prove(acme, order.body);

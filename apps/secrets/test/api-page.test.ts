@@ -45,7 +45,7 @@ describe('the page of the API', () => {
         expect(more).toBeGreaterThan(free);
         expect(await page.getByLabel('Token').inputValue()).toBe('');
 
-        // What it lists can be tried: the request carries the token, what is shown of it does not.
+        // Listed operations can be tried: the request has the token, the displayed request does not.
         await page.locator('.opblock-tag', { hasText: 'secrets' }).click();
         await page.locator('.opblock-get', { hasText: '/shelf/{path}' }).locator('.opblock-summary-control').click();
         await page.getByRole('button', { name: 'Try it out' }).click();
@@ -72,7 +72,7 @@ describe('the page of the API', () => {
         expect(requests.filter((one) => one.includes(token))).toEqual([]);
         expect(troubles).toEqual([]);
 
-        // A token that is refused changes nothing but what is said.
+        // With a refused token only the message changes.
         await submit(open, 's.anonymous-has-this-token');
         await saying(open, 'The service answered 403: permission denied');
       } finally {

@@ -7,7 +7,7 @@ import { transitExamples } from './transit-examples';
 const signer = authority('Acme Root');
 const revocationList = (serial: bigint): string => listOf(signer, [serial]).toString('base64');
 
-/** What an example makes its objects with: the answer's body; throws when it is not a success. */
+/** Creates the objects of an example; returns the answer's body, and throws if the request fails. */
 export interface World {
   root(method: string, path: string, body?: object): Promise<Body>;
   /** The same with another token. */
@@ -29,20 +29,19 @@ export interface Example {
   /** The body of the n-th call. */
   readonly body?: (n: number) => object;
   readonly token?: string;
-  /** Each call takes much of a second, as those that hash passwords do. */
+  /** Each call takes nearly a second, like those that hash passwords. */
   readonly slow?: boolean;
-  /** The answer is asked for wrapped. */
+  /** The request asks for a wrapped answer. */
   readonly wrap?: boolean;
   /**
-   * Statuses that are right besides success: of later callers for what can be done once. Nothing else makes a refusal right,
-   * as the object lives throughout.
+   * Statuses that are right besides success: for later callers, if something can be done only once. No other refusal is right, because the object exists throughout.
    */
   readonly also?: readonly number[];
-  /** Done between the calls of the others, for instance to make again what they remove. */
+  /** Runs between the calls of the others, for example to create again what they remove. */
   readonly between?: () => Promise<{ status: number }>;
 }
 
-/** Prepares an object and says how it is called; or why an operation is left out. */
+/** Prepares an object and returns the calls for it, or the reason why the operation is left out. */
 export type Making = ((world: World) => Promise<Example> | Example) | string;
 
 const outside = 'needs an outside system, and decides nothing by what is stored';
@@ -59,14 +58,14 @@ const farDatabase = {
   username: 'far',
   verify_connection: false,
 };
-/** Of AWS, bound without being looked up there. */
+/** An AWS role, bound without being looked up there. */
 const principals = { bound_iam_principal_arn: 'arn:aws:iam::123456789012:user/a', resolve_aws_unique_ids: false };
 const readsOnly =
   (body: object = {}): Making =>
   () => ({ body: () => body });
 const pick = async (made: Promise<Body>, field: string): Promise<string> => (await made).data[field];
 
-/** An object that exists, and is called by its id. */
+/** An existing object, named by its id. */
 const byId =
   (path: string, idField: string, first: (name: string) => object, body?: (n: number) => object): Making =>
   async (world) => ({ at: { [idField]: await pick(world.root('POST', path, first(world.fresh())), 'id') }, body });
@@ -124,7 +123,7 @@ const madeAgain =
     await between();
     return { at, also, between };
   };
-/** Removed by all and made again by some, under a name. */
+/** A named object that all callers remove and some create again. */
 const removedByName = (path: string, body: object = {}, field = 'name', also: readonly number[] = []): Making =>
   madeAgain(async (world) => {
     const name = world.fresh();
@@ -143,7 +142,7 @@ const methodAndEntity =
     return { body: () => fields, also };
   };
 const once = [400] as const;
-/** An application, what it asks for, and an entity that may sign in to it. */
+/** An application, its request, and an entity that may sign in to it. */
 const application = async (world: World) => {
   const name = world.fresh();
   const redirect_uri = 'https://app.example/back';
@@ -807,16 +806,16 @@ export const examples: Readonly<Record<string, Making>> = {
   'write jwt/oidc/poll': outside,
 };
 
-/** An authority of this kind, made by every call. */
+/** An authority of this kind, created by every call. */
 function ofKind(name: string): Making {
-  // Signatures of this kind are all of one length.
+  // Signatures of this kind all have the same length.
   return () => ({ at: { exported: 'internal' }, body: (n) => ({ common_name: `${name} ${n}`, key_type: 'ed25519' }) });
 }
 
-/** An issuer that exists, and is called by its id. */
+/** An existing issuer, named by its id. */
 function issuerBy(body?: (n: number) => object): Making {
   return async (world) => {
-    // The default of the mount stays for the other examples.
+    // The other examples need the default of the mount.
     await pkiRole(world);
     const { data } = await world.root('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec' });
     return { at: { ref: data.issuer_id }, body };

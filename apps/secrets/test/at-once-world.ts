@@ -6,7 +6,7 @@ import { SchedulerStandIn } from './stand-ins/scheduler';
 import type { Secrets } from './start-secrets';
 import { mountEveryKind } from './visits';
 
-/** What a call is answered, as it came. */
+/** The raw answer to a call. */
 export interface Sent {
   readonly status: number;
   readonly text: string;
@@ -16,8 +16,7 @@ export interface Sent {
 export const methodOf: Partial<Record<Verb, string>> = { write: 'POST', patch: 'PATCH', delete: 'DELETE' };
 
 /**
- * What the examples of a test file make their objects with: a mount of every kind, and a scheduler behind one of them. `send`
- * takes `WRAP` for a POST whose answer is asked for wrapped.
+ * The surroundings of the examples: a mount of every kind, and a scheduler behind one of them. `send` with `WRAP` is a POST that asks for a wrapped answer.
  */
 export function worldOf(
   secrets: Secrets,
@@ -76,7 +75,7 @@ export function senderTo(secrets: Secrets) {
       signal: AbortSignal.timeout(60_000),
     });
     const text = await answer.text();
-    // A machine that stands still says so, and is not what is looked for.
+    // Answers of an overloaded machine are not what this test looks for.
     if (answer.status === 503 && text.includes('storage is unavailable')) {
       return senderTo(secrets)(method, path, token, body);
     }

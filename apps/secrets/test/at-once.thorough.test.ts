@@ -19,8 +19,8 @@ const long = process.env.KEYSTEAD_LONG === '1';
 const longMs = 2000;
 const callsEach = 2;
 
-// Every declared operation that writes, found the way the router finds them, called by many about one object: what
-// cannot be decided twice at once must be decided one after the other, and no caller may notice.
+// Every declared writing operation, found as the router does, is called by many at once for one object. Conflicting
+// writes must be decided one after the other, without errors for callers.
 describe('every writing operation, called by many at once about one object', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'at-once-'));
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -66,14 +66,14 @@ describe('every writing operation, called by many at once about one object', () 
     });
   const schemas = new ResponseSchemas();
   const noted = new Set<string>();
-  /** Has one answer of each kind compared with the document. */
+  /** Compares one answer of each kind with the document. */
   const announced = (method: string, path: string, { status, text }: Answer) => {
     const kind = `${method} ${path} ${status}`;
     if (noted.has(kind)) return;
     noted.add(kind);
     schemas.add(method, `/v1/${path}`, status, text === '' ? {} : JSON.parse(text));
   };
-  /** Calls it from everywhere, and answers how often which answer came. */
+  /** Calls the operation from all callers on both nodes, and counts the answers by kind. */
   const callAtOnce = async (at: string, verb: Verb, example: Example, on: readonly string[]) => {
     const seen = new Map<string, number>();
     const until = performance.now() + longMs;

@@ -5,7 +5,7 @@ import { asSuperuser, testServer } from '@keystead/testing';
 import pg from 'pg';
 import { startSecrets } from './start-secrets';
 
-// What would be lost if this went: the promise that a copy of the database, or of its disk, is worth nothing.
+// This test keeps the promise that a copy of the database, or of its disk, is worthless.
 describe('what is stored', () => {
   const secrets = startSecrets();
   const canary = (name: string) =>
@@ -112,7 +112,7 @@ describe('what is stored', () => {
     expect(files.length).toBeGreaterThan(50);
     let read = 0;
     for (const file of files) {
-      // The server removes files of its log at any time.
+      // The server may remove files of its log at any time.
       const seen = await found(file, needles).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
         return undefined;

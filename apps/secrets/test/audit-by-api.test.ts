@@ -340,7 +340,7 @@ describe('a device enabled by API', () => {
       const shown = (await node.ask('GET', 'sys/audit', root)).body.data['node-0/'];
       expect(shown.options.file_path).toBe(path.join(other, 'node-0.log'));
 
-      // Where auditing by API is off the device is there, and fails: nothing goes unaudited by mistake.
+      // On a node with auditing by API off the device exists, but fails, so that nothing goes unaudited by mistake.
       const refused = await bare.ask('GET', 'cubbyhole/asked', root);
       expect(refused.status).toBe(500);
       expect(refused.body.errors[0]).toContain('SECRETS_AUDIT_BY_API_DIRECTORY is not set on this node');

@@ -25,7 +25,7 @@ describe('the lines of the audit log', () => {
 
   it('hold no token in the clear that was sent in any field, neither as a value nor as a key', async () => {
     const canary = `hvs.${randomBytes(18).toString('base64url')}`;
-    // What would end the service, or its keys, for the requests that follow.
+    // Operations that would stop or seal the service for the following requests.
     const ending = /^(sys\/)?(seal|step-down|init|rekey|generate-root|rotate|raw|unseal)/;
     const visits = everyVisit(secrets).filter(({ at, verb }) => !ending.test(at) && verb !== 'delete');
     let sent = 0;
@@ -38,7 +38,8 @@ describe('the lines of the audit log', () => {
       });
       if (fields.length === 0 || (verb !== 'write' && verb !== 'patch')) continue;
       sent += 1;
-      // Lists by themselves as well: their items may be keys of the answer, and with all fields most are refused.
+      // Lists are also sent without other fields: their items may be keys of the answer, and with all fields most
+      // requests are refused.
       for (const some of [fields, ...fields.filter(([, value]) => Array.isArray(value)).map((one) => [one])]) {
         await secrets.root[verb](at, Object.fromEntries(some));
       }

@@ -50,7 +50,7 @@ class StreamReceiver {
   }
 }
 
-/** A receiver of posts with the answers that a test sets. */
+/** An HTTP receiver that gives the answers set by a test. */
 class PostReceiver {
   bodies: string[] = [];
   headers: NodeJS.Dict<string | string[]>[] = [];
@@ -204,7 +204,7 @@ describe('audit lines sent elsewhere by API', () => {
     posts.answer = (body, res) => res.writeHead(body.includes('cubbyhole/poison') ? 413 : 200).end();
     await Promise.all(['a', 'poison', 'b'].map(ask));
     await ask('after');
-    // Both lines of a request go on without it, and what is missing may be said in one line or in two.
+    // Both lines of a request are written without it, and the gap may be reported in one line or in two.
     const said = () => posts.lines.reduce((sum, { dropped = 0 }) => sum + dropped, 0);
     const after = () => posts.lines.filter(({ request }) => request?.path === 'cubbyhole/after').length;
     await until(() => after() === 2 && said() === 2);
@@ -337,7 +337,7 @@ describe('receivers next to a file', () => {
     silent.close();
   });
 
-  // Each way of having no receiver, at the address where it is and with what makes it go.
+  // Every way in which a receiver can be unavailable: its address, and how it recovers.
   const nothing = async () => {};
   const ways: Record<string, () => Promise<{ streams: number; posts: string; goAway(): Promise<void> }>> = {
     'are not there from the start': async () => ({ streams: 1, posts: 'http://127.0.0.1:1/', goAway: nothing }),
@@ -366,7 +366,7 @@ describe('receivers next to a file', () => {
     };
     const node = await startNode(secrets.database.url, env, { log });
     try {
-      // Long lines, so that they fill what the system keeps for a receiver that does not read: of each value they have the hash.
+      // Long lines, to fill the socket buffer of a receiver that does not read; they contain a hash of each value.
       const large = Object.fromEntries(Array.from({ length: 3000 }, (_, n) => [`key-${n}`, 'x']));
       expect((await node.ask('POST', 'cubbyhole/large', secrets.rootToken, large)).status).toBe(204);
       await goAway();

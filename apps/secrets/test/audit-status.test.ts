@@ -24,7 +24,7 @@ describe('the status in an audit line is the one that was answered', () => {
       .filter(({ request: { sent_id: sent } }) => sent === id);
 
   let counter = 0;
-  /** Sends a request, and holds its audit lines against the answer. */
+  /** Sends a request, and compares its audit lines with the answer. */
   async function asked(send: (id: string) => request.Test): Promise<number> {
     const id = `audited-${++counter}`;
     const { status } = await send(id).set('X-Request-Id', id);
@@ -34,7 +34,7 @@ describe('the status in an audit line is the one that was answered', () => {
     return status;
   }
 
-  /** Has reads of cubbyholes do something else, for one request. */
+  /** Replaces the handler of cubbyhole reads for one request. */
   async function instead(run: AnyOperation['run']): Promise<number> {
     await secrets.root.read('cubbyhole/x').expect(404);
     const { tree } = [...secrets.service.kernel.mounts.all()].find((mount) => mount.path === 'cubbyhole/')!;

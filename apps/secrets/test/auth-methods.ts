@@ -6,7 +6,7 @@ const notThere = (wanted: 'auth' | 'secret', without: readonly string[]) =>
     .map(({ type }) => type)
     .filter((type) => !without.includes(type));
 
-/** The types of auth methods that an installation does not begin with, each once: what sweeps over everything mount. */
+/** The types of auth methods that are not mounted at first; tests over all operations mount each once. */
 export const authMethods: readonly string[] = notThere('auth', ['oidc', 'azure']);
 
 /** The same of secrets engines, without kv, which has two versions. */

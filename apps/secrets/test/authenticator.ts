@@ -6,7 +6,7 @@ import type { Secrets } from './start-secrets';
 /** Where TOTP methods live. */
 export const methods = 'identity/mfa/method/totp';
 
-/** What an authenticator app reads out of the picture. */
+/** The URI that an authenticator app reads from the QR code. */
 export function scan(barcode: string): { text: string; width: number; height: number } {
   const png = PNG.sync.read(Buffer.from(barcode, 'base64'));
   const found = jsqr(new Uint8ClampedArray(png.data), png.width, png.height);
@@ -21,7 +21,7 @@ export function unbase32(text: string): Buffer {
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
 }
 
-/** An authenticator that was given the URI. */
+/** An authenticator for this URI. */
 export function authenticator(url: string) {
   const { searchParams: query } = new URL(url);
   const scheme = {
@@ -36,6 +36,6 @@ export function authenticator(url: string) {
   };
 }
 
-/** A new TOTP method; answers its id. */
+/** Creates a TOTP method and returns its id. */
 export const newMethod = async (secrets: Secrets, fields: object = {}): Promise<string> =>
   (await secrets.root.write(methods, { issuer: 'Acme', ...fields }).expect(200)).body.data.method_id;

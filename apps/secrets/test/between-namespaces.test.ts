@@ -10,7 +10,7 @@ interface Auth {
 const everything = 'path "*" { capabilities = ["create", "read", "update", "delete", "list", "patch", "sudo"] }';
 const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
 
-/** What one namespace may know of another one and do to it: nothing upwards, nothing sideways. */
+/** What a namespace can read and change in another: nothing in those above and next to it. */
 describe('between namespaces', () => {
   const secrets = startSecrets();
   const at = (namespace: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': namespace });
@@ -222,7 +222,7 @@ describe('between namespaces', () => {
         }),
       );
       expect(refusals).toEqual([true, true, false, false]);
-      // It does not prevent its own removal.
+      // It cannot prevent its removal.
       await at('one').delete('sys/quotas/rate-limit/evil').expect(204);
       await at('one').read('sys/mounts').expect(200);
     });

@@ -16,7 +16,7 @@ describe('the one spelling of a path', () => {
     await secrets.root.read('auth/token/lookup-self/').expect(404);
     await secrets.root.read('sys/mounts/').expect(404);
     await secrets.root.read('auth/token/roles/ops').expect(200);
-    // Where there is a list, its path has a slash; the other verbs may have it as well.
+    // If there is a list, its path ends in a slash, which the other verbs accept as well.
     await secrets.root.list('auth/token/roles/').expect(200);
     await secrets.root.read('auth/token/roles/').expect(405);
     const noWrite = { errors: ["cannot write to a path ending in '/'"] };
@@ -24,7 +24,7 @@ describe('the one spelling of a path', () => {
       await secrets.root.write(path, { type: 'kv' }).expect(400, noWrite);
     }
     await secrets.root.read('sys/policy/').expect(200);
-    // The name of a folder is the same with and without.
+    // A folder has the same name with and without a trailing slash.
     await secrets.root.read('sys/mounts/cubbyhole/').expect(200);
     const token = await deny('sys/mounts/cubbyhole');
     await token.read('sys/mounts/cubbyhole').expect(403);
@@ -54,14 +54,14 @@ describe('the one spelling of a path', () => {
       await token.write(`auth/userpass/users/${user}/password`, { password: 'long-enough-2' }).expect(204);
     }
     await token.read('auth/userpass/users/BOB').expect(200);
-    // A rule in capitals means the same name.
+    // A rule in upper case applies to the same name.
     const capitals = await deny('auth/userpass/users/ADMIN1');
     await capitals.read('auth/userpass/users/admin1').expect(403);
     const own = await secrets.withPolicy('path "auth/userpass/users/Bob" { capabilities = ["read"] }');
     await own.read('auth/userpass/users/Bob').expect(200);
     await own.read('auth/userpass/users/bob').expect(200);
     await own.read('auth/userpass/users/admin1').expect(403);
-    // The mount is another one.
+    // This is another mount.
     await secrets.root.write('sys/auth/UserPass', { type: 'userpass' }).expect(204);
     await secrets.root.write('auth/UserPass/users/admin1', { password: 'long-enough' }).expect(204);
     await token.read('auth/UserPass/users/ADMIN1').expect(200);
@@ -81,7 +81,7 @@ describe('the one spelling of a path', () => {
     const denied = await deny(`identity/entity/id/${id}`);
     await denied.read(`identity/entity/id/${id.toUpperCase()}`).expect(403);
     await secrets.root.read(`identity/entity/id/${id.toUpperCase()}`).expect(200);
-    // Listings are filtered by the same reading.
+    // Listings are filtered by the same canonical path.
     const lister = await secrets.withPolicy(
       'path "identity/entity/name" { capabilities = ["list"] list_scan_response_keys_filter_path = "{{ .path }}{{ .key }}" }\n' +
         'path "identity/entity/name/anna-*" { capabilities = ["read"] }',
@@ -104,7 +104,7 @@ describe('the one spelling of a path', () => {
     for (const path of paths) expect([path, body.data[path]]).toEqual([path, ['deny']]);
     const explain = async (path: string) =>
       (await token.write('sys/policies/explain', { path, operation: 'read' }).expect(200)).body.data;
-    // Nothing is declared at the last: what policies say of it leads nowhere.
+    // There is no operation at the last path, so policies for it have no effect.
     for (const path of paths.slice(0, -1)) expect(await explain(path)).toMatchObject({ granted_by_policy: false });
     expect(await explain('auth/userpass/users/Bob')).toMatchObject({ granted_by_policy: true });
     await token.write('sys/capabilities-self', { paths: ['a\u200bb'] }).expect(400);
@@ -191,7 +191,7 @@ describe('a path that names less than it does', () => {
     await secrets.root.write('sys/leases/revoke-prefix/auth/token/create/dev').expect(204);
     await secrets.as(dev).read('auth/token/lookup-self').expect(403);
     await secrets.as(dev2).read('auth/token/lookup-self').expect(200);
-    // No prefix at all is not everything: the token that asks would be part of it.
+    // An empty prefix does not mean everything: that would include the caller's token.
     await secrets.root.write('sys/leases/revoke-prefix').expect(404);
     await secrets.root.write('sys/leases/revoke-force').expect(404);
     await secrets.as(dev2).read('auth/token/lookup-self').expect(200);

@@ -6,7 +6,7 @@ import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
 import { startSecrets, testConfig } from './start-secrets';
 
-// If it went, a node whose clock is two hours ahead would end all tokens and leases for good.
+// Otherwise a node whose clock is two hours ahead would end all tokens and leases.
 
 const HOUR_MS = 3_600_000;
 

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 
-/** An address that leads to another, and how many connections were made to it. */
+/** A proxy for an address that counts connections. */
 export function connectionsTo(target: () => string): { readonly address: string; readonly count: number } {
   let count = 0;
   const open = new Set<net.Socket>();

@@ -14,7 +14,7 @@ import { type Secrets, startSecrets } from './start-secrets';
 const page = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 type Headers = Readonly<Record<string, string>>;
 
-/** A browser with our page open: it has a cookie or none. `url` is another node's. */
+/** A browser with our page open, with or without a cookie. `url` is another node's. */
 function browser(secrets: Secrets, url?: string) {
   let cookie: string | undefined;
   const at = () => request(url ?? secrets.server);
@@ -47,7 +47,7 @@ function browser(secrets: Secrets, url?: string) {
   };
 }
 
-/** All proofs were too long ago. */
+/** All proofs are too old. */
 async function forgetProofs(secrets: Secrets): Promise<void> {
   const client = new pg.Client(secrets.database.url);
   await client.connect();
@@ -514,7 +514,7 @@ describe('the ends of a session', () => {
     minutes(29);
     await at.read('auth/token/lookup-self').expect(200);
     minutes(29);
-    // A look at the session is no use of it.
+    // Reading the session does not extend it.
     await at.show(200);
     minutes(2);
     await at.show(204);

@@ -16,7 +16,7 @@ function schemaOf(field: z.ZodType): Record<string, unknown> {
 const repeated = (count: number, line: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => line(n)).join('');
 
-// What a caller may have compared, merged and listed is bounded: Decision 0060.
+// The work of comparing, merging and listing for one caller is limited: Decision 0060.
 describe('what a known caller may have done at once', () => {
   const secrets = startSecrets();
   beforeAll(() => mountEveryKind(secrets));
@@ -103,7 +103,7 @@ describe('what a known caller may have done at once', () => {
     await refused.read('cubbyhole/rules-0/0').expect(404);
   });
 
-  // One block after the other was copied into the next, which took minutes for these.
+  // Copying each block into the next took minutes for these.
   it('many blocks of one path are merged in as many steps as they hold', async () => {
     const names = Array.from({ length: 5 }, (_, n) => `merged-${n}`);
     for (const name of names) {

@@ -11,7 +11,7 @@ import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-// What a request costs is bounded by what its sender paid, and that is looked at before it is read: Decision 0060.
+// The cost of a request is limited by who sends it, before its body is read: Decision 0060.
 describe('what a request may cost', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'cost-'));
   const file = path.join(folder, 'audit.log');
@@ -28,7 +28,7 @@ describe('what a request may cost', () => {
     port = (secrets.server.address() as AddressInfo).port;
   });
 
-  /** The status that is answered to a head by itself: the body it announces is never sent. */
+  /** The status of an answer to headers whose body is never sent. */
   function statusOfHead({ verb, at, operation }: Visit, token: string | undefined, announced: string): Promise<number> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(port, '127.0.0.1');
@@ -117,7 +117,7 @@ describe('what a request may cost', () => {
     expect(body.data.k).toHaveLength(49_999);
   });
 
-  // Two lines a request, in which everything besides the fields takes about this much.
+  // The size of the two lines of a request without its fields.
   const lines = 2 * KiB;
   const bodies = [
     ['undeclared keys', `{${Array.from({ length: 900 }, (_, n) => `"${n}":""`).join(',')}}`],
@@ -162,7 +162,7 @@ describe('what a request may cost', () => {
   });
 
   it('hashes a long text in turns as it does at once', async () => {
-    // Characters of two halves, so that a slice ends inside of one.
+    // Surrogate pairs, so that a slice ends inside one.
     const long = `x${'😀'.repeat(400_000)}`;
     await secrets.root.write('cubbyhole/long', { long }).expect(204);
     const { body } = await secrets.root.write('sys/audit-hash/file', { input: long }).expect(200);

@@ -5,7 +5,7 @@ import { until } from './fresh-storage';
 import { initialise, type NodeProcess, startNode } from './nodes';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 
-// A node kills itself at a named point; another one goes on. A sample always, the whole matrix with --long.
+// A node kills itself at a named point, and another one continues. Normally a sample, with --long the whole matrix.
 
 type Work = (node: NodeProcess) => Promise<unknown>;
 interface Crash {
@@ -69,7 +69,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
   const lease = async (node: NodeProcess, token = root) =>
     (await node.ask('GET', 'scheduler/creds/ops', token)).body.lease_id as string;
 
-  /** Prepares, and returns what the dying node is to do, or what becomes due once the preparing one is gone. */
+  /** Prepares, and returns the call for the dying node, or work that becomes due once the preparing node is gone. */
   const prepared: Record<Crash['doing'], (node: NodeProcess) => Promise<Work>> = {
     creds: async () => (node) => node.ask('GET', 'scheduler/creds/ops', root),
     revoke: async (node) => {
@@ -106,7 +106,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
     const swept = crash.doing === 'expiry' || crash.doing === 'undo';
     const dying = await startNode(database.url);
     if (swept) {
-      // The first to sweep does it: only the dying node may.
+      // The node that sweeps first does the work, so only the dying node may sweep.
       await survivor.kill();
       await dying.dieAt(crash.point, crash.passes);
       const helper = await startNode(database.url);
@@ -120,7 +120,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
     }
     await dying.ended;
     if (swept) survivor = await startNode(database.url);
-    // Everything that is still good for an hour is over then, and what was begun and not accounted for is undone.
+    // By then all lifetimes of an hour are over, and unfinished work is undone.
     await survivor.goAhead(800 * HOUR);
     await until(async () => upstream.issued.length === 0, 60_000);
     await until(async () => (await rows('lease')) + (await rows('intent')) === 0, 60_000);

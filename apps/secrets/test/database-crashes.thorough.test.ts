@@ -9,20 +9,20 @@ import { MongodbStandIn } from './stand-ins/mongodb';
 import { MssqlStandIn } from './stand-ins/mssql';
 import { connectMariadb, hasMariadb, startMariadb, TemporaryServer } from './temporary-database';
 
-// A node is killed at every step of every flow that changes a database: before and after each of its calls and commits.
-// Afterwards the users there are those of leases, and every password that is shown or used is the valid one. Two kills of a
-// database always, the whole matrix in the long form.
+// A node is killed before and after each call and commit of every flow that changes a database. Afterwards every user
+// there has a lease, and every shown or used password is valid. Normally two kills for each database, in the long form
+// the whole matrix.
 
 interface Target {
   start(): Promise<void>;
   stop(): Promise<void>;
   readonly config: () => object;
   readonly creation: string;
-  /** A user that is there already. */
+  /** An existing user. */
   readonly kept: string;
-  /** The users that were made from roles. */
+  /** The users created from roles. */
   users(): Promise<string[]>;
-  /** Whether this password is that of the user. */
+  /** Whether the user has this password. */
   logsIn(user: string, password: string): Promise<boolean>;
 }
 
@@ -220,10 +220,10 @@ describe.each(targets.filter(([, , here]) => here))('a node killed between two s
 
   const shown = async () => (await kills.read('database/static-creds/kept')).body.data.password as string;
 
-  /** What is wrong once all is swept: users without leases, leases without users, passwords that are not valid. */
+  /** Problems after sweeping: users without leases, leases without users, invalid passwords. */
   async function look(): Promise<object> {
     await kills.swept();
-    // A rotation of a static role goes on when the claim of the node that died is over.
+    // A rotation of a static role continues after the claim of the dead node has expired.
     await kills.undone();
     await until(async () => there.logsIn(there.kept, await shown()), 60_000);
     const orphans = (await there.users()).length - (await kills.count("lease WHERE path = 'database/creds/crash/'"));

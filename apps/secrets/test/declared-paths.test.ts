@@ -3,7 +3,7 @@ import request from 'supertest';
 import { type Client, startSecrets } from './start-secrets';
 import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
-/** Values are always encrypted, and caches coherent; the rest is what clients send out of habit, and asks for nothing. */
+/** Values are always encrypted, and caches coherent; clients send the other options with values that have no effect. */
 const withoutEffect = [
   'auth-enable-method: seal_wrap',
   'auth-tune-configuration-parameters: force_no_cache',

@@ -4,7 +4,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 
 const types: Readonly<Record<number, 'A' | 'TXT' | 'AAAA'>> = { 1: 'A', 16: 'TXT', 28: 'AAAA' };
 
-/** Answers names for the tests of a file: TXT records that were set, and an address for all others. */
+/** A DNS server for the tests of a file: the TXT records that were set, and one address for all other names. */
 export function startDnsAnswerer(address = '127.0.0.1') {
   const texts = new Map<string, string[]>();
   const addresses = new Map<string, string>();

@@ -8,19 +8,19 @@ import { type Flow, flowsOf, Kills } from './kills';
 import type { Answer, NodeProcess } from './nodes';
 import { startOpenSsl } from './openssl';
 
-// A node is killed before and after each commit while several callers have it issue and revoke certificates, rotate keys and
-// encrypt. What it answered before it died must hold: certificates are kept, revoked ones are good nowhere, ciphertexts are
-// decrypted. Three kills always, the whole matrix in the long form.
+// A node is killed before and after each commit while several callers issue and revoke certificates, rotate keys and
+// encrypt. Everything it answered before must hold: certificates are stored, revoked ones are good nowhere, ciphertexts
+// can be decrypted. Normally three kills, in the long form the whole matrix.
 
 const crowd = 6;
 const many = <T>(make: (n: number) => Promise<T>) => Promise.all(Array.from({ length: crowd }, (_, n) => make(n)));
 const good = (answers: readonly Answer[]) =>
   answers.filter(({ status }) => status === 200).map(({ body }) => body.data);
 
-/** The address that messages of ACME are signed for, whichever node gets them. */
+/** The address that ACME messages are signed for, on any node. */
 const address = 'http://authority.example/v1/pki';
 
-/** A client of ACME that asks one node. */
+/** An ACME client of one node. */
 class ClientOfNode extends AcmeClient {
   constructor(public node: NodeProcess) {
     super(`${address}/acme/directory`);
@@ -46,7 +46,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
   const kills = new Kills(/^commit:/);
   const dns = startDnsAnswerer();
   const openssl = startOpenSsl();
-  /** What was answered since the last look. */
+  /** Answers since the last check. */
   const issued: { serial_number: string; certificate: string; ca_chain: string[] }[] = [];
   const revoked: string[] = [];
   const ciphertexts: { key: string; ciphertext: string }[] = [];
@@ -72,7 +72,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
     ciphertexts.push(...good(answers).map(({ ciphertext }) => ({ key, ciphertext })));
   };
 
-  /** An order whose name is proven, with a request for it. */
+  /** An order with a validated name, and its certificate request. */
   async function readyOrder() {
     const acme = await new ClientOfNode(kills.living).start();
     const name = `${randomUUID()}.example.com`;
@@ -188,7 +188,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
           acme.node = node;
           await acme.post(challenge.url, {}).catch(() => undefined);
           acme.node = kills.living;
-          // Where the node died before it had noted that it is asked to look, it is asked again.
+          // If the node died before it stored the request to validate, the client asks again.
           await acme.post(challenge.url, {});
           await kills.living.goAhead(60_000);
           await acme.until(url, 'valid');
@@ -209,7 +209,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
     },
   ];
 
-  /** What is wrong with what was answered, as the node that lives shows it. */
+  /** Answers that the surviving node contradicts. */
   async function look(): Promise<object> {
     const lost: string[] = [];
     for (const { serial_number, certificate } of issued) {
@@ -217,7 +217,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
       if (kept.body?.data?.certificate.trim() !== certificate.trim()) lost.push(`certificate ${serial_number}`);
     }
     const unfinished = await finishOrders();
-    // The node that lives comes to what the other one did not.
+    // The surviving node finishes the work of the other.
     let inLists = new Set<string>();
     await until(async () => {
       const found = await listed();
@@ -239,7 +239,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
     return { lost, twice, unfinished };
   }
 
-  /** Orders are finalized again: each has one certificate then, however far the node had come. */
+  /** Orders are finalized again: then each has one certificate, no matter where the node died. */
   async function finishOrders(): Promise<string[]> {
     const wrong: string[] = [];
     for (const { acme, url, finalize, csr } of orders) {
@@ -269,7 +269,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
     const found = new Set<string>();
     for (const id of await serialsOf('issuers')) {
       const answer = await kills.read(`pki/issuer/${id}/crl`);
-      // That of a new authority is not made yet.
+      // The list of a new authority does not exist yet.
       if (answer.status === 204) return undefined;
       const { crl } = answer.body.data;
       const text = openssl.run('crl', '-in', openssl.file(crl), '-noout', '-text');

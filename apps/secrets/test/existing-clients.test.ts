@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { startSecrets } from './start-secrets';
 
-// What clients ask for that were written for other services of this family.
+// Requests of clients that were written for Vault and OpenBao.
 describe('names of all that lies below a folder', () => {
   const secrets = startSecrets();
   const all = '"create", "read", "update", "delete", "list"';
@@ -99,7 +99,7 @@ describe('what tools of operators ask for', () => {
     );
     expect((await operator.read(attempt).expect(200)).body.data).toMatchObject({ started: false, required: 3 });
     await operator.write(attempt, {}).expect(200);
-    // One and the same generation, wherever it is asked for.
+    // The same attempt at both paths.
     expect((await secrets.anonymous.read('sys/generate-root/attempt').expect(200)).body.started).toBe(true);
     await operator.delete(attempt).expect(204);
     const { otp, nonce } = (await operator.write(attempt, {}).expect(200)).body.data;
@@ -159,7 +159,7 @@ describe('a locked namespace', () => {
     await secrets.root.write(`${at}/lock/shut/deep`).expect(400, /ancestor namespace \\"shut\/\\" is already locked/);
     await secrets.root.write(`${at}/unlock/shut`, { unlock_key: 'other' }).expect(400, /incorrect unlock key/);
     await inside('shut').read('sys/mounts').expect(503);
-    // What it says of itself can be changed meanwhile, and the key stays.
+    // Metadata can be changed in between, and the key stays.
     await secrets.root.write('sys/namespaces/shut', { custom_metadata: { a: 'b' } }).expect(200);
     await secrets.root.write(`${at}/unlock/shut`, { unlock_key }).expect(204);
     await inside('shut/deep').read('sys/mounts').expect(200);

@@ -58,7 +58,7 @@ it('lists secrets by when their newest versions are deleted, to those who may sc
   expect(await names('11h')).toEqual(['app/soon']);
   expect((await within('kv/detailed-metadata/app/?scan=true', '7d')).keys).toEqual(['soon', 'late']);
 
-  // Each change of a secret moves it, or takes it out.
+  // Each change of a secret moves it in the list, or removes it.
   await put('app/soon', '30h');
   expect(await names('7d')).toEqual(['other', 'app/soon', 'app/late']);
   await root().delete('kv/data/other').expect(204);

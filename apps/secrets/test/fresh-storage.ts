@@ -56,8 +56,7 @@ export async function until(holds: () => boolean | Promise<boolean>, withinMs = 
 }
 
 /**
- * Does something on a node that hears its heartbeats in time all the while, as on a machine with nothing else to do: only
- * then does it answer from memory.
+ * Runs something while the node receives its heartbeats in time, as on an idle machine: only then does it answer from memory.
  */
 export async function whileHearing<T>({ changes }: StorageKernel, work: () => Promise<T>): Promise<T> {
   Object.defineProperty(changes, 'fresh', { get: () => true, configurable: true });

@@ -7,9 +7,9 @@ import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
 import { startSecrets, testConfig } from './start-secrets';
 
-// What would be lost: every caller of a node whose database is frozen hangs for half a minute, and so do those behind them.
+// Otherwise all callers of a node whose database is frozen, and those queued behind them, would hang for half a minute.
 
-/** Much sooner than statements are given up, and much later than a node needs to notice. */
+/** Much less than the timeout of statements, and much more than a node needs to notice. */
 const SOON_MS = 20_000;
 
 describe('a database that answers nothing', () => {
@@ -52,7 +52,7 @@ describe('a database that answers nothing', () => {
     ]);
     const answers = await soon(early);
     const [lookup, write, create, ...reads] = answers as (typeof away)[];
-    // What the database said last may still be on its way to the node, and confirm a read.
+    // The last answer of the database may still arrive, and confirm a read.
     const told = { status: 200, errors: undefined };
     expect([write, create]).toEqual([away, away]);
     for (const read of [lookup, ...reads]) expect([away, told]).toContainEqual(read);

@@ -9,7 +9,10 @@ const shares = { recovery_shares: 5, recovery_threshold: 3 };
 const verbs = '["create", "read", "update", "delete", "list", "patch", "sudo"]';
 const refused = '[1000000, "1000000", -1, "x", "", "1e9"]';
 
-/** Everything, except what ends the caller itself, seals the service or a namespace, or limits the rate of all callers. */
+/**
+ * All operations except those that end the caller's token, seal the service or a namespace, or limit the rate of all
+ * callers.
+ */
 const callerPolicy = `
 path "*" { capabilities = ${verbs} }
 path "auth/token/revoke-self" { capabilities = ["deny"] }
@@ -95,10 +98,10 @@ const subject: FuzzSubject = {
       scheduler,
     );
     await must('POST', '/sys/policies/acl/caller', { policy: callerPolicy });
-    // Accessors of tokens are shown to callers who may list them, and this caller may.
+    // This caller may list tokens, so it sees accessors.
     const never = [root, (await must('GET', '/auth/token/lookup-self')).data.accessor];
     const make = async (): Promise<string> => {
-      // With a period, so that renewing it for a second does not end it after one.
+      // With a period, so that renewing it for a second does not let it expire after one.
       const { auth } = await must('POST', '/auth/token/create', {
         policies: ['caller'],
         no_parent: true,
@@ -109,13 +112,13 @@ const subject: FuzzSubject = {
     };
     const tokens = [await make(), await make(), await make(), await make()];
     const token = async () => tokens.pop() ?? make();
-    // What callers make lives shortly, so that the service does not grow for that reason.
+    // Created objects have short lifetimes, so that they do not make the service grow.
     await must('POST', '/sys/auth/token/tune', { default_lease_ttl: '20s' });
 
     const document = await must('GET', '/sys/internal/specs/openapi');
-    // Its answer has no end; what it refuses is tried by its own tests.
+    // Its answer has no end; separate tests cover its refusals.
     delete document.paths['/sys/monitor'];
-    // A policy made in a namespace is nearer than what is denied to the caller above, and then all is refused there.
+    // A generated policy in a namespace would take precedence over the caller's own rules, and refuse everything there.
     for (const path of Object.keys(document.paths)) {
       if (path.startsWith('/sys/namespaces/api-lock/lock')) delete document.paths[path];
     }
@@ -145,14 +148,14 @@ const subject: FuzzSubject = {
           },
           secrets: {},
           weights,
-          // A user name over the cap of the provider is 500 by the specification.
+          // By the specification a user name that is too long for the provider is 500.
           faults: Object.fromEntries([
             ...['creds', 'sts'].flatMap((at) =>
               ['GET', 'POST'].map((verb): [string, number[]] => [`${verb} /cloudtwo/${at}/{name}`, [500]]),
             ),
-            // The whole table is verified, however long that takes.
+            // This verifies the whole table, which may take long.
             ['POST /sys/audit-chain/verify', [504]],
-            // Of two who ask at once for versions, one is refused because the mount is getting them.
+            // Of two simultaneous requests to enable versions, one is refused because the upgrade is under way.
             ['POST /sys/mounts/{path}/tune', [503]],
           ]),
           headers: {
@@ -175,7 +178,7 @@ withstandsMadeUpRequests(subject);
 
 const mountNames = ['fz-a', 'fz-b', 'fz/c', 'fz-a/d', 'one', 'sys', 'token'];
 
-/** Rare because they take long by their nature (key derivation), or because what they make is kept for ever. */
+/** Rare because they are slow (key derivation), or because their objects are never deleted. */
 const weights: Readonly<Record<string, number>> = {
   'POST /auth/userpass/login/{username}': 0.1,
   'POST /auth/userpass/users/{username}': 0.2,

@@ -3,7 +3,7 @@ import type { FuzzExample } from '@keystead/testing';
 import { examples, type World } from './at-once-examples';
 import { authMethods } from './auth-methods';
 
-/** As many names as this, so that what is made does not grow without end. */
+/** The number of names, so that the number of objects is limited. */
 const names = 300;
 const perTurn = 8;
 const methods: Readonly<Record<string, string>> = { write: 'POST', patch: 'PATCH', delete: 'DELETE' };
@@ -17,7 +17,7 @@ const mounts: Readonly<Record<string, string>> = {
 
 type Named = readonly [operation: string, template: string, example: (typeof examples)[string]];
 
-/** The operation of the document that an example is of: `write kv/data/:path*` is `POST /two/data/{path}`. */
+/** The operation in the document for an example: `write kv/data/:path*` is `POST /two/data/{path}`. */
 function named([name, example]: [string, (typeof examples)[string]]): Named {
   const [, verb, type, pattern] = /^(\w+) ([\w-]+)\/(.*)$/.exec(name)!;
   const mount = name.includes('kv/:path*') ? 'one' : (mounts[type!] ?? type);
@@ -25,7 +25,7 @@ function named([name, example]: [string, (typeof examples)[string]]): Named {
   return [`${methods[verb!]} ${template}`, template, example];
 }
 
-/** Objects that are made again and again while others remove them, and valid requests about them. */
+/** Objects that are created repeatedly while other requests remove them, and valid requests for them. */
 export function gardenOf(
   { root, as }: Pick<World, 'root' | 'as'>,
   scheduler: { address: string; management: string },
@@ -47,7 +47,7 @@ export function gardenOf(
     for (let i = 0; i < (next === 0 ? all.length : perTurn); i++) {
       const [operation, template, making] = all[next++ % all.length]!;
       if (typeof making !== 'function') continue;
-      // Others take away what an example makes, sometimes before it is made.
+      // Other requests remove the objects of an example, sometimes before they are complete.
       const example = await Promise.resolve(making(world)).catch(() => undefined);
       if (example === undefined) continue;
       const path = template.replace(/\{(\w+)\}/g, (_all, name: string) => example.at?.[name] ?? 'x');

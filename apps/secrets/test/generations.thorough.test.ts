@@ -16,19 +16,19 @@ import { startSecrets } from './start-secrets';
 import { TlsListener } from './tls-listener';
 import { mountEveryKind } from './visits';
 
-/** A kind of mount that remembers something of an outside system. */
+/** A kind of mount that caches something of an outside system. */
 interface Remembering {
   readonly at: string;
   readonly config: () => object;
   readonly prepare?: () => Promise<unknown>;
-  /** Answers the status of what needs the outside system, asked of the node that does not write. */
+  /** Sends a request that needs the outside system, to the node that does not write; returns its status. */
   readonly use: () => Promise<number>;
-  /** How often the outside system was asked for what is remembered. */
+  /** How often the cached value was requested from the outside system. */
   readonly asked: () => number;
   readonly down: (isDown: boolean) => void;
 }
 
-/** Kinds that remember nothing: each login asks, and each call of a database. */
+/** Kinds without a cache: they ask at each login, or connect to a database for each call. */
 const asksEachTime = ['kubernetes', 'github', 'database'];
 
 describe('what a node remembers of an outside system', () => {
@@ -64,7 +64,7 @@ describe('what a node remembers of an outside system', () => {
   });
   afterAll(() => tls.stop());
 
-  /** Of the node that writes configurations. */
+  /** On the node that writes configurations. */
   const ask = async (method: string, path: string, body?: object): Promise<{ status: number; text: string }> => {
     const headers = { 'X-Service-Token': secrets.rootToken, 'Content-Type': 'application/json' };
     const answer = await fetch(`${nodes[1]}/v1/${path}`, { method, headers, body: body && JSON.stringify(body) });
@@ -247,7 +247,7 @@ describe('what a node remembers of an outside system', () => {
     expect(row.asked()).toBe(before);
     await write(row.at, row.config());
     const written = row.asked();
-    // What was written elsewhere is known within a second.
+    // Writes of another node are known within a second.
     await until(async () => (await row.use()) < 300 && row.asked() > written);
     const since = row.asked();
     expect(await row.use()).toBeLessThan(300);
@@ -289,15 +289,15 @@ describe('what a node remembers of an outside system', () => {
       const row = rows['the keys of cloudone']!;
       await write(row.at, row.config());
       const written = row.asked();
-      // Once this write is known here, or the news of it would come between what follows.
+      // Waits until this write is known here, so that its notice does not interfere with the following.
       await until(async () => (await row.use()) < 300 && row.asked() > written);
       const withdrawn = directory.sign();
       directory.rotate();
       const use = () => login('auth/cloudone/login', { role: 'any', jwt: withdrawn, ...placed });
-      // It has not heard of it yet.
+      // The notice has not arrived yet.
       expect(await use()).toBe(200);
       expect(await elsewhere(method, row.at, row.config())).toBe(204);
-      // What the environment says is in force after a deletion.
+      // After a deletion the environment applies.
       await until(async () => (await use()) === 403);
       expect(await row.use()).toBe(200);
     },

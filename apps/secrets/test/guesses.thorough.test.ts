@@ -12,7 +12,7 @@ import { until } from './fresh-storage';
 import { DirectoryStandIn } from './stand-ins/ldap';
 import { startSecrets, testConfig } from './start-secrets';
 
-/** How many guesses come at once; few of them may be judged. */
+/** The number of simultaneous guesses; only a few of them may be checked. */
 const guesses = 40;
 const allowed = 5;
 
@@ -20,11 +20,11 @@ type Node = 'one' | 'other';
 
 /** A secret that can be guessed, and ways to guess. */
 interface Target {
-  /** The status of a wrong guess; the same whether it was judged or not. */
+  /** The status of a wrong guess, whether it was checked or not. */
   wrong(node: Node): Promise<number>;
   right(node: Node): Promise<number>;
   readonly refused: number;
-  /** How long the lock after the last guess that is judged lasts. */
+  /** How long the lock after the last checked guess lasts. */
   readonly lockSeconds: number;
 }
 
@@ -74,7 +74,7 @@ describe('every secret that can be guessed', () => {
       .set(headers)
       .send(body);
 
-  /** A machine with its own entity and a one-time code, which a login or a request must bring. */
+  /** A machine with its own entity and a one-time code that its logins or requests need. */
   const machine = async (policy: string) => {
     const name = `g${++made}`;
     await secrets.root.write(`sys/policies/acl/${name}`, { policy });
@@ -88,7 +88,7 @@ describe('every secret that can be guessed', () => {
     const enforce = async () => {
       const rule = { mfa_method_ids: [method_id], identity_entity_ids: [auth.entity_id] };
       await secrets.root.write(`identity/mfa/login-enforcement/${name}`, rule).expect(204);
-      // The other node hears of it within a second.
+      // The other node knows it within a second.
       await until(async () => (await begin('other')) !== undefined);
     };
     const begin = async (node: Node): Promise<string | undefined> =>
@@ -219,7 +219,7 @@ describe('every secret that can be guessed', () => {
       }
       expect(take.mock.calls.length).toBe(guesses + 26);
       expect(await judged()).toHaveLength(allowed);
-      // Neither the right one nor time that is too short ends it.
+      // Neither the right secret nor too short a time ends the lock.
       for (const node of ['one', 'other'] as const) expect(await target.right(node)).toBe(target.refused);
       clock.advance((target.lockSeconds - 1) * 1000);
       expect(await target.right('one')).toBe(target.refused);

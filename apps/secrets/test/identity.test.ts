@@ -235,7 +235,7 @@ describe('groups over HTTP', () => {
 describe('names beyond ASCII', () => {
   const secrets = startSecrets();
 
-  // The index of names and the question must fold letters by the same rules, or a name once taken is never found again.
+  // The index of names and the query must lower letters by the same rules; otherwise an existing name is not found.
   it.each(['entity', 'group'])('of an %s are found, changed and deleted', async (kind) => {
     const at = `identity/${kind}/name/%C3%84RZTE-Tg4G%C3%AD%C3%9C`;
     const { id } = (await secrets.root.write(at, {}).expect(200)).body.data;

@@ -1,7 +1,7 @@
 import type { TestDatabase } from '@keystead/testing';
 import pg from 'pg';
 
-/** How many intents there are now. What the metrics say may be older: on a busy machine they are counted seldom. */
+/** The current number of intents. The one in the metrics may be older: on a busy machine intents are counted rarely. */
 export async function countIntents({ url }: TestDatabase): Promise<number> {
   const client = new pg.Client(url);
   await client.connect();

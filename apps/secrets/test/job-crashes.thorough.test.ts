@@ -5,7 +5,7 @@ import { newWriteSet } from '../src/kernel/storage/write-set';
 import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
-/** What a job is begun with, and what must hold in the end. */
+/** How a job is started, and what must be true at the end. */
 interface Example {
   begin(name: string): Promise<{ readonly done: () => Promise<boolean> }>;
 }
@@ -28,7 +28,7 @@ describe('a job whose node dies after a step and before its record', () => {
   });
   const mountOf = (path: string) =>
     [...secrets.service.kernel.mounts.all()].find((mount) => mount.path === `${path}/`)!;
-  /** As a request that was slower than the upgrade of its mount. */
+  /** Like a request that was slower than the upgrade of its mount. */
   const writeLate = async (mountId: string, path: string) => {
     const set = newWriteSet();
     set.puts.push({ mountId, path, value: Buffer.from('{"late":true}') });
@@ -37,7 +37,7 @@ describe('a job whose node dies after a step and before its record', () => {
   const childToken = async (fields: object = {}) =>
     (await secrets.root.write('auth/token/create', fields).expect(200)).body.auth.client_token as string;
   const isDead = async (token: string) => (await secrets.as(token).read('auth/token/lookup-self')).status === 403;
-  /** Begins a job, and says whether it has ended. */
+  /** Starts a job; returns whether it has ended. */
   const ending = async (kind: string, begin: () => PromiseLike<unknown>) => {
     const before = (await jobs().newest(kind, ''))?.id;
     await begin();
@@ -88,7 +88,7 @@ describe('a job whose node dies after a step and before its record', () => {
           if (!(await versioned())) return false;
           if (!late) await writeLate(uuid, 'new/b');
           late = true;
-          // Now it is looked for what slow requests wrote.
+          // Now the job looks for writes of slow requests.
           clock.advance(130_000);
           const [first, second] = await Promise.all(
             ['a', 'new/b'].map((one) => secrets.root.read(`${name}/data/${one}`)),
@@ -125,14 +125,14 @@ describe('a job whose node dies after a step and before its record', () => {
   it.each(Object.keys(examples))('is finished by another all the same, whichever step it was: %s', async (kind) => {
     let died = true;
     for (let steps = 0; died; steps++) {
-      // One request may begin jobs of two kinds, and a job that runs is not begun again.
+      // One request may start jobs of two kinds, and a running job is not started again.
       await until(async () => {
         clock.advance(3_000);
         return (await Promise.all(kinds.map((one) => jobs().newest(one, '')))).every((job) => !job?.running);
       });
       dying = { kind, steps };
       const { done } = await examples[kind]!.begin(`${kind}-${steps}`);
-      // What is to be tried again is due.
+      // Retries are due.
       await until(async () => {
         clock.advance(3_000);
         return done();

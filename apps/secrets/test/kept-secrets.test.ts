@@ -11,7 +11,7 @@ import { startSecrets } from './start-secrets';
 
 const back = 'http://localhost:8250/oidc/callback';
 
-/** A server at which nothing may arrive, even when a configuration names it. */
+/** A server that must not receive anything, even if a configuration names it. */
 class Elsewhere {
   readonly arrived: string[] = [];
   private readonly server = http.createServer((req, res) => {
@@ -98,7 +98,7 @@ describe('a secret that a login keeps', () => {
     const folders = readdirSync(backends).filter((folder) => read(folder).some((text) => text.includes('keepSecret(')));
     expect(folders.sort()).toEqual(Object.keys(keeping));
     expect(registry.map(({ type }) => type)).toEqual(expect.arrayContaining(folders));
-    // No secret is stored elsewhere: what other methods remember of a login are names.
+    // Other methods store only names of a login, and no secrets.
     const remembered = readdirSync(backends).flatMap((folder) =>
       read(folder).flatMap((text) => [...text.matchAll(/internal: \{([^}]*)\}/g)].map((found) => found[1]!)),
     );
@@ -128,7 +128,7 @@ describe('a secret that a login keeps', () => {
       expect(elsewhere.arrived.slice(asked)).toEqual([]);
       expect(elsewhere.arrived.slice(before).join()).not.toContain('ghp_ADA');
       expect([other.forms, provider.forms.slice(forms)]).toEqual([[], []]);
-      // Where it was entered it is good again.
+      // With the original address it is valid again.
       await secrets.root.write(`auth/${mount}/config`, config()).expect(204);
       await token.write('auth/token/renew-self', {}).expect(200);
     }

@@ -4,15 +4,15 @@ import pg from 'pg';
 import { until } from './fresh-storage';
 import { type Answer, initialise, type NodeProcess, startNode } from './nodes';
 
-/** What is asked of the node that dies; resolves however that ends. */
+/** The call to the dying node; resolves in any case. */
 type Ask = (node: NodeProcess) => Promise<unknown>;
 
-/** Something during which nodes are killed. */
+/** A flow during which nodes are killed. */
 export interface Flow {
   readonly name: string;
-  /** Makes ready on the living node; what it answers is then asked of the one that dies. */
+  /** Prepares on the surviving node; returns the call for the dying one. */
   prepare(): Promise<Ask>;
-  /** Where the short form kills; without one it leaves the flow out. */
+  /** The steps at which the short form kills; without any it leaves the flow out. */
   readonly sample?: string;
 }
 
@@ -30,7 +30,7 @@ const within = (ended: Promise<void>, ms: number): Promise<boolean> => {
   return Promise.race([ended.then(() => true), late]).finally(() => clearTimeout(timer));
 };
 
-/** Nodes on one database: one that lives, and one after the other that is killed at a step of a flow. */
+/** Nodes on one database: one that survives, and others that are killed, one after another, at a step of a flow. */
 export class Kills {
   living!: NodeProcess;
   root = '';
@@ -59,7 +59,7 @@ export class Kills {
     await this.database?.drop();
   }
 
-  /** Writes through the living node; throws when that is refused. */
+  /** Writes through the surviving node; throws if that is refused. */
   async write(path: string, body?: object): Promise<Answer> {
     const answer = await this.living.ask('POST', path, this.root, body);
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
@@ -72,9 +72,10 @@ export class Kills {
     return Number((await this.client.query(`SELECT count(*) FROM ${what}`)).rows[0].count);
   }
 
-  /** Waits until the living node has swept what it can at once. */
+  /** Waits until the surviving node has swept everything that is due. */
   async swept(): Promise<void> {
-    // The others hear that a node is gone by its silence of some seconds; the living one beats again at once.
+    // Other nodes notice after some seconds without heartbeats that a node is gone; the surviving one sends one at
+    // once.
     await this.client.query("UPDATE node SET seen_at = seen_at - interval '10 seconds'");
     const open = async () =>
       (await this.count('intent WHERE owner IS NOT NULL')) +
@@ -83,16 +84,17 @@ export class Kills {
     await until(async () => (await open()) === 0, 60_000);
   }
 
-  /** Waits until it has also undone what may have been under way in another system: by its clock nothing is any more. */
+  /**
+   * Waits until it has also undone calls to other systems that may still have been running: its clock is set so far
+   * ahead that none can be.
+   */
   async undone(): Promise<void> {
     await this.living.goAhead(graceMs);
     await until(async () => (await this.count('intent')) === 0, 60_000);
   }
 
   /**
-   * Kills a node at a step of a flow, in the long form at every step, one node for each; after each kill `look` must find what is
-   * well. `look` also brings things back to where they were. Commits of calls at the same moment may go together, so that a node
-   * comes to fewer than were recorded: it is killed when the flow is done.
+   * Kills a node at a step of a flow, in the long form one node at every step. After each kill `look` checks the result and restores the initial state. Simultaneous commits may be merged, so a node may pass fewer steps than recorded; then it is killed at the end of the flow.
    */
   async withstands(flow: Flow, well: unknown, look: () => Promise<unknown>): Promise<void> {
     let early = 0;
@@ -113,7 +115,7 @@ export class Kills {
     this.counts.push(`${flow.name} ${steps.length - early}`);
   }
 
-  /** The steps that a flow passes, each with how often it has passed it before. */
+  /** The steps of a flow, each with the number of its earlier occurrences. */
   private async stepsOf({ prepare }: Flow, look: () => Promise<unknown>) {
     const recorder = await this.another();
     const ask = await prepare();

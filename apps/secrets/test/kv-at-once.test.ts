@@ -4,7 +4,7 @@ import { startSecrets } from './start-secrets';
 import { type VersionWrite, versionProblems } from './version-history';
 
 const callers = 32;
-/** Names that a caller patches; every second call is one. */
+/** The keys that a caller patches; every second call is a patch. */
 const patches = 12;
 const callsEach = process.env.KEYSTEAD_LONG === '1' ? 300 : 12;
 

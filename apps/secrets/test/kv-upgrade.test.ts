@@ -37,7 +37,7 @@ describe('a kv mount that gets versions', () => {
         const { status } = await secrets.root.write(`busy/${name}`, { n });
         seen.add(status);
         if (status < 300) acknowledged.set(name, n);
-        // Of the path that the other kind of storage does not have.
+        // For a path that the other version does not have.
         if (status === 404) return;
       }
     };

@@ -4,7 +4,7 @@ import { isReading } from '../src/sdk/call';
 import { startSecrets } from './start-secrets';
 import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
-/** Names under which answers show what opens something. */
+/** Names of fields that contain credentials in answers. */
 const telling =
   /(^|_)(token|secret|secret_id|secret_key|password|otp|barcode|recovery_codes|unlock_key|keys|keys_base64)$/;
 
@@ -14,7 +14,7 @@ const withSession = 'leased to the token of the session, and ended with it';
 const publicKeys = 'times and public keys';
 const proof = 'a proof that is shown to be judged';
 
-/** Operations of callers with a token that show or take what opens something, and need no proof of who sits there: why not. */
+/** Operations with a token that show or accept credentials without step-up, and the reason. */
 const exempt: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'write database/config/:name': elsewhere,
@@ -94,12 +94,12 @@ function namesIn(schema: unknown): string[] {
   ];
 }
 
-/** What an operation shows or takes that opens something, by name. */
+/** The credentials that an operation shows or accepts, by name. */
 function credentialsOf({ verb, operation: { output, input } }: Visit): string[] {
   const shown = output === undefined ? [] : namesIn(jsonSchema(output, 'output')).filter((name) => telling.test(name));
   const { properties = {} } = (input === undefined ? {} : jsonSchema(input, 'input')) as { properties?: JsonSchema };
   const taken = Object.entries(properties).filter(([, field]) => (field as JsonSchema).format === 'password');
-  // Where names are listed, `keys` are names.
+  // In listings, `keys` are names.
   return [...shown.filter((name) => name !== 'keys' || !isReading(verb)), ...taken.map(([name]) => name)];
 }
 

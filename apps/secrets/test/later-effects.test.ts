@@ -15,7 +15,7 @@ interface Held {
   readonly token: string;
 }
 
-// What would be lost: a right that was taken away still works, through what was begun while it was there.
+// Otherwise a revoked right could still be used through something that was begun before.
 
 describe('what was begun before a right was lost', () => {
   const clock = manualClock(Date.UTC(2027, 3, 1, 12, 0, 0));
@@ -46,7 +46,7 @@ describe('what was begun before a right was lost', () => {
   };
   const login = (namespace: string) => secrets.anonymous.write(`${namespace}/auth/up/login/ada`, { password: 'horse' });
 
-  /** How a person loses what they could do. */
+  /** The ways in which a person loses rights. */
   const losses: Readonly<Record<string, (person: Held) => Promise<unknown>>> = {
     'is deleted as a user': async ({ namespace }) => remove(`${namespace}/auth/up/users/ada`),
     'is given other policies': ({ namespace }) =>
@@ -60,7 +60,10 @@ describe('what was begun before a right was lost', () => {
       write(`${namespace}/sys/policies/acl/reader`, { policy: 'path "x" { capabilities = ["deny"] }' }).expect(204),
   };
 
-  /** What takes effect later: it is begun, and answers how it goes on, which says whether it had its effect. */
+  /**
+   * An operation with a later effect: starts it, and returns a function that continues and tells whether it took
+   * effect.
+   */
   const effects: Readonly<Record<string, (person: Held) => Promise<() => Promise<boolean>>>> = {
     'a login that waits for a second factor': async ({ namespace, entity }) => {
       const method = `${namespace}/identity/mfa/method/totp`;
@@ -104,7 +107,7 @@ describe('what was begun before a right was lost', () => {
       clock.advance(60_000);
       return async () => {
         await request(secrets.server).get(`/v1/${namespace}/kv/a`).set(page).set('Cookie', cookie!);
-        // A locked namespace tells nothing, so it is unlocked to look.
+        // A locked namespace cannot be read, so it is unlocked for the check.
         await write(`sys/namespaces/api-lock/unlock/${namespace}`);
         const after = await ends();
         return after !== undefined && after !== before;
@@ -205,7 +208,7 @@ describe('a login that waits, for a second factor or for who began it', () => {
   const types = [...authMethods, 'cloudone', 'oidc'];
   const terms = { token_policies: 'first', token_ttl: '20m' };
 
-  /** Lets a login wait, and answers how it is finished. */
+  /** Starts a login that waits; returns a function to finish it. */
   async function begin(type: string) {
     const method = logins.all(secrets.root)[type]!;
     const mount = `auth/${type}`;
@@ -294,7 +297,7 @@ describe('a rotation by the clock', () => {
   afterAll(() => cloud.stop());
   const secrets = startSecrets({ clock });
   const write = (path: string, body: object) => secrets.root.write(path, body);
-  /** What every node does every few seconds. */
+  /** The periodic work of every node. */
   const look = async (path: string) => {
     const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
     const mount = mounts.at(namespaces.root.uuid, path)!;
@@ -307,7 +310,7 @@ describe('a rotation by the clock', () => {
     return { access_key: key!.id, secret_key: key!.secret, ...where };
   };
 
-  /** What is rotated: how it is planned, how many times that was done, and what takes the plan back. */
+  /** A scheduled rotation: how it is configured, how often it has run, and how it is cancelled. */
   const rotations = {
     'the root key of a cloud': {
       plan: () => write('cloudtwo/config/root', { ...rootKey(), rotation_period: '1h' }).expect(204),

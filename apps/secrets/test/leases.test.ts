@@ -91,7 +91,7 @@ describe('leases', () => {
     'under a prefix of whole segments, and no others, end by %s',
     async (word) => {
       const { lease_id } = await creds();
-      // Half of a name is not a prefix: `a` would otherwise be every login, this one as well.
+      // A part of a segment is not a prefix: otherwise `a` would revoke every login, including this one.
       for (const half of ['s', 'schedule', 'scheduler/creds/op', 'a', 'auth/tok']) {
         await secrets.root.write(`sys/leases/${word}/${half}`).expect(204);
       }
@@ -189,7 +189,7 @@ describe('leases', () => {
     };
     const before = await shown();
     const { lease_id } = await creds();
-    // A count that took long, as on a busy machine, serves for a while.
+    // After a slow count, as on a busy machine, the result is used for a while.
     await until(async () => (await shown()) === before + 1);
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: true }).expect(204);
     await until(async () => (await shown()) === before);
@@ -236,7 +236,7 @@ describe('quotas', () => {
 
   it('of rates refuse what is too much, and nothing else', async () => {
     await secrets.root.write('sys/mounts/limited', { type: 'kv' }).expect(204);
-    // A limit of one role would be one that never counts.
+    // A limit for a role would never count anything.
     await secrets.root
       .write('sys/quotas/rate-limit/slow', { path: 'limited', rate: 2, role: 'app' })
       .expect(400, /'role' is not built for rate limits/);

@@ -13,8 +13,8 @@ import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// Outside systems that answer what no such system answers, or nothing. The caller learns which system it was, in time;
-// what the call may have made there is undone; and a silent system is not called by every request again.
+// Outside systems that send invalid answers, or none. The caller gets an error that names the system, in time; whatever
+// the call may have created there is undone; and not every request calls a system that does not answer.
 
 type Lie = (response: http.ServerResponse) => void;
 let elsewhere = 0;
@@ -174,7 +174,7 @@ describe('outside systems that lie', () => {
   it.each(Object.entries(lies))('the directory with %s accepts no login', async (_what, lie) => {
     const at = `auth/lied-to-${Object.keys(lies).findIndex((name) => lies[name] === lie)}`;
     await secrets.root.write(`sys/${at}`, { type: 'cloudone' }).expect(204);
-    // Another tenant each time, of whom nothing is known yet.
+    // A different tenant each time, so that nothing is cached.
     await secrets.root.write(`${at}/config`, {
       tenant_id: `${directory.tenant}-${at.at(-1)}`,
       resource: directory.resource,

@@ -27,7 +27,7 @@ describe('what was deleted and is made again', () => {
 
   describe('as a token of the same id', () => {
     type Made = { id: string; accessor: string; parent: string };
-    // Uses: one write, a read on each node, and the last.
+    // The uses of the token: one write, a read on each node, and the last.
     const ways: Record<string, { more?: object; end(made: Made): PromiseLike<unknown> }> = {
       'revoked by another': { end: ({ id }) => write('auth/token/revoke', { token: id }) },
       'revoked by itself': { end: ({ id }) => write('auth/token/revoke-self', {}, id) },
@@ -61,7 +61,7 @@ describe('what was deleted and is made again', () => {
     });
   });
 
-  /** What is made, by whose path it is read on every node, and how it ends; made again, that path is empty. */
+  /** How an object is created, read on every node, and removed; after it is created again, its path must be empty. */
   interface Place {
     make(): Promise<unknown>;
     fill(): Promise<unknown>;

@@ -39,13 +39,13 @@ describe('external groups of merged entities', () => {
     };
     expect((await secrets.root.write('identity/entity/merge', merge)).status).toBeLessThan(300);
     expect([await policies(ada.client_token), await policies(bob.client_token)]).toEqual([[], []]);
-    // The token of the login whose alias was dropped gives nothing back.
+    // Renewing the token of the dropped alias restores nothing.
     await secrets.as(ada.client_token).write('auth/token/renew-self', {}).expect(200);
     expect([await policies(ada.client_token), await policies(bob.client_token)]).toEqual([[], []]);
     hub.members.set('bob-token', { login: 'Bob', organizations: [42], teams: [ops] });
     await secrets.as(ada.client_token).write('auth/token/renew-self', {}).expect(200);
     expect(await policies(bob.client_token)).toEqual([]);
-    // That of the kept one does.
+    // Renewing that of the kept alias does.
     await secrets.as(bob.client_token).write('auth/token/renew-self', {}).expect(200);
     expect([await policies(ada.client_token), await policies(bob.client_token)]).toEqual([
       ['ops-policy'],

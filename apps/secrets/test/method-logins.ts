@@ -10,19 +10,19 @@ import { loginFields, StsStandIn, signedRequest } from './stand-ins/sts';
 import type { Secrets } from './start-secrets';
 import { TlsListener } from './tls-listener';
 
-/** How one auth method is set up, and how someone logs in by it. */
+/** How an auth method is set up, and how to log in with it. */
 export interface MethodLogin {
-  /** What is written first, below the mount. */
+  /** The writes that set it up, below the mount. */
   readonly config?: readonly [path: string, fields: object];
-  /** Where token parameters are written, and the other fields there. */
+  /** The path for token parameters, and its other fields. */
   readonly record: readonly [path: string, fields: object];
-  /** Changes of those, and of the configuration, that would still admit this login. */
+  /** Changes of these fields, and of the configuration, that still allow this login. */
   readonly demands: object;
   readonly configChange?: object;
   /** A renewal is refused once the token would have other policies. */
   readonly keepsPolicies?: boolean;
   login?(): Promise<readonly [path: string, body: object]>;
-  /** Begins a login that waits for who began it, and answers how they get its token. */
+  /** Starts a login that waits for its caller; returns a function to get the token. */
   wait?(secrets: Secrets): Promise<() => Sent>;
 }
 
@@ -32,7 +32,7 @@ export type Sent = Promise<{ status: number; body: any }>;
 const account = '123456789012';
 const back = 'http://localhost:8250/oidc/callback';
 
-/** Logins by every auth method, each against a stand-in of what it asks. */
+/** Logins with every auth method, each against a stand-in for its outside system. */
 export class MethodLogins {
   private readonly directory = new DirectoryStandIn();
   private readonly hub = new GithubStandIn();
@@ -65,14 +65,14 @@ export class MethodLogins {
     this.sts.signers.set('AKIAADA', ada);
   }
 
-  /** Before the service, which reads some of the addresses from its environment. */
+  /** Started before the service, which reads some of the addresses from its environment. */
   async start(): Promise<void> {
     await Promise.all(this.standIns.map((one) => one.start()));
     const { address } = this.cloud;
     Object.assign(this.env, { CLOUDONE_AUTHORITY_HOST: address, CLOUDONE_RESOURCE_MANAGER: address });
   }
 
-  /** The listener that is shown certificates. */
+  /** The listener that asks for certificates. */
   listen(secrets: Secrets): Promise<void> {
     return this.tls.start(secrets.service.app);
   }
@@ -82,7 +82,7 @@ export class MethodLogins {
     await Promise.all(this.standIns.map((one) => one.stop()));
   }
 
-  /** As the client of a method, showing its certificate. */
+  /** A request with the client certificate of a method. */
   send(path: string, body: object): Sent {
     return this.tls.send(path, this.web, { body });
   }

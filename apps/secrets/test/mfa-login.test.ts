@@ -274,10 +274,10 @@ describe('logins with second factors', () => {
       secrets.anonymous.write('sys/mfa/validate', { mfa_request_id: request, mfa_payload: payload });
     const [one, two] = [user.app.code(clock.now()), app.code(clock.now())];
     const wrong = [one, two].includes('000000') ? '000001' : '000000';
-    // One factor is missing: however often, neither the code nor the attempts are touched.
+    // While one factor is missing, no code is used up and no attempt is counted.
     for (let i = 0; i < 5; i += 1) await answer({ [user.id]: [one] }).expect(403, /failed to sanitize/);
     for (let i = 0; i < 5; i += 1) await answer({ [user.id]: [wrong] }).expect(403, /failed to sanitize/);
-    // One is right and the other wrong, sent along or after: only the wrong one is counted, and nothing is used up.
+    // If one is right and the other wrong, in one step or two, only the wrong one is counted, and nothing is used up.
     await answer({ [user.id]: [one], [second]: [wrong] }).expect(403, /failed to satisfy enforcement zz-also/);
     await user.login({ 'X-Service-MFA': `${user.id}:${one}, ${second}:${wrong}` }).expect(403);
     await answer({ [user.id]: [one], [second]: [two] }).expect(403, /exceeded the allowed attempts 2/);
@@ -293,7 +293,7 @@ describe('logins with second factors', () => {
     const answers = await Promise.all([-1, 0, 1].map((at) => user.validate(request, [user.app.code(clock.now(), at)])));
     const won = answers.findIndex(({ status }) => status === 200);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    // Every code after the one that won is as good as new.
+    // All codes after the successful one are still unused.
     if (won < 2) await user.validate(await user.begin(), [user.app.code(clock.now(), 1)]).expect(200);
   });
 
@@ -374,7 +374,7 @@ describe('logins with second factors', () => {
 
   it('let an entity make its own secret (S7.1, S7.2, S17.6)', async () => {
     const user = await enrolled();
-    // The default policy does not give it to every token.
+    // The default policy does not grant it to every token.
     const plain = await user.validate(await user.begin(), [user.app.code(clock.now(), -1)]).expect(200);
     await secrets.as(plain.body.auth.client_token).write(`${methods}/generate`, { method_id: user.id }).expect(403);
     await secrets.root

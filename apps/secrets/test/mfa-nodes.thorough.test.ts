@@ -87,7 +87,7 @@ describe('one code at two nodes', () => {
         identity_entity_ids: [entity_id],
       })
       .expect(204);
-    // The other node hears of the enforcement within a second.
+    // The other node knows the enforcement within a second.
     for (;;) {
       const { body } = await post(other, 'auth/approle/login', { role_id: name });
       if (body.auth!.client_token === '') break;
@@ -98,7 +98,7 @@ describe('one code at two nodes', () => {
     return { app: authenticator(made.body.data.url), begin, validate };
   }
 
-  // If it went, a code read over a shoulder could be used a second time at another node.
+  // Otherwise an observed code could be used a second time at another node.
   it(`gives one login for one code, of ${submissions} submissions each with its own login`, async () => {
     const { app, begin, validate } = await machine({ period: 3_600, skew: 1 });
     const requests = await inParallel(submissions, begin);
@@ -111,7 +111,7 @@ describe('one code at two nodes', () => {
     expect(answers.filter(({ status }) => status === 403)).toHaveLength(submissions - 1);
   });
 
-  // If it went, a million guesses could be spread over nodes and connections.
+  // Otherwise a million guesses could be spread over nodes and connections.
   it('looks at no more codes than the limit allows, however they are spread', async () => {
     const { app, begin, validate } = await machine({ period: 3_600, skew: 1, max_validation_attempts: 4 });
     const count = 200;

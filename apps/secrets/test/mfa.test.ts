@@ -31,7 +31,7 @@ describe('TOTP methods', () => {
     const fields = identity.backend.paths.flatMap(({ pattern, operations }) =>
       Object.entries(operations).flatMap(([verb, operation]) => {
         const shape = (operation.input as { shape?: Record<string, z.ZodType> } | undefined)?.shape ?? {};
-        // Requests of logins are not objects: they are kept by a hash. Names of clients differ by case.
+        // Waiting logins are stored under a hash of their id. Names differ only in case.
         const other = /^(mfa_request_id|(allowed_)?client_ids?)$/;
         const named = Object.entries(shape).filter(([name]) => /(?:^|_)ids?$/.test(name) && !other.test(name));
         return named.map(([name, type]) => ({ where: `${verb} ${pattern} ${name}`, read: type.parse(sent) }));

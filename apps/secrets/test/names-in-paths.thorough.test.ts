@@ -12,10 +12,10 @@ const all = '"create", "read", "update", "delete", "list", "patch", "sudo"';
 const everything = `path "*" { capabilities = [${all}] }`;
 const name = 'ki-is1';
 
-// The real handlers, and existing things: what has one name is neither shown nor ended under another.
+// Real handlers and existing objects: an object is neither shown nor deleted under another name.
 describe('a thing under a denied path', () => {
   const secrets = startSecrets();
-  /** Paths that can be read, by the pattern they are declared with. */
+  /** Readable paths, by their declared pattern. */
   const things = new Map<string, string>();
   let holder: Client;
   let raw: RawClient;
@@ -141,7 +141,7 @@ describe('a thing under a denied path', () => {
   const send = (verb: string, path: string) => raw.send(verb, `/v1/${path}`, { 'X-Service-Token': holder.token! });
 
   it('has an example here wherever a path with a name in it can be read', () => {
-    // These paths have nothing stored under a name: what is issued, counted or answered is made at that moment.
+    // These paths store nothing under a name: their answers are computed for each request.
     const without = [
       'cloudtwo/creds/:name',
       'cloudtwo/sts/:name',

@@ -4,7 +4,7 @@ const entities = 'SELECT id FROM entity WHERE namespace_id = $1';
 const inMounts = 't.mount_id IN (SELECT id FROM mount WHERE namespace_id = $1)';
 const ofRoot = `$1 = '00000000-0000-0000-0000-000000000000'::uuid`;
 
-/** Which rows of a table belong to a namespace. What belongs to the installation counts to the root namespace. */
+/** Which rows of a table belong to a namespace. Rows of the installation count as the root namespace's. */
 export const owned: Readonly<Record<string, string>> = {
   namespace: 't.id = $1',
   mount: 't.namespace_id = $1',
@@ -30,17 +30,17 @@ export const owned: Readonly<Record<string, string>> = {
   job: `t.key LIKE $1::text || '/%' OR t.key LIKE '["' || $1::text || '%'`,
   seal: ofRoot,
   rekey: ofRoot,
-  // Every node reports how much a key was used, for any request.
+  // The use of the encryption key, which every request increases.
   setting: `${ofRoot} AND t.name <> 'key-use'`,
 };
 
-/** Of nodes and of all requests; and guesses, by hashes that do not say whose they are. */
+/** Rows of nodes and of all requests; and guesses, whose hashes do not reveal the namespace. */
 export const nobodys = ['node', 'change', 'audit_record', 'attempt', '_prisma_migrations'];
 
-/** A digest of everything a namespace has, by table. */
+/** A digest of all rows of a namespace, by table. */
 export async function snapshot(sql: Sql, { uuid }: Furnished): Promise<Record<string, string>> {
   const parts = Object.entries(owned).map(
-    // A lease knows the quotas it counts towards, also those of namespaces above.
+    // A lease names the quotas it counts towards, also those of namespaces above.
     ([table, whose]) => `SELECT '${table}' AS name, md5(coalesce(string_agg(r, '|' ORDER BY r), '')) AS digest
       FROM (SELECT (to_jsonb(t) - 'quota_ids')::text AS r FROM "${table}" t WHERE ${whose}) rows`,
   );

@@ -3,7 +3,7 @@ import type { Verb } from '../src/sdk/call';
 import type { AnyOperation, ParamRule, Path } from '../src/sdk/path';
 import type { Furnished, Named } from './namespace-sweep';
 
-/** An operation as a namespace has it. */
+/** An operation of a mount in a namespace. */
 export interface Visit {
   readonly name: string;
   readonly mount: LiveMount;
@@ -12,17 +12,17 @@ export interface Visit {
   readonly operation: AnyOperation;
 }
 
-/** Where something can be named: a parameter of the path, or a field. */
+/** A place for a name: a parameter of the path, or a field. */
 export interface Slot {
   readonly slot: string;
   fill(value: string): { path: string; fields: Record<string, unknown> };
   takes(thing: Named): boolean;
 }
 
-// What removes things comes last, because some of it goes on in the background.
+// Operations that remove objects come last, because some continue in the background.
 const verbs = ['read', 'list', 'scan', 'write', 'patch', 'delete'] as const;
 
-/** Every declared operation of some mounts, except what belongs to the installation as a whole. */
+/** Every declared operation of some mounts, except those for the whole installation. */
 export const visitsOf = (mounts: readonly LiveMount[]): Visit[] =>
   mounts.flatMap((mount) =>
     mount.backend.paths
@@ -37,7 +37,7 @@ export const visitsOf = (mounts: readonly LiveMount[]): Visit[] =>
       ),
   );
 
-/** The path of an operation, its parameters things of the caller's own but for one. */
+/** The path of an operation: all parameters but one name objects of the caller's namespace. */
 export function pathOf({ mount, declared }: Visit, caller: Furnished, param?: string, value = ''): string {
   const filled = declared.pattern.replace(/:(\w+)\*?/g, (_all, found: string) =>
     found === param ? value : own(declared.params[found], caller),
@@ -45,7 +45,7 @@ export function pathOf({ mount, declared }: Visit, caller: Furnished, param?: st
   return mount.path + filled;
 }
 
-/** Everywhere something can be named: each parameter that it fits, each field of text or of a list or object of texts. */
+/** All places for a name: each parameter whose rule it fits, and each field of text, or a list or object of texts. */
 export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
   const { mount, declared, operation } = visit;
   const shape = Object.entries(operation.input?.shape ?? {});
@@ -81,7 +81,7 @@ export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
 }
 
 const long = process.env.KEYSTEAD_LONG === '1';
-/** One thing of each form, for everything that does not say what it holds; in the long form all of each. */
+/** For a place of unknown meaning, one object of each form; in the long form all objects. */
 const samples: readonly string[] = [
   'name',
   'entity',
@@ -94,13 +94,13 @@ const samples: readonly string[] = [
 const holds = (kinds: readonly string[], kind: string, form: string) =>
   kinds.includes(kind) || (kinds.includes(form) && (long || kinds !== samples));
 const ids: readonly string[] = ['uuid'];
-/** Engines have nothing but their own storage. */
+/** Engines can only read their own storage. */
 const inEngines: readonly string[] = ['name', 'accessor'];
-/** Texts that name nothing, and pages of listings. */
+/** Fields that name no object, and pages of listings. */
 const unread =
   /^(policy|rules|password|input|display_name|otp|pgp_keys?|issuer|description|algorithm|format|after|limit)$/;
 
-/** What a parameter or field holds, by its name: kinds or forms of things. */
+/** The kinds or forms of objects that a parameter or field names, by its own name. */
 function kindsOf(name: string): readonly string[] | undefined {
   if (/mount_accessor/.test(name)) return ['mount-accessor'];
   if (/accessor/.test(name)) return ['accessor', 'mount-accessor'];
@@ -111,7 +111,7 @@ function kindsOf(name: string): readonly string[] | undefined {
   return /policies/.test(name) ? ['name'] : undefined;
 }
 
-/** What each operation is asked with besides: things of the caller's own namespace, so that only one thing is foreign. */
+/** Other fields of an operation: they name objects of the caller's namespace, so that only one name is foreign. */
 function usual(caller: Furnished, { declared }: Visit): Record<string, unknown> {
   const name = caller.of('name');
   return {
@@ -145,7 +145,7 @@ function usual(caller: Furnished, { declared }: Visit): Record<string, unknown> 
   };
 }
 
-/** How a field carries a text; undefined for one that carries none. */
+/** How to put a text into a field; undefined if it cannot hold one. */
 function wornAs(schema: unknown): ((value: string) => unknown) | undefined {
   interface Field {
     unwrap?(): Field;

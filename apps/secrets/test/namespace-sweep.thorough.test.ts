@@ -10,9 +10,9 @@ import { DirectoryStandIn } from './stand-ins/ldap';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// Two namespaces that know nothing of each other, and the one above both. Every declared operation of the service is called
-// in one of them with everything that the others have: what is named is refused as what does not exist, byte for byte but
-// for what differs from call to call, and nothing of theirs is shown or changed. A new endpoint is swept the day it exists.
+// Two sibling namespaces, and their parent. Every declared operation is called in one of them with the names of all
+// objects of the others: the answer must equal that for a missing object, byte for byte except for parts that always
+// differ, and nothing of the others may be shown or changed. New endpoints are included automatically.
 describe('every operation, asked for what belongs to another namespace', () => {
   const secrets = startSecrets({ clock: manualClock(Date.UTC(2027, 0, 1)), env: { SECRETS_DEFAULT_MOUNTS: 'none' } });
   const scheduler = new SchedulerStandIn();
@@ -25,7 +25,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
   const sql: Sql = async (text, values) => (await client.query(text, values as unknown[])).rows as never;
 
   beforeAll(async () => {
-    // Thousands of logins and users: what a password costs is not a part of this.
+    // There are thousands of logins and users, so passwords are hashed cheaply.
     const cheap = (password: string) => ({ hash: password }) as PasswordHash;
     jest.spyOn(Passwords.prototype, 'hash').mockImplementation(async (password) => cheap(password));
     jest
@@ -51,7 +51,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
     await directory.stop();
   });
 
-  /** Reaching into another namespace that is meant: who may reach for what of whom, where, and why. */
+  /** Intended access to other namespaces: from where, to which objects, in which operation, and why. */
   const meant: readonly { caller: string; of: string; kinds: readonly string[]; at: RegExp; why: string }[] = [
     {
       caller: 'one',
@@ -132,7 +132,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
       if (self.status !== 200) token = await administrator(ask, caller);
     };
 
-    // What shows things of itself comes first, before anything here is called what it is called there.
+    // Operations that list objects come first, before objects here have the names of objects there.
     await authenticate();
     for (const visit of visits.filter(({ verb }) => isReading(verb))) {
       const { body } = await say(visit, pathOf(visit, caller));
@@ -152,7 +152,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
         const about = async (value: string): Promise<Said> => {
           const { path, fields } = fill(value);
           const { status, body } = await say(visit, path, fields);
-          // What is asked of an outside system may fail in several ways, none of which knows whose the name is.
+          // Calls to an outside system may fail in several ways, none of which depends on the owner of the name.
           return { status, body: status === 502 ? '' : plain(body, value) };
         };
         const tried = others.flatMap((other) =>
@@ -161,7 +161,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
             .map((thing) => ({ other, thing, said: undefined as Said | undefined })),
         );
         for (const one of tried) one.said = await about(one.thing.value);
-        // After them, so that a thing an answer left is called like something that is nowhere.
+        // After the others, so that an object that an operation creates has the name of a missing one.
         const nothing = new Map<string, Said>();
         for (const text of new Set(tried.flatMap(({ thing }) => absent(thing)))) nothing.set(text, await about(text));
         for (const { other, thing, said } of tried) {
@@ -182,7 +182,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
   });
 });
 
-/** Someone who may do everything in a namespace and is root nowhere. */
+/** A caller with all rights in a namespace that has no root policy. */
 async function administrator(ask: Ask, { path }: Furnished): Promise<string> {
   const policy = 'path "*" { capabilities = ["create", "read", "update", "delete", "list", "patch", "sudo"] }';
   await ask(path, 'write', 'sys/policies/acl/boss', { policy });
@@ -194,7 +194,7 @@ async function administrator(ask: Ask, { path }: Furnished): Promise<string> {
   return JSON.parse(made.body).auth.client_token;
 }
 
-/** What an answer says, without what is different every time. */
+/** An answer without the parts that always differ. */
 function plain(body: string, value: string): string {
   const forms = [value, JSON.stringify(value).slice(1, -1), value.toLowerCase(), encodeURIComponent(value)];
   return forms
@@ -208,7 +208,10 @@ function plain(body: string, value: string): string {
     .replace(/\b\d{9,}\b/g, '‹number›');
 }
 
-/** Whether an answer differs from two about nothing; where these differ from each other, only its status can. */
+/**
+ * Whether an answer differs from two answers for missing objects; if these differ from each other, only the status is
+ * compared.
+ */
 function differs(said: Said, a: Said, b: Said): string | undefined {
   const steady = a.status === b.status && a.body === b.body;
   const same = steady ? said.status === a.status && said.body === a.body : [a.status, b.status].includes(said.status);

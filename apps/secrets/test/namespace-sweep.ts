@@ -12,7 +12,7 @@ export interface Said {
   readonly body: string;
 }
 
-/** One request; the root token and no further headers unless given. */
+/** A request; by default with the root token and no other headers. */
 export type Ask = (
   namespace: string,
   verb: string,
@@ -21,7 +21,7 @@ export type Ask = (
   with_?: { readonly token?: string; readonly headers?: Readonly<Record<string, string>> },
 ) => Promise<Said>;
 
-/** Requests over connections that are kept, because a sweep makes tens of thousands. */
+/** Requests over kept connections, because a sweep makes tens of thousands. */
 export function asker(secrets: Secrets): Ask & { close(): void } {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 4 });
   const verbs: Record<string, string> = {
@@ -65,17 +65,17 @@ export function asker(secrets: Secrets): Ask & { close(): void } {
   return Object.assign(ask, { close: () => agent.destroy() });
 }
 
-/** What can name something: how such a text looks decides where it is tried. */
+/** The kinds of names; the form of a name decides where it is tried. */
 export type Form = 'name' | 'client' | 'uuid' | 'accessor' | 'mount-accessor' | 'token' | 'lease';
 
-/** Something of a namespace, and what it is called. */
+/** An object of a namespace, and its name. */
 export interface Named {
   readonly kind: string;
   readonly form: Form;
   readonly value: string;
 }
 
-/** A namespace with one of everything in it. All that people name in it is called `only-<label>`. */
+/** A namespace with one object of every kind. Names that users choose begin with `only-<label>`. */
 export interface Furnished {
   readonly path: string;
   readonly label: string;
@@ -84,7 +84,7 @@ export interface Furnished {
   of(kind: string): string;
 }
 
-/** Furnishes a namespace as its users would, over HTTP. `path` is empty for the root namespace. */
+/** Fills a namespace over HTTP, as its users would. `path` is empty for the root namespace. */
 export async function furnish(
   {
     ask,
@@ -114,7 +114,7 @@ export async function furnish(
     await make('write', `sys/quotas/${kind}/${name}`, { rate: 1e9, max_leases: 1e9 });
   }
   await make('write', `auth/token/roles/${name}`, { disallowed_policies: 'none' });
-  // Mounts, and what each keeps.
+  // Mounts and their content.
   await make('write', `sys/mounts/${name}`, { type: 'kv', options: { version: '2' } });
   await make('write', `${name}/data/${name}`, { data: { of: name } });
   await make('write', `sys/mounts/${name}-kv`, { type: 'kv' });
@@ -139,7 +139,7 @@ export async function furnish(
   add('mount', 'uuid', mounts[`${name}/`].uuid);
   add('secret mount accessor', 'mount-accessor', mounts[`${name}/`].accessor);
   add('auth mount accessor', 'mount-accessor', auths[`${name}/`].accessor);
-  // Who is there.
+  // Entities, groups and users.
   const entity = add(
     'entity',
     'uuid',
@@ -162,7 +162,7 @@ export async function furnish(
   add('enforcement', 'uuid', (await make('read', `identity/mfa/login-enforcement/${name}`)).data.id);
   const login = await make('write', `auth/${name}/login/${name}`, { password: name });
   add('waiting login', 'uuid', login.auth.mfa_requirement.mfa_request_id);
-  // What it vouches for people with.
+  // Identity tokens and the OpenID provider.
   await make('write', `identity/oidc/key/${name}`, { algorithm: 'ES256', allowed_client_ids: '*' });
   await make('write', `identity/oidc/role/${name}`, { key: name });
   await make('write', `identity/oidc/scope/${name}`, { description: name });
@@ -171,7 +171,7 @@ export async function furnish(
   await make('write', `identity/oidc/client/${name}`, application);
   add('client', 'client', (await make('read', `identity/oidc/client/${name}`)).data.client_id);
   await make('write', `identity/oidc/provider/${name}`, { allowed_client_ids: '*', scopes_supported: name });
-  // What was given out.
+  // Tokens, leases and wrapped answers.
   const { client_token, accessor } = (
     await make('write', 'auth/token/create', {
       policies: ['default'],
@@ -214,7 +214,10 @@ type Make = (verb: string, at: string, fields?: object, headers?: Record<string,
 /** A statement as an operator would type it. */
 export type Sql = <R>(text: string, values?: readonly unknown[]) => Promise<[R, ...R[]]>;
 
-/** A batch token that could be a name: names end in a letter, a digit or an underscore, and so do its lookalikes. */
+/**
+ * A batch token that is also a valid name: names end in a letter, a digit or an underscore, and so do the similar
+ * texts.
+ */
 async function batchToken(make: Make): Promise<string> {
   const { auth } = await make('write', 'auth/token/create', { type: 'batch', policies: ['default'], ttl: '10h' });
   return auth.client_token.endsWith('-') ? batchToken(make) : auth.client_token;
@@ -229,7 +232,7 @@ async function approle(make: Make, name: string) {
 
 const same = new Map<string, readonly [string, string]>();
 
-/** Two texts that look like another one and name nothing anywhere; the same two for all that look alike. */
+/** Two texts of the same form that name no object; all texts of one form get the same two. */
 export function absent({ form, value }: Named): readonly [string, string] {
   const end = /\.\w{6}$/.exec(value)?.[0] ?? '';
   const shape = `${form} ${value.length} ${form === 'lease' ? value.replace(/[^/]*$/, '') : ''}${end}`;

@@ -57,7 +57,7 @@ describe('namespaces', () => {
     await secrets.root.patch('sys/namespaces/vault', { seal: 'shamir' }).expect(400, refused);
     await inside('vault').list('sys/namespaces').expect(404);
     await secrets.root.read('sys/namespaces/sealed').expect(404);
-    // A name is a name where it cannot be meant otherwise.
+    // A reserved word is a normal name where it cannot have its special meaning.
     await inside('vault').write('sys/namespaces/seal').expect(200);
     await secrets.root.read('sys/namespaces/vault/seal').expect(200);
     await secrets.root.write('sys/namespaces/vault/seal', { custom_metadata: { a: 'b' } }).expect(200);
@@ -84,7 +84,7 @@ describe('namespaces', () => {
     expect(await told(inside('told'))).toEqual(['below/']);
     expect(await told()).toContain('told/');
     expect(await told(secrets.anonymous)).toEqual([]);
-    // Names of others' namespaces are theirs.
+    // Names in other namespaces are independent.
     await secrets.root.write('sys/namespaces/hidden').expect(200);
     expect(await told(await secrets.withPolicy('path "told/kv/*" { capabilities = ["read"] }'))).toEqual(['told/']);
     expect(await told(await secrets.withPolicy('path "kv/*" { capabilities = ["read"] }'))).toEqual([]);

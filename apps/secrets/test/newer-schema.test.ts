@@ -5,7 +5,7 @@ import { addColumns } from '@keystead/testing';
 import { createService } from '../src/service';
 import { startSecrets, testConfig } from './start-secrets';
 
-// What would be lost: an older version writes into tables whose meaning it does not know, without a word.
+// Otherwise an older version would write into newer tables without a warning.
 
 describe('on a database that a newer version has migrated', () => {
   const secrets = startSecrets();

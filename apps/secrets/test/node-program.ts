@@ -6,13 +6,13 @@ import { createService } from '../src/service';
 // One node of the service as a separate process. Its parent sets where it dies, and can move its clock.
 
 interface Order {
-  /** Name of the fault point at which the process kills itself. */
+  /** The fault point at which the process kills itself. */
   readonly dieAt?: string;
-  /** How often it passes that point before. */
+  /** How often it passes that point first. */
   readonly passes?: number;
   /** How far its clock is ahead. */
   readonly aheadMs?: number;
-  /** Begins to note the fault points it passes. */
+  /** Starts to record the fault points it passes. */
   readonly record?: boolean;
 }
 
@@ -36,7 +36,7 @@ function fault(name: string): void {
   if (recording) passed.push(name);
   if (name !== dieAt || passes-- > 0) return;
   process.kill(process.pid, 'SIGKILL');
-  // The signal may take a moment, in which nothing more must happen.
+  // Nothing more may happen until the signal arrives.
   for (;;);
 }
 
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
     await service.close();
     process.exit(0);
   });
-  // Orphans end with the test that made them.
+  // A process without its parent ends.
   process.once('disconnect', () => process.exit(1));
   process.send?.({ url: serving.url });
 }

@@ -29,7 +29,7 @@ describe('several processes on one database', () => {
 
   const everywhere = (holds: (node: NodeProcess) => Promise<boolean>, among = nodes) =>
     Promise.all(among.map((node) => until(() => holds(node))));
-  /** Fails when any node answers what a change has made untrue, to a request sent a second after the change or later. */
+  /** Fails if a node gives an outdated answer to a request sent a second or more after the change. */
   const overdue = async (upToDate: (node: NodeProcess) => Promise<boolean>) => {
     const seen = await Promise.all(nodes.map((node) => staleAnswers(() => upToDate(node))));
     expect(seen.map(({ stale }) => stale)).toEqual([0, 0, 0]);
@@ -40,7 +40,7 @@ describe('several processes on one database', () => {
     (await node.ask('GET', 'auth/token/lookup-self', token)).status;
 
   it('refuse a revoked token everywhere within a second', async () => {
-    // Without this, a stolen token would go on working on the nodes that were not asked to revoke it.
+    // Without this, a stolen token would still work on other nodes after it was revoked on one.
     for (let round = 0; round < 3; round++) {
       const { client_token } = await create();
       for (const node of nodes) for (let n = 0; n < 3; n++) expect(await self(node, client_token)).toBe(200);
@@ -77,7 +77,7 @@ describe('several processes on one database', () => {
 
   it('each know of all', async () => {
     for (const node of nodes) {
-      // One that is slow to say that it lives is not listed for a moment.
+      // A node with a late heartbeat is missing from the list for a moment.
       const listed = async () => (await node.ask('GET', 'sys/ha-status', root)).body;
       await until(async () => (await listed()).data.nodes.length === 3);
       const body = await listed();
@@ -114,7 +114,7 @@ describe('several processes on one database', () => {
       if (status !== 200 && status !== 204) failed.push(`${what}: ${status} ${JSON.stringify(answer)}`);
       return answer;
     };
-    // Written by one node and read by the next, which may not have heard of the key yet.
+    // Written by one node and read by another, which may not have the key yet.
     const writer = async (index: number) => {
       for (let n = 0; going; n++) {
         const [here, there] = [nodes[(index + n) % 3]!, nodes[(index + n + 1) % 3]!];

@@ -15,9 +15,9 @@ export interface NodeProcess {
   readonly pid: number;
   /** Resolves when the process has ended, however. */
   readonly ended: Promise<void>;
-  /** The process kills itself when it comes to this fault point, after it has passed it so often. */
+  /** The process kills itself at this fault point, after it has passed it the given number of times. */
   dieAt(name: string, passes?: number): Promise<void>;
-  /** Begins to note the fault points the process passes; answers those noted before. */
+  /** Starts to record the fault points that the process passes; returns those recorded before. */
   record(on: boolean): Promise<readonly string[]>;
   /** Sets its clock ahead. */
   goAhead(ms: number): Promise<void>;

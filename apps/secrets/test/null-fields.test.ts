@@ -18,7 +18,7 @@ describe('null', () => {
       }
     }
   });
-  /** Records in which no field has its default, and all that must be there is. */
+  /** Records with all required fields, in which no field has its default. */
   const storedFor = ({ input }: AnyOperation) =>
     Object.fromEntries(
       Object.entries(input!.shape).map(([field, type]) => [field, fieldMeta(type as z.ZodType).sentTo ? '' : 'stored']),

@@ -21,11 +21,11 @@ interface Visit {
   readonly declared: Path;
   readonly verb: Verb;
   readonly operation: AnyOperation;
-  /** In its one spelling. */
+  /** In its canonical spelling. */
   readonly plain: string;
 }
 
-/** What each step of the pipeline said it was looking at. */
+/** The path that each step of the pipeline reported. */
 interface Seen {
   handled?: Call;
   handledAt?: string;
@@ -34,7 +34,7 @@ interface Seen {
   counted?: string;
 }
 
-// Letters that other alphabets fold to, and nothing that a parameter's rule would refuse.
+// Letters that letters of other alphabets fold to, and no character that a parameter's rule would refuse.
 const word = 'ki-is1';
 const uuid = 'ab3f4044-0000-4000-8000-00000000000e';
 
@@ -57,7 +57,7 @@ function decoded(text: string): string {
   }
 }
 
-/** What a token may do everywhere, and the rule on the plain paths that it would have to get past. */
+/** A policy that allows everything, and the rules on the plain paths that a spelling might bypass. */
 const rules = {
   deny: 'capabilities = ["deny"]',
   'step-up': 'capabilities = [ALL] mfa_methods = ["never"]',
@@ -67,7 +67,7 @@ const rules = {
 } as const;
 const all = '"create", "read", "update", "delete", "list", "scan", "patch", "sudo"';
 
-// Handlers are replaced by ones that only say what they were handed; everything before them is the real thing.
+// Handlers are replaced by ones that only report their input; everything before them is real.
 describe('every declared path, however it is written', () => {
   const secrets = startSecrets();
   const seen: Seen = {};
@@ -127,7 +127,7 @@ describe('every declared path, however it is written', () => {
     for (const declared of new Set(visits.map((visit) => visit.declared))) {
       if (declared.stored) jest.spyOn(declared as unknown as { stored: () => unknown }, 'stored').mockReturnValue({});
     }
-    // What is being asked for matters here, not with which fields.
+    // Only the path matters here, not the fields.
     jest.spyOn(kernel.inputs, 'parse').mockReturnValue({});
     jest.spyOn(kernel.mfa.stepUp, 'prove').mockRejectedValue(new Refusal('denied', 'permission denied'));
     const { decide } = RuleAccess.prototype;
@@ -163,7 +163,7 @@ describe('every declared path, however it is written', () => {
     hasBody(verb) ? query : query === '' ? '?probe=1' : `${query}&probe=1`;
   const judges = ({ operation, declared }: Visit) => (operation.auth ?? declared.auth) === 'token';
 
-  /** What is wrong with a request whose handler was reached: every step must have looked at the same path. */
+  /** Problems of a request that reached its handler: every step must have seen the same path. */
   function quarrel(judged: boolean): string | undefined {
     const { handled, handledAt, audited, counted } = seen;
     if (!handled) return undefined;
@@ -177,7 +177,7 @@ describe('every declared path, however it is written', () => {
       (_all, name: string) => params[name] ?? '?',
     );
     const text = isListing(handled.verb) && filled !== '' && !filled.endsWith('/') ? `${filled}/` : filled;
-    // An empty rest leaves the slash before it behind.
+    // With an empty rest the slash before it stays.
     if (text !== handled.path && text !== `${handled.path}/`) return `handled as ${handled.path}, but told ${text}`;
     return undefined;
   }
@@ -189,7 +189,7 @@ describe('every declared path, however it is written', () => {
       for (const { method, query } of verbForms[visit.verb]!) {
         const form = `${method} ${visit.plain}${probed(visit.verb, query)}`;
         const status = await ask(free, method, visit.plain + probed(visit.verb, query), mediaOf(visit));
-        // Some slashes at the end of a plain list, and of nothing else.
+        // Trailing slashes are allowed for a plain list only.
         if (!seen.handled) failures.push(`${form}: ${status}, not reached`);
         const wrong = quarrel(judges(visit));
         if (wrong) failures.push(`${form}: ${wrong}`);
@@ -217,7 +217,7 @@ describe('every declared path, however it is written', () => {
         const forms = verbForms[visit.verb]!;
         const { method, query } = forms[(v + s) % forms.length]!;
         const kinds = kindsFor(visit.verb);
-        // All rules ask about the same text, so taking turns misses none of them.
+        // All rules are compared with the same text, so trying them in turn misses none.
         const tried = thorough ? kinds : [kinds[(v + s) % kinds.length]!];
         for (const kind of judges(visit) ? tried : ['deny']) {
           const target = written + probed(visit.verb, query);
@@ -317,7 +317,7 @@ describe('every declared path, however it is written', () => {
       }
     }
     expect(failures).toEqual([]);
-    // Eight of the forms do name the namespace; paths of only the root namespace are refused before.
+    // Eight of the forms name the namespace; paths that exist only in the root namespace are refused earlier.
     expect(reached).toBeGreaterThan(asked * 3);
   });
 });

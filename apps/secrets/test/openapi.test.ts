@@ -50,7 +50,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  // What Python's openapi-spec-validator asks for besides what the other two ask for.
+  // Checks of Python's openapi-spec-validator that the other two lack.
   it('has defaults and examples that are what their schemas ask for', async () => {
     for (const query of ['', '?generic_mount_paths=true']) {
       const body = await document(secrets.root, query);
@@ -79,7 +79,7 @@ describe('the OpenAPI document', () => {
         expect([key, method, typeof operation.summary, operation.tags?.length]).toEqual([key, method, 'string', 1]);
         const { content } = operation.responses['200'] ?? operation.responses['202'];
         const schema = content['application/json']?.schema;
-        // Bytes and texts have no shape to be named.
+        // Bytes and texts have no schema to name.
         if (!schema) expect([key, Object.values<Json>(content)[0].schema.type]).toEqual([key, 'string']);
         for (const { $ref } of schema ? (schema.anyOf ?? [schema]) : []) {
           expect(components.schemas).toHaveProperty($ref.split('/').at(-1));
@@ -90,7 +90,7 @@ describe('the OpenAPI document', () => {
     expect(ids.length).toBeGreaterThan(150);
   });
 
-  // Every default, choice and bound of the specification that is not plain emptiness.
+  // Every default, enum and bound of the specification, except empty defaults.
   it.each<[string, string, Json]>([
     ['identity/mfa/method/totp', 'period', { default: '30' }],
     ['identity/mfa/method/totp', 'key_size', { default: 20, minimum: 10, maximum: 256 }],
@@ -151,7 +151,7 @@ describe('the OpenAPI document', () => {
       statuses.push([name, value, (await secrets.root.write(path, { ...sound, [name]: value })).status]);
     }
     expect(statuses).toEqual(beyond.map(([name, value]) => [name, value, 400]));
-    // Sound without it: nothing else was refused.
+    // Valid without it: nothing else was refused.
     expect((await secrets.root.write(path, sound)).status).toBeLessThan(300);
   });
 
@@ -168,7 +168,7 @@ describe('the OpenAPI document', () => {
         const { responses, tags, operationId } = operation;
         expect([key, tags]).toEqual([key, [expect.stringMatching(/^(system|secrets|auth|identity)$/)]]);
         expect(operationId).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
-        // With a default response, or a fault listed, no tool could tell what was not meant to happen.
+        // With a default response, or a listed 500, no tool could recognise an unexpected answer.
         expect(responses).not.toHaveProperty('default');
         expect([key, Object.keys(responses)]).toEqual([
           key,
@@ -182,7 +182,7 @@ describe('the OpenAPI document', () => {
     }
     for (const [name, schema] of Object.entries<Json>(components.schemas)) {
       expect(name).toMatch(/^[A-Z][A-Za-z0-9]*$/);
-      // Without a type next to it, `nullable` says nothing in OpenAPI 3.0, and validators refuse the schema.
+      // Without a `type`, `nullable` has no meaning in OpenAPI 3.0, and validators refuse the schema.
       for (const part of parts(schema)) if (part.nullable) expect([name, typeof part.type]).toEqual([name, 'string']);
     }
   });
@@ -404,13 +404,13 @@ describe('the OpenAPI document of many mounts', () => {
   });
 });
 
-/** A schema and everything that lies in it. */
+/** A schema and all schemas inside it. */
 function parts(schema: Json): Json[] {
   if (typeof schema !== 'object' || schema === null) return [];
   return [schema, ...Object.values(schema).flatMap(parts)];
 }
 
-/** Checks an answer against the schema its operation announces. */
+/** Checks an answer against the schema of its operation. */
 function checker(document: Json) {
   const ajv = new Ajv({ strict: false });
   ajv.addSchema({ $id: 'doc', components: document.components });

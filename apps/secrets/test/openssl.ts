@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
 
-/** The program of this machine, with files of a test. */
+/** The `openssl` program of this machine, with files of a test. */
 export interface OpenSsl {
-  /** Runs it; throws with what it said. */
+  /** Runs it; throws an error with its output. */
   run(...args: string[]): string;
   /** A file with this content. */
   file(content: string | Buffer): string;
-  /** A certificate in PEM, in words. */
+  /** A certificate in PEM, printed as text. */
   certificate(pem: string): string;
   /** A key and a request in PEM for a subject, with lines of an extension section. */
   request(options: { subject: string; extensions?: string; key?: readonly string[] }): { key: string; csr: string };

@@ -30,7 +30,7 @@ it('names operations as clients that were generated for such services know them,
   const shown = known.map((line) => line.split(' ').slice(0, 2).join(' ')).map((at) => `${at} ${ids.get(at)}`);
   expect(shown).toEqual(known);
   expect(known.length).toBeGreaterThan(390);
-  // The same types under other names: nothing in the document of types changes.
+  // The same types at other paths: the document of types does not change.
   for (const [from, to] of [
     ['one', 'moved-one'],
     ['two', 'a/moved-two'],

@@ -164,7 +164,7 @@ describe('locked users', () => {
     expect(await read(inner, `?mount_accessor=${accessor}`)).toMatchObject({ total: 0 });
     const right = () => secrets.anonymous.write('auth/people/login/ada', { password: 'right-one' });
     await right().expect(400);
-    // Another namespace's accessor is none.
+    // An accessor of another namespace is unknown.
     for (const [who, unknown] of [
       [inner, accessor],
       [secrets.root, 'nothing'],

@@ -4,8 +4,7 @@ import { until } from './fresh-storage';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// What would be lost: after an outage of a system, credentials that outlive their lease there, for minutes or a day, though
-// the system is well again.
+// Otherwise credentials would outlive their lease for minutes or a day after an outage of their system.
 
 describe('after an outage of its outside system a lease', () => {
   let aheadMs = 0;
@@ -39,7 +38,7 @@ describe('after an outage of its outside system a lease', () => {
     away = false;
     aheadMs += TRIED_AGAIN_MS;
   };
-  /** Asks once more where a call from before the end of the outage was still under way. */
+  /** Asks again if a call from before the end of the outage was still running. */
   const soon = async (ask: () => Test, status: number) => {
     const first = await ask();
     if (first.status === status) return first;
@@ -55,7 +54,7 @@ describe('after an outage of its outside system a lease', () => {
   const irrevocable = async () =>
     (await secrets.root.read('sys/leases?type=irrevocable').expect(200)).body.data.lease_count;
 
-  /** Lets leases come due while their system does not answer; a long outage until each rests for a day. */
+  /** Lets leases come due while their system does not answer; a long outage lasts until each pauses for a day. */
   async function outage(how: 'short' | 'long'): Promise<string[]> {
     const made = [await issue(), await issue(), await issue()];
     away = true;
@@ -121,7 +120,7 @@ describe('after an outage of its outside system a lease', () => {
     await secrets.root.write('scheduler/config/lease', { ttl: 3600, max_ttl: 7200 }).expect(204);
     const early = await issue();
     away = true;
-    // Others get no answer, and the system gets a pause.
+    // Other calls get no answer, and the system is not called for a while.
     for (let n = 0; n < 8; n++) await secrets.root.read('scheduler/creds/ops').expect(502);
     away = false;
     aheadMs += 3601_000;

@@ -4,9 +4,9 @@ import type { NodeProcess } from './nodes';
 import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 
-// A node is killed at every step of every flow that changes something in an outside system: before and after each of its
-// calls and commits. Afterwards the credentials there must be those that leases here account for. Three kills always,
-// the whole matrix in the long form, which prints how many.
+// A node is killed before and after each call and commit of every flow that changes an outside system. Afterwards the
+// credentials there must be exactly those with a lease here. Normally three kills; the long form runs the whole matrix
+// and prints its size.
 
 describe('a node killed between two steps with an outside system', () => {
   const scheduler = new SchedulerStandIn();
@@ -91,7 +91,7 @@ describe('a node killed between two steps with an outside system', () => {
 
   const rootKeys = () => [...cloud.keys.values()].filter((key) => key.user === 'root-svc');
 
-  /** Credentials that no lease accounts for, and leases whose credentials are gone. One of each kind is in play. */
+  /** Credentials without a lease, and leases without credentials. */
   async function mismatch(): Promise<{ orphans: number; dead: number }> {
     const off = { orphans: Math.max(0, rootKeys().length - 1), dead: 0 };
     const configured = (await kills.read('cloudtwo/config/root')).body.data.access_key;

@@ -4,8 +4,8 @@ import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// Credentials made and ended while one call in twenty fails: throttled, refused for a fault, or without an answer, before
-// or after it took effect. Sixty always, five thousand in the long form, which prints what happened.
+// Credentials are created and revoked while one call in twenty fails: throttled, with an internal error, or without an
+// answer, before or after it took effect. Normally sixty; the long form makes five thousand and prints the results.
 
 const long = process.env.KEYSTEAD_LONG === '1';
 const EACH = long ? 2500 : 30;
@@ -21,7 +21,7 @@ describe('outside systems of which one call in twenty fails', () => {
   cloud.nowMs = now;
   const random = numbers(20_261_121);
   const failures = { throttled: 0, faults: 0, unanswered: 0, calls: 0 };
-  /** What cannot be ended until it is mended. */
+  /** Credentials that cannot be deleted until the provider is repaired. */
   const stubborn = new Set<string>();
   let failing = false;
 
@@ -70,7 +70,7 @@ describe('outside systems of which one call in twenty fails', () => {
     return how;
   }
 
-  /** Half of those without an answer take effect all the same. */
+  /** Half of those without an answer still take effect. */
   function unanswered(response: import('node:http').ServerResponse): boolean {
     failures.calls++;
     if (!failing || random() >= FAILING / 3) return false;
@@ -97,7 +97,7 @@ describe('outside systems of which one call in twenty fails', () => {
     const gauge = (name: string) => Number(new RegExp(`^secrets_${name} (\\d+)$`, 'm').exec(text)?.[1]);
     return { leases: gauge('leases'), irrevocable: gauge('irrevocable'), intents: gauge('intents') };
   };
-  /** Time passes, faster than it does. */
+  /** Time passes faster than in reality. */
   const passing = (holds: () => Promise<boolean>) =>
     until(async () => {
       aheadMs += 5000;
@@ -112,7 +112,7 @@ describe('outside systems of which one call in twenty fails', () => {
         for (let path = paths.pop(); path !== undefined; path = paths.pop()) await issue(path);
       }),
     );
-    // What failed on the way is undone; then every credential there has its lease.
+    // Failed creations are undone; then every credential there has a lease.
     await passing(async () => (await counts()).intents === 0);
     expect((await counts()).leases).toBe(2 * EACH);
     expect([scheduler.issued.length, cloud.issued.length]).toEqual([EACH, EACH]);

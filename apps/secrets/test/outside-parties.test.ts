@@ -8,9 +8,9 @@ import { ClusterStandIn } from './stand-ins/kubernetes';
 import { startSecrets } from './start-secrets';
 import { everyVisit, mountEveryKind } from './visits';
 
-/** How a mount is made to call an address: what is written before, and the request that then calls. */
+/** How to make a mount call an address: the writes before, and the request that then calls. */
 interface Row {
-  /** The answer if it is not 502: of a write that is refused because it is checked first. */
+  /** The answer if it is not 502, for a write that is refused by an earlier check. */
   readonly status?: number;
   readonly before: (address: string) => readonly [path: string, body: object][];
   readonly ask: (address: string) => readonly [method: string, path: string, body?: object];
@@ -37,7 +37,7 @@ const iamRequest = (address: string) => ({
 const cloudKeys = { access_key: 'AKIA', secret_key: 'secret', max_retries: 0 };
 const bound = { bound_iam_principal_arn: 'arn:aws:iam::123456789012:user/a' };
 
-/** Every field of a mount that names an address, by type and field; a text says why there is no row. */
+/** Every field of a mount that holds an address, by type and field; a text gives the reason for an omission. */
 const rows: Readonly<Record<string, Row | string>> = {
   'scheduler address': {
     before: (address) => [
@@ -151,7 +151,7 @@ describe('an outside system that fails', () => {
 
   it('has a row for every field that names an address', () => {
     const isAddress = /address|url|host|endpoint|server/;
-    // Addresses that are put into certificates are not called.
+    // Addresses for certificates are not called.
     const found = everyVisit(secrets)
       .filter(({ verb, at }) => verb === 'write' && !/^(sys|identity|cubbyhole|auth\/token|pki)\//.test(at))
       .flatMap(({ at, operation }) => {

@@ -24,7 +24,7 @@ describe('every list of the service', () => {
         await send(methodOf.write!, mount.path + there, token, body?.(n) ?? {});
       }
     }
-    // New with every call, so that it is not an example.
+    // Different in every call, so it cannot be an example.
     for (let n = 0; n < 2; n++) await send('POST', 'pki/acme/new-eab', secrets.rootToken, {});
     const wrong: string[] = [];
     const walked = new Set<string>();
@@ -41,7 +41,7 @@ describe('every list of the service', () => {
       if (String(paged.sort()) !== String(whole.sort())) wrong.push(`${list.name}: ${paged.length} of ${whole.length}`);
     }
     expect(wrong).toEqual([]);
-    // Each has two names to show, but for the releases that ran here, users of a database, and what lies below a name.
+    // Each listing has two names, except those of releases, of users of a database, and below a name.
     const others = lists().filter(({ name, declared }) => !walked.has(name) && !declared.pattern.includes(':'));
     const here = others.map(({ name }) => name).filter((name) => !name.includes('/thing'));
     expect([...new Set(here)]).toEqual(['list sys/version-history', 'list database/static-roles']);

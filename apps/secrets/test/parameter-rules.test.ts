@@ -19,7 +19,7 @@ interface Spellings {
 
 const id = '0b3f9f1c-0d4e-4f6a-8a51-0123456789ab';
 
-/** Of fields that are objects of fields, by one of these. */
+/** Values of fields that are objects, by one of their members. */
 const inObjects: readonly Spellings[] = [
   {
     same: [{ default_lease_ttl: 60 }, { default_lease_ttl: '1m' }, [{ default_lease_ttl: '60' }]],
@@ -30,7 +30,7 @@ const inObjects: readonly Spellings[] = [
   { same: [{ cas: 6 }, { cas: '6' }, { cas: '06' }], other: { cas: 7 } },
 ];
 
-/** How clients write values of a kind of field; undefined if the operation reads only JSON as it comes. */
+/** How clients write values of a kind of field; undefined if the operation reads raw JSON. */
 function spellingsOf(
   json: Readonly<Record<string, unknown>>,
   type: ReturnType<typeof fieldMeta>,
@@ -47,7 +47,7 @@ function spellingsOf(
       if (json.format === 'duration')
         return { same: [60, '60', '1m', '60s', '0h1m', new ExactNumber('60.0')], other: '61s' };
       if (read(id.toUpperCase()) === id) return { same: [id, id.toUpperCase()], other: 'x' };
-      // A lifetime that is kept as it was sent.
+      // A lifetime that is stored as sent.
       if (read('7') === '7' && read('8m') === '8m' && typeof read('x') !== 'string')
         return { same: ['7', 7], other: '8' };
       if (read('60m') === 3600) return { same: ['60m', '1h', 3600, '3600'], other: '61m' };
@@ -160,7 +160,7 @@ describe('rules about parameters', () => {
 
   it('are tried for every field that an operation reads as more than JSON', () => {
     expect(judged.length).toBeGreaterThan(900);
-    // What is kept as it comes, counts only by its presence, or has no effect.
+    // Fields that are stored as sent, matter only by their presence, or have no effect.
     expect(unread.map((one) => one.split(': ')[1]).sort()).toEqual([
       'data',
       'data',

@@ -23,7 +23,7 @@ describe('policies', () => {
     expect(body.name).toBeUndefined();
     await secrets.root.put('sys/policies/acl/team-a', { policy: allow('b', 'read') }).expect(204);
     expect((await secrets.root.read('sys/policies/acl/team-a')).body.data.version).toBe(2);
-    // Two ways to say that there is none yet.
+    // Two ways to require that there is no policy yet.
     for (const cas of [-1, 0]) {
       const there = { policy: allow('c', 'read'), cas };
       await secrets.root.put('sys/policies/acl/team-a', there).expect(400, /did not match the current version/);

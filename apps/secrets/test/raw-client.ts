@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net';
 
-/** What came back: the status, and the body as text. */
+/** The answer: status, and body as text. */
 export interface RawAnswer {
   readonly status: number;
   readonly text: string;
 }
 
-/** One connection that sends a request target byte for byte as it is given, one request after the other. */
+/** A connection that sends request targets unchanged, byte for byte, one after the other. */
 export class RawClient {
   private socket: Socket | undefined;
   private received = Buffer.alloc(0);
@@ -14,7 +14,7 @@ export class RawClient {
 
   constructor(private readonly port: number) {}
 
-  /** Sends a request. A connection that the server ended is opened again for the next one. */
+  /** Sends a request. If the server has closed the connection, the next request opens another. */
   send(verb: string, target: string, headers: Readonly<Record<string, string>>, body?: string): Promise<RawAnswer> {
     const lines = [`${verb} ${target} HTTP/1.1`, 'Host: x'];
     for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);

@@ -65,6 +65,6 @@ it('Without its primary it serves for as long as answers may be old, and on once
   await until(async () => (await read(reads, 'cubbyhole/a')).status === 503);
   await servers.promote();
   await until(async () => (await read(reads, 'cubbyhole/a')).status === 200);
-  // What a node may do is for who starts it to say, not for the server it finds.
+  // The configuration decides what a node may do, not the server that it connects to.
   await write(reads, 'cubbyhole/a', { value: '4' }).expect(503);
 });

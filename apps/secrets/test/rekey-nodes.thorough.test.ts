@@ -5,7 +5,7 @@ import { initialise, type NodeProcess, startNode } from './nodes';
 
 const base = 'sys/rekey-recovery-key';
 
-// If it went, a restart or another node in the middle of a ceremony would lose shares, or leave no valid ones.
+// Otherwise a restart or another node in the middle of a rekey could lose shares, or leave no valid ones.
 describe('a rekey over two processes', () => {
   let database: TestDatabase;
   let one: NodeProcess;
@@ -46,7 +46,7 @@ describe('a rekey over two processes', () => {
     const first = await two.ask('POST', `${base}/verify`, token, { key: fresh[3], ...pending });
     expect(first.body).toMatchObject({ progress: 1, started: true });
     await restartTwo();
-    // Not in force yet: the old shares still make a root token, the new ones do not.
+    // Not active yet: a root token can be generated with the old shares, not with the new ones.
     expect(await rootToken(two, fresh.slice(0, 3))).toBeUndefined();
     expect(await rootToken(two, old.slice(2))).toEqual(expect.any(String));
     const last = await one.ask('POST', `${base}/verify`, token, { key: fresh[0], ...pending });
@@ -68,7 +68,7 @@ describe('a rekey over two processes', () => {
   });
 });
 
-/** A root token made with shares, without any token; undefined when they are refused. */
+/** A root token generated with shares, without a token; undefined if they are refused. */
 async function rootToken(node: NodeProcess, shares: readonly string[]): Promise<string | undefined> {
   const { otp, nonce } = (await node.ask('POST', 'sys/generate-root/attempt')).body;
   let disguised = '';

@@ -32,7 +32,7 @@ describe('what a recovery rekey refuses', () => {
       { secret_shares: 1, secret_threshold: 1, pgp_keys: [armour] },
       config('error parsing given PGP key: openpgp: invalid data: tag byte does not have MSB set'),
     ],
-    // Backup and number of keys are looked at before anything else of the configuration.
+    // Backup and the number of keys are checked before the rest of the configuration.
     [
       { secret_shares: 0, backup: true },
       'cannot request a backup of the new keys without providing PGP keys for encryption',
@@ -202,7 +202,7 @@ describe('what a root generation refuses', () => {
   });
 
   it('strangers, who can neither begin first, nor cancel, nor spoil, nor hold up those who have shares', async () => {
-    // A stranger was first, and goes on trying all the while.
+    // A caller without shares was first, and keeps trying.
     const stranger = async () => {
       const { nonce } = (await secrets.anonymous.read(attempt)).body;
       const answers = await Promise.all([
@@ -223,7 +223,7 @@ describe('what a root generation refuses', () => {
     }
     const bytes = Buffer.from(String(last.encoded_token), 'base64').map((byte, at) => byte ^ otp.charCodeAt(at));
     await secrets.as(Buffer.from(bytes).toString()).read('sys/mounts').expect(200);
-    // Anyone can cancel what no share has proven.
+    // Anyone can cancel an attempt without a valid share.
     await secrets.anonymous.write(attempt).expect(200);
     await secrets.anonymous.delete(attempt).expect(204);
     await secrets.anonymous.delete(attempt).expect(204);
@@ -288,7 +288,7 @@ describe('the audit log of a rekey', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file } });
 
-  // If it went, an attacker could try shares or take new ones without leaving a trace.
+  // Otherwise an attacker could try shares or get new ones without an audit line.
   it('has every call, refusals included, and no share in clear', async () => {
     const { nonce } = (await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 })).body;
     await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 }).expect(400);

@@ -200,7 +200,7 @@ describe('recovery rekey', () => {
     const { body } = await secrets.root.read('sys/rotate/recovery/init').expect(200);
     expect(body.data).toMatchObject({ started: false, required: 2 });
     await secrets.root.read('sys/rekey/init').expect(400, { errors: ['barrier rekeying not supported'] });
-    // Asking what is under way is not a ceremony: nothing is.
+    // Reading the status does not start a rekey.
     const other = (await secrets.root.read('sys/rotate/root/init').expect(200)).body.data;
     expect(other).toMatchObject({ started: false, nonce: '', progress: 0, required: 0 });
     await secrets.root
@@ -271,9 +271,9 @@ describe('the check of a share', () => {
     expect(body.errors).toEqual(['the present shares are older than this check; rekey to enable it']);
   });
 
-  // If it went, a caller who may ask could try shares as fast as the machine answers.
+  // Otherwise a caller with this right could try shares as fast as the machine answers.
   it('is slow for those who ask without end', async () => {
-    // A machine that is slow itself needs more of them to be slowed down.
+    // On a slow machine it takes more calls until they are limited.
     await until(async () => {
       const answers = await Promise.all(Array.from({ length: 60 }, () => secrets.root.write(check, { key: wrong })));
       const limited = answers.find(({ status }) => status === 429);

@@ -21,18 +21,17 @@ interface Media {
   };
 }
 
-/** What an answer is held against; undefined if none is announced. */
+/** The schema of an answer; undefined if none is declared. */
 type Check = (method: string, status: number, media: string) => ValidateFunction | 'nothing' | undefined;
 
-/** The part of the document that is about one path. */
+/** The part of the document for one path. */
 interface Described {
   readonly paths: Record<string, Record<string, { responses: Record<string, Media> }>>;
   readonly components: { readonly responses: Record<string, Media> };
 }
 
 /**
- * Holds the answers a test file saw against the schemas that their operations announce, so that the OpenAPI document
- * cannot say one thing and the service do another.
+ * Checks the answers that a test file saw against the schemas of their operations, so that the OpenAPI document agrees with the service.
  */
 export class ResponseSchemas {
   private readonly seen: Seen[] = [];
@@ -41,7 +40,8 @@ export class ResponseSchemas {
 
   add(method: string, url: string, status: number, body: unknown, media = 'application/json'): void {
     if (!isRefusalOrTold(body)) this.ofNoShape.add(`${method} ${url} ${status}: has ${Object.keys(body as object)}`);
-    // Not announced: what the caller chose, faults (which tests provoke), and requests that match no operation.
+    // Not declared: statuses that the caller chose, internal errors (which tests provoke), and requests that match no
+    // operation.
     if (
       (status >= 300 && status < 400) ||
       [405, 431, 500].includes(status) ||
@@ -59,7 +59,7 @@ export class ResponseSchemas {
     });
   }
 
-  /** One line per answer that is not as announced. */
+  /** One line per answer that differs from its schema. */
   problems(service: Service): string[] {
     const { mounts, namespaces } = service.kernel;
     const problems = new Set(this.ofNoShape);
@@ -101,8 +101,7 @@ export class ResponseSchemas {
 }
 
 /**
- * An answer with texts of errors, on any path, has nothing else; or, where it has more, everything that is documented of
- * it.
+ * An answer with error texts has no other members, or all those that are documented.
  */
 function isRefusalOrTold(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return true;
@@ -111,7 +110,7 @@ function isRefusalOrTold(body: unknown): boolean {
   return [required, Object.keys(properties)].some((all) => JSON.stringify([...all].sort()) === keys);
 }
 
-/** The checks of paths by what is announced of each: compiled once for all test files of a worker. */
+/** The compiled checks by path, shared by all test files of a worker. */
 const worker = globalThis as { responseSchemas?: Map<string, Check> };
 worker.responseSchemas ??= new Map();
 const compiled = worker.responseSchemas;
@@ -128,7 +127,7 @@ function checkBy({ paths, components }: Described): Check {
     const announced = item?.[name]?.responses[String(status)];
     const response = announced?.$ref ? components.responses[announced.$ref.split('/').at(-1)!] : announced;
     const { content } = response ?? {};
-    // Pages, certificates and keys are announced as such, and have no schema.
+    // Pages, certificates and keys have a media type, and no schema.
     if (content && media !== 'application/json') return media in content ? 'nothing' : undefined;
     const schema = content?.['application/json']?.schema;
     const refs = schema && (schema.anyOf ?? [{ $ref: schema.$ref! }]).map(({ $ref }) => ({ $ref: `doc${$ref}` }));

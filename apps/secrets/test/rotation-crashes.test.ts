@@ -8,11 +8,11 @@ import { CloudStandIn } from './stand-ins/cloudtwo';
 const long = process.env.KEYSTEAD_LONG === '1' ? describe : describe.skip;
 const hourMs = 3_600_000;
 
-// A node whose clock says that the root key is due is killed at every step of the rotation. Another one must then finish
-// it or take it back, and rotate when it is its turn: one key at the provider, and it is the configured one.
+// A node is killed at every step of a due rotation of the root key. Another one must then finish or undo it, and make
+// the next one: afterwards the provider has one key, which is the configured one.
 long('a node killed while it rotates the root key by the clock', () => {
   const cloud = new CloudStandIn();
-  // The provider has the clock of the node that dies: keys are told apart by when they were made.
+  // The provider has the clock of the dying node: keys are distinguished by their creation time.
   cloud.nowMs = () => Date.now() + hourMs;
   let database: TestDatabase;
   let client: pg.Client;

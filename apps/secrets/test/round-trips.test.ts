@@ -5,8 +5,8 @@ import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// What one request costs: statements sent to the database, and calls to the outside system. A change that adds to them
-// has to say so here.
+// The cost of one request: statements sent to the database, and calls to the outside system. A change that adds some
+// must change the numbers here.
 
 describe('credentials cost', () => {
   const scheduler = new SchedulerStandIn();
@@ -20,11 +20,11 @@ describe('credentials cost', () => {
   const secrets = startSecrets({ env });
   const sent: string[] = [];
   const { query } = pg.Client.prototype;
-  /** What every node does by itself now and then. */
+  /** Periodic statements of every node. */
   const background =
     /^(node-|SELECT "public"."(quota|seal)"|change-|seal-|quota-|job-|lease-due|lease-free|lease-claim|lease-end-rests|intent-claim|token-due|token-claim|entry-sweep|entry-look|LISTEN)/;
   const open = new WeakMap<pg.Client, string[]>();
-  /** Takes a statement down; a transaction when it ends, and only if something was done in it that no node does by itself. */
+  /** Records a statement; a transaction at its end, and only if it had other than periodic statements. */
   const take = (client: pg.Client, name: string) => {
     const within = open.get(client);
     if (/^BEGIN/.test(name)) open.set(client, [name]);
@@ -68,13 +68,13 @@ describe('credentials cost', () => {
     await Promise.all([scheduler.stop(), cloud.stop(), directory.stop()]);
   });
 
-  /** What a second request of the kind sends, when everything that can be remembered is. */
+  /** The statements of a second request of the kind, with everything cached. */
   async function cost(ask: () => Promise<unknown>): Promise<string[]> {
     await ask();
     for (const calls of [scheduler.calls, cloud.calls, directory.calls]) calls.length = 0;
     sent.length = 0;
     await ask();
-    // On a machine too busy for heartbeats nothing remembered is trusted, and what is known is read again.
+    // On a machine too busy for heartbeats caches are not used, and everything is read again.
     return sent.filter((name) => !/^(entry-read|token-find|mounts|entity-view|entity-aliases|SELECT )/.test(name));
   }
 

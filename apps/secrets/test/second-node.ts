@@ -24,7 +24,7 @@ export function otherNode(secrets: Secrets, env: Readonly<Record<string, string>
   return node;
 }
 
-/** The addresses of a service and of another node on its database, which answer once each has heard of the other. */
+/** The addresses of a service and of another node on its database, once each knows the other. */
 export function withSecondNode(secrets: Secrets, env: Readonly<Record<string, string>> = {}): readonly string[] {
   const urls: string[] = [];
   const node = otherNode(secrets, env);

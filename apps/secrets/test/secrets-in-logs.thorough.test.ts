@@ -20,10 +20,10 @@ describe('what is sent to any operation', () => {
   it('is in no log at its most detailed level, and a secret in no audit line either, in any form it is sent in', async () => {
     const mark = () => `s.${randomBytes(18).toString('base64url')}`;
     const [secret, other] = [mark(), mark()];
-    // What would end the service, or its keys, for the requests that follow.
+    // Operations that would stop or seal the service for the following requests.
     const ending = /^(sys\/)?(seal|step-down|init|rotate|raw)/;
     let sent = 0;
-    // With the lines that only a server writes: one for each request.
+    // With the request log, which only a server writes.
     const log = createLogger({
       name: 'secrets',
       level: 'trace',
@@ -55,7 +55,7 @@ describe('what is sent to any operation', () => {
         ),
       );
       const hidden = shape.filter(([, type]) => fieldMeta(type as z.ZodType).json.format === 'password');
-      // By themselves as well: with all fields, the first that is wrong is refused.
+      // Also without other fields: with all fields, the first wrong one is refused.
       const single = hidden.flatMap(([name]) => [
         { [name]: secret },
         { [name]: [secret] },
@@ -76,7 +76,7 @@ describe('what is sent to any operation', () => {
     expect(sent).toBeGreaterThan(400);
     const said = logged.map((line) => JSON.parse(line).msg as string);
     expect(said.filter((one) => one === 'request')).toHaveLength(sent + 2);
-    // Among them refusals with a cause, of systems that are not there.
+    // Among them errors of unreachable systems, with their cause.
     expect(said.filter((one) => one === 'refused').length).toBeGreaterThan(0);
     const holding = (lines: readonly string[], text: string) => lines.filter((line) => line.includes(text)).slice(0, 5);
     expect(holding(logged, secret)).toEqual([]);

@@ -9,7 +9,7 @@ describe('a stored secret', () => {
   const secrets = startSecrets();
   beforeAll(() => mountEveryKind(secrets));
 
-  /** Every secret field of what is written into a record. */
+  /** Every secret field that is written to a record. */
   const declared = () =>
     everyVisit(secrets).flatMap(({ name, at, verb, declared: { stored }, operation }) => {
       if (!stored || (verb !== 'write' && verb !== 'patch')) return [];
@@ -36,7 +36,7 @@ describe('a stored secret', () => {
   });
 
   it('is sent again by who has it sent elsewhere, wherever a write keeps what it does not name', async () => {
-    // What is stored first, and another value of each field that decides where its secret goes.
+    // The stored configuration, and another value for each field that decides where its secret is sent.
     const examples: Record<string, { first: object; others: Record<string, unknown>; along?: object }> = {
       'write auth/ldap/config': {
         first: { url: 'ldap://127.0.0.1:1', binddn: 'cn=svc', bindpass: 'ours' },
@@ -91,7 +91,7 @@ describe('a stored secret', () => {
   });
 });
 
-/** Fields that are named like a secret, and are none. */
+/** Fields with the name of a secret that are none. */
 const notSecret: Readonly<Record<string, string>> = {
   access_key: 'names the key',
   key: 'names a signing key, a team or an organization',

@@ -1,9 +1,9 @@
 /** Another way to write the URL of a path. */
 export interface Spelling {
   readonly name: string;
-  /** One of many of its kind, of which a path need not see each. */
+  /** One of many of a kind; not every path is tried with each. */
   readonly oneOfMany?: boolean;
-  /** From the plain path below `/v1/`; undefined if it would be the same. */
+  /** Derives it from the plain path below `/v1/`; undefined if it would be the same. */
   write(path: string): string;
 }
 
@@ -23,7 +23,7 @@ const lastSlash = (path: string, by: string) => {
 const fullWidth = (text: string) =>
   text.replace(/[!-~]/g, (character) => String.fromCodePoint(character.charCodeAt(0) + 0xfee0));
 
-/** Characters that may be put behind, before or into a name. */
+/** Characters to add after, before or inside a name. */
 const odd: Readonly<Record<string, string>> = {
   NUL: '\0',
   tab: '\t',
@@ -63,7 +63,7 @@ const around = (write: (path: string, character: string) => string, where: strin
     write: (path) => write(path, percent(character)),
   }));
 
-/** Every way to write a path that an attacker may try to slip past a rule with. */
+/** All ways to write a path with which an attacker might bypass a rule. */
 export const spellings: readonly Spelling[] = [
   { name: 'slash at the end', write: (path) => `${path}/` },
   { name: 'escaped slash at the end', write: (path) => `${path}%2f` },
@@ -124,7 +124,7 @@ export const spellings: readonly Spelling[] = [
   ...around((path, character) => last(path, (name) => name.slice(0, 1) + character + name.slice(1)), 'inside'),
 ];
 
-/** The ways to say a verb: HTTP verb and the text after the path. */
+/** The ways to write a verb: HTTP method and the text after the path. */
 export const verbForms: Readonly<Record<string, readonly { readonly method: string; readonly query: string }[]>> = {
   read: [
     { method: 'GET', query: '' },

@@ -1,4 +1,4 @@
-/** A certificate of OpenSSH as its fields say. */
+/** The fields of an OpenSSH certificate. */
 export interface ReadCertificate {
   readonly type: string;
   readonly serial: string;

@@ -1,6 +1,6 @@
 import type { Making, World } from './at-once-examples';
 
-/** A key that is in no use. */
+/** An unused key. */
 const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHo5WTszQ3xJfMKmHKZ2VZN+b5nRKzUa1E3qrxKoJqHi';
 const forUsers = { key_type: 'ca', allow_user_certificates: true, allowed_users: '*', default_user: 'jane' };
 const forHosts = { key_type: 'otp', default_user: 'jane', cidr_list: '10.0.0.0/8' };

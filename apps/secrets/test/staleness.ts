@@ -1,14 +1,12 @@
-/** From when on nothing may be answered that is no longer true. */
+/** After this time no answer may be outdated. */
 const PROMISED_MS = 1000;
-/** How long is looked. */
+/** How long to ask. */
 const WATCHED_MS = 1600;
-/** An answer that takes longer is not waited for; it counts as none. */
+/** A slower answer is not waited for, and counts as none. */
 const PATIENCE_MS = 400;
 
 /**
- * Asks again and again from the moment something has changed, and counts the answers that were no longer true although they
- * were asked for a second after the change, or later. What is asked a second later must be right however slow the machine
- * is, because a node uses what it remembers only while it has lately heard itself.
+ * Asks repeatedly after a change, and counts outdated answers to requests sent a second or more after it. These must be right on the slowest machine, because a node uses its caches only while it receives its heartbeats.
  */
 export async function staleAnswers(ask: () => Promise<boolean>): Promise<{ stale: number; asked: number }> {
   const changedMs = performance.now();
@@ -32,8 +30,7 @@ export async function staleAnswers(ask: () => Promise<boolean>): Promise<{ stale
 }
 
 /**
- * Asks until the answer is what a change has made true. Throws when an answer to a question that was asked a second after
- * the change, or later, is still the old one, which does not depend on how fast the machine is.
+ * Asks until the answer shows a change. Throws if the answer to a request sent a second or more after the change is still the old one, however slow the machine is.
  */
 export async function upToDateInTime(ask: () => Promise<boolean>): Promise<void> {
   const changedMs = performance.now();

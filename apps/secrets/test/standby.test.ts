@@ -8,11 +8,11 @@ import { type Secrets, startSecrets, testConfig } from './start-secrets';
 import { authOf, everyVisit, mountEveryKind, type Visit } from './visits';
 
 const primaryUrl = 'https://secrets.test:8200';
-/** What describes the node itself, or never ends. */
+/** Operations that describe the node itself, or whose answer never ends. */
 const ofTheNode =
   /^\w+ sys\/(health|leader|ha-status|metrics|monitor|in-flight-req|config\/state\/sanitized|host-info|key-status|loggers.*)$/;
 
-/** A node that only reads, on the database of a service: what a standby answers is the same, but never late. */
+/** A read-only node on the database of a service: like a standby, but without lag. */
 const readingNode = (secrets: Secrets, env: Readonly<Record<string, string>> = {}) =>
   otherNode(secrets, { SECRETS_STANDBY_MAX_LAG: '5', ...env });
 
@@ -29,7 +29,7 @@ describe('A node that reads from a standby', () => {
       .write('sys/policies/acl/visited', { policy: 'path "x" { capabilities = ["read"] }' })
       .expect(204);
     await secrets.root.write('cubbyhole/visited', { a: '1' }).expect(204);
-    // The first read makes the key, so a standby sends it to the others.
+    // The first read creates the key, so a standby redirects it to a writing node.
     await secrets.root.read('transit/wrapping_key').expect(200);
     const wrong: string[] = [];
     let reads = 0;
@@ -143,6 +143,6 @@ function sent(server: Server, visit: Visit, token: string) {
   return test.redirects(0);
 }
 
-/** An answer without what is different each time. */
+/** An answer without the parts that always differ. */
 const told = (body: unknown): string =>
   JSON.stringify(body, (key, value) => (['request_id', 'ttl', 'server_time_utc'].includes(key) ? undefined : value));

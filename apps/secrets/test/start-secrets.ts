@@ -11,13 +11,13 @@ import type { Clock, Fault } from '../src/kernel/storage/types';
 import { createService, type Service } from '../src/service';
 import { ResponseSchemas } from './response-schemas';
 
-/** What a test may change of the service it starts. */
+/** Options of a test's service. */
 export interface SecretsOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly config?: Partial<Config>;
   readonly clock?: Clock;
   readonly fault?: Fault;
-  /** Takes everything that is logged, in every detail. */
+  /** Receives all log lines, of every level. */
   readonly log?: (line: string) => void;
   /** Leave the service uninitialised. */
   readonly bare?: boolean;
@@ -45,7 +45,7 @@ export interface Secrets {
   readonly service: Service;
   readonly database: TestDatabase;
   readonly server: Server;
-  /** Takes an answer that was asked for in another way: it is held against the document too. */
+  /** Adds an answer to a request sent in another way, to check it against the document, too. */
   saw(method: string, url: string, status: number, body: unknown, media: string): void;
   as(token: string | undefined, headers?: Readonly<Record<string, string>>): Client;
   /** A token with exactly these rules, made through a separate policy. */
@@ -66,7 +66,7 @@ export function testConfig(url: string, env: Readonly<Record<string, string>> = 
   });
 }
 
-/** A password as it is kept, with a cost that no test has to wait for: the cost of checking it is stored with it. */
+/** A stored password with a low cost, so that tests do not wait: the cost is stored with it. */
 function hashCheaply(password: string): PasswordHash {
   const salt = 'c2FsdCBvZiBldmVyeSB0ZXN0';
   const [cost, blockSize, parallelization] = [16, 1, 1] as const;

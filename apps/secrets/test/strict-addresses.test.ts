@@ -20,7 +20,7 @@ describe('tokens of one address', () => {
       const role = 'auth/approle/role/app';
       await secrets.root.write(role, { token_strictly_bind_ip: true }).expect(204);
       const { role_id } = (await secrets.root.read(`${role}/role-id`).expect(200)).body.data;
-      // What a secret id allows is wider than the one address.
+      // The secret id allows more than the one address.
       const cidrs = { token_bound_cidrs: ['198.51.100.0/24', '2001:db8::/32'] };
       const { secret_id } = (await secrets.root.write(`${role}/secret-id`, cidrs).expect(200)).body.data;
       await from('203.0.113.5').write('auth/approle/login', { role_id, secret_id }).expect(403);
@@ -34,7 +34,7 @@ describe('tokens of one address', () => {
       const { client_token: token } = (await from(address).write(path, body).expect(200)).body.auth;
       const shown = await from(address, token).read('auth/token/lookup-self').expect(200);
       expect(shown.body.data.bound_cidrs).toEqual([address]);
-      // A renewal, wherever it is looked at, leaves it so.
+      // After a renewal it is the same in every look-up.
       await from(address, token).write('auth/token/renew-self').expect(200);
       await from(address, token).read('auth/token/lookup-self').expect(200);
       for (const other of ['198.51.100.8', '2001:db8::8']) {

@@ -208,7 +208,7 @@ describe('tools and the rest of sys', () => {
     }
     for (const level of ['', 'loud', 'silent', '__proto__'])
       await secrets.root.write('sys/loggers', { level }).expect(400);
-    // As it is called where operators come from.
+    // The name of the type in Vault.
     await secrets.root.write('sys/loggers/core', { level: 'debug' }).expect(204);
     expect((await secrets.root.read('sys/loggers/core').expect(200)).body.data).toEqual({ core: 'debug' });
     expect((await secrets.root.read('sys/loggers').expect(200)).body.data).toEqual({ secrets: 'debug' });
@@ -245,11 +245,11 @@ describe('tools and the rest of sys', () => {
     await secrets.root.delete('sys/config/cors').expect(204);
     await ask().expect(400);
     await secrets.root.write('sys/config/cors', {}).expect(400);
-    // Half a surrogate pair and the character zero are not part of any origin, and PostgreSQL keeps neither.
+    // No origin contains half a surrogate pair or the character zero, and PostgreSQL cannot store them.
     for (const origin of ['https://\0', 'https://\udb88', 'https://ui example', 'ü']) {
       await secrets.root.write('sys/config/cors', { allowed_origins: [origin] }).expect(400);
     }
-    // A header name with a line break would end every answer to a web page in a fault.
+    // A header name with a line break would make every answer to a web page fail.
     await secrets.root.write('sys/config/cors', { allowed_origins: '*', allowed_headers: ['X\nY'] }).expect(400);
   });
 

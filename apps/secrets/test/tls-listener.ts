@@ -5,13 +5,13 @@ import { testCertificate } from '@keystead/testing';
 import type { Express } from 'express';
 import { rescueList } from '../src/http/list-verb';
 
-/** A certificate that a client shows, with its key; further ones may follow it in `pem`. */
+/** A client certificate with its key; others may follow it in `pem`. */
 export interface Shown {
   readonly pem: string;
   readonly keyPem: string;
 }
 
-/** What is asked, if it is not an empty POST without a certificate. */
+/** The request, if it differs from an empty POST without a certificate. */
 export interface TlsRequest {
   readonly method?: string;
   readonly body?: object;
@@ -54,7 +54,7 @@ export class TlsListener {
           method,
           agent: agent ?? false,
           ca: testCertificate.cert,
-          // Clients that are hostile show what good ones would not.
+          // Hostile clients may send certificates that others would not.
           ciphers: 'DEFAULT:@SECLEVEL=0',
           ...(shown ? { cert: shown.pem, key: shown.keyPem } : {}),
           headers: { ...(token === undefined ? {} : { 'x-service-token': token }), ...headers },

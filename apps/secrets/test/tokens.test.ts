@@ -143,7 +143,7 @@ describe('tokens', () => {
   });
 
   it('renew for all who ask at once, and never once they are revoked', async () => {
-    // Replicas and an agent share one token: a renewal that lost a race must not look like a dead token.
+    // Replicas may share one token: a renewal that lost a race must not look like an expired token.
     const { client_token } = await make({ ttl: '1h', policies: ['default'] });
     const self = secrets.as(client_token);
     const renewed = await Promise.all(Array.from({ length: 30 }, () => self.write('auth/token/renew-self', {})));
@@ -299,7 +299,7 @@ describe('tokens', () => {
       return (await secrets.root.write('auth/token/lookup-accessor', { accessor }).expect(200)).body.data.bound_cidrs;
     };
     expect(await boundOf('create')).toEqual(['127.0.0.0/8', '::1']);
-    // Orphans have no parent, and a role says for itself.
+    // Orphans have no parent, and a role sets its own addresses.
     expect(await boundOf('create-orphan')).toBeUndefined();
     await secrets.root.write('auth/token/roles/wide', {}).expect(204);
     expect(await boundOf('create/wide')).toBeUndefined();

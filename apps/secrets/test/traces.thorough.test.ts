@@ -7,7 +7,7 @@ import { withClient } from '@keystead/postgres';
 import { freshDatabase, heapFlags, keptInHeap, type TestDatabase } from '@keystead/testing';
 import { type Answer, initialise, type NodeProcess, startNode } from './nodes';
 
-// What would be lost if this went: the promise that a revoked token, and what was deleted, is nowhere to be found.
+// This test keeps the promise that revoked tokens and deleted secrets can be found nowhere.
 describe('what is left of a token that was revoked, and of secrets that were deleted', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'traces-'));
   let database: TestDatabase;
@@ -108,7 +108,7 @@ describe('what is left of a token that was revoked, and of secrets that were del
     await ok(one.ask('DELETE', 'auth/userpass/users/ann', root));
     await until(async () => (await other.ask('GET', 'auth/token/lookup-self', tokens[1]!)).status === 403);
     await until(async () => (await other.ask('GET', 'auth/token/lookup-self', tokens[0]!)).status === 403);
-    // The last requests of a kept connection are its own until the next ones.
+    // A kept connection references its last requests until the next ones.
     for (const { node } of nodes) {
       for (let i = 0; i < 20; i++) await node.ask('GET', 'sys/seal-status');
     }

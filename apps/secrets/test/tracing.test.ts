@@ -8,7 +8,7 @@ import { Course, follow, startTracing, type Tracing } from '@keystead/tracing';
 import { newWriteSet } from '../src/kernel/storage/write-set';
 import { startSecrets } from './start-secrets';
 
-// What would be lost if this went: that a trace can be followed to what took the time, and has nothing of what was kept safe.
+// A trace must show what took the time, and must not contain secrets.
 describe('traces of the secrets service', () => {
   const secrets = startSecrets();
   const canary = randomBytes(12).toString('hex');
@@ -33,7 +33,7 @@ describe('traces of the secrets service', () => {
   const below = (span: ReceivedSpan): ReceivedSpan[] =>
     receiver.spans.filter(({ parentSpanId }) => parentSpanId === span.spanId).flatMap((one) => [one, ...below(one)]);
 
-  /** What two requests write at the same moment. */
+  /** Simultaneous writes of two requests. */
   const commitOf = async (name: string) => {
     const { committer, mounts } = secrets.service.kernel;
     const mountId = [...mounts.all()].find(({ type }) => type === 'cubbyhole')!.uuid;

@@ -4,7 +4,7 @@ import { root as authority } from './stand-ins/authority';
 
 const text = 'aGVsbG8=';
 
-/** A key that is wrapped as the wrapping key of a mount asks for it. */
+/** A key wrapped with the wrapping key of a mount. */
 export function wrapped(key: Buffer, wrappingKey: string, oaepHash = 'sha256'): string {
   const aes = randomBytes(32);
   const cipher = createCipheriv('id-aes256-wrap-pad', aes, Buffer.from('a65959a6', 'hex'));
@@ -71,7 +71,7 @@ export const transitExamples: Readonly<Record<string, Making>> = {
     const name = await key(world);
     const between = async () => {
       await world.root('POST', `transit/keys/${name}`, {});
-      // Deleted by others before it may be.
+      // Other callers may delete it first.
       await world.root('POST', `transit/keys/${name}/config`, { deletion_allowed: true }).catch(() => {});
       return { status: 204 };
     };

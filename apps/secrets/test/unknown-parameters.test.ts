@@ -23,7 +23,7 @@ describe('a parameter that an endpoint does not know', () => {
           const name = `${mount.backend.type}/${pattern}`;
           const making = examples[`${verb} ${name}`];
           if (!operation || operation.freeform || typeof making !== 'function') continue;
-          // It answers what was wrapped, unchanged.
+          // It returns the wrapped answer unchanged.
           if (pattern === 'wrapping/unwrap') continue;
           if ((operation.responseFormat ?? responseFormat) === 'raw') continue;
           // Some examples need what this installation has switched off.

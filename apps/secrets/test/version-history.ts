@@ -1,6 +1,6 @@
-/** A write of a versioned secret as its caller saw it. */
+/** A write of a versioned secret, as its caller saw it. */
 export interface VersionWrite {
-  /** The version that it had to follow, where one was named. */
+  /** The version that it had to replace, if `cas` was given. */
   readonly cas?: number;
   readonly value: string;
   /** The version it became; null if it was refused because of `cas`; undefined if that is not known. */
@@ -9,16 +9,15 @@ export interface VersionWrite {
   readonly ended: number;
 }
 
-/** How the secret was found when all was over. */
+/** The final state of the secret. */
 export interface FinalVersions {
   readonly current: number;
-  /** Values of the versions that are still kept. */
+  /** Values of the versions that still exist. */
   readonly values: ReadonlyMap<number, string>;
 }
 
 /**
- * What in a history could not have happened if each write took effect at one instant between its beginning and its end:
- * versions given twice, left out, lost, out of order, and a check-and-set that was granted or refused wrongly.
+ * Contradictions in a history to each write taking effect at one instant between its start and its end: versions given twice, skipped, lost or out of order, and wrong results of check-and-set.
  */
 export function versionProblems(history: readonly VersionWrite[], final: FinalVersions): string[] {
   const problems: string[] = [];
@@ -39,7 +38,7 @@ export function versionProblems(history: readonly VersionWrite[], final: FinalVe
     const kept = final.values.get(version);
     if (kept !== undefined && kept !== value) problems.push(`version ${version} has the value of another write`);
   }
-  // In the order of versions no write may have ended before one of a smaller version began.
+  // No write may have ended before a write of a smaller version started.
   let latestBegin = Number.NEGATIVE_INFINITY;
   for (const [version, { began, ended }] of [...byVersion].sort(([a], [b]) => a - b)) {
     if (ended < latestBegin) problems.push(`version ${version} was written before its predecessor was begun`);

@@ -29,7 +29,7 @@ function concrete(mount: LiveMount, declared: Path): string {
   return mount.path + below;
 }
 
-/** Mounts one of every kind that is not there from the start. */
+/** Mounts one of every kind that is not mounted at first. */
 export async function mountEveryKind({ root }: Secrets): Promise<void> {
   await root.write('sys/mounts/one', { type: 'kv' }).expect(204);
   await root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
@@ -61,5 +61,5 @@ export function declarationOf({ mount, declared }: { readonly mount: LiveMount; 
   return ['system', 'identity', 'token'].includes(type) ? `'${declared.pattern}'` : `type: '${type}'`;
 }
 
-/** Who may knock where a visit leads. */
+/** The callers that may call an operation. */
 export const authOf = ({ declared, operation }: Visit) => operation.auth ?? declared.auth;

@@ -16,7 +16,7 @@ const canaries = {
   CLOUDTWO_SECRET_KEY: 'canary-of-cloudtwo',
 };
 
-/** Hears what is sent to an address, and answers all of it with an empty object. */
+/** Receives all requests to an address, and answers them with an empty object. */
 function listening() {
   const heard: string[] = [];
   const server = net.createServer((socket) => {
@@ -44,7 +44,8 @@ const jsonOf = (field: Json): Json => {
 const shapeOf = ({ operation }: Visit): [string, Json][] =>
   Object.entries<Json>(operation.input?.shape ?? {}).map(([name, field]) => [name, jsonOf(field)]);
 
-// A caller who may configure a mount says where it calls. What the environment and the cloud give the service is not theirs.
+// A caller who may configure a mount chooses the addresses that it calls, but must not get credentials that the service
+// has from its environment or the cloud.
 describe('mounts that are made to call an address', () => {
   const theirs = listening();
   const ours = listening();
@@ -65,7 +66,7 @@ describe('mounts that are made to call an address', () => {
     return typeof making === 'function' ? ((await making(world)).body?.(0) as Json) : undefined;
   };
 
-  /** Configures every mount that there is to call these addresses, and uses it. Answers what was taken. */
+  /** Configures every kind of mount to call these addresses, and uses it. Returns the accepted fields. */
   const callFromMounts = async (urls: readonly string[]): Promise<string[]> => {
     const visits = everyVisit(secrets).filter(({ at }) => !/^(sys|identity|cubbyhole|auth\/token)\//.test(at));
     const writes = visits.filter(({ verb }) => verb === 'write');
@@ -78,7 +79,7 @@ describe('mounts that are made to call an address', () => {
     for (const visit of writes) {
       const shape = shapeOf(visit);
       const given = { ...(await exampleOf(visit)) };
-      // What is said in the request is the caller's own.
+      // Values from the request belong to the caller.
       for (const [name, { format }] of shape) if (format === 'password') delete given[name];
       for (const [name] of shape.filter(([one, { type }]) => type === 'string' && isAddress(one))) {
         for (const url of urls) {
@@ -117,7 +118,7 @@ describe('mounts that are made to call an address', () => {
     };
     diagnostics.subscribe('net.client.socket', watch);
     try {
-      // As IPv6 has it, and by a number that only a lookup understands.
+      // In IPv6 form, and as a decimal number that only the resolver understands.
       const led = await callFromMounts(['http://[::ffff:a9fe:a9fe]', 'ldap://2852039166']);
       expect(led.length).toBeGreaterThan(5);
     } finally {

@@ -28,17 +28,18 @@ import { until } from '../fresh-storage';
 import { startSecrets } from '../start-secrets';
 import { noPython, startPythonServer } from './python-server';
 
-// The cloud provider engine against servers that are not ours: two emulators, each for what it does truly, and any real
-// account that the environment names. On a real account everything that is made carries one prefix and is removed again.
+// The cloud provider engine against other people's servers: two emulators, each for the parts that it emulates
+// correctly, and a real account if the environment names one. On a real account all created objects have one prefix and
+// are removed again.
 
 interface Account {
   readonly name: string;
-  /** Why it cannot be used here. */
+  /** Why this server cannot be used here. */
   readonly absent: string | undefined;
   start(): Promise<{ endpoint: string; accessKeyId: string; secretAccessKey: string; stop(): Promise<void> }>;
-  /** Called when everything the tests need exists: from then on rights are checked. */
+  /** Called when all objects of the tests exist: from then on rights are checked. */
   enforce?(endpoint: string): Promise<void>;
-  /** What this one does not do as the provider does. */
+  /** In what this emulator differs from the provider. */
   readonly lacks: readonly ('enforcement' | 'boundary' | 'federation' | 'own user')[];
 }
 
@@ -127,7 +128,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
     secretAccessKey: data.secret_key,
     ...(data.security_token ? { sessionToken: data.security_token } : {}),
   });
-  /** New keys need some seconds to be known everywhere at a real provider, and old ones to be forgotten. */
+  /** At a real provider new keys work, and old ones stop working, only after some seconds. */
   const known = async (data: Parameters<typeof keyOf>[0]): Promise<string> => {
     let arn = '';
     await until(async () => {
@@ -251,7 +252,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
       policy_arns: `arn:aws:iam::${accountId}:policy/${prefix}-none`,
     });
     const { body } = await secrets.root.read('cloudtwo/creds/broken');
-    // One of the emulators takes any policy; then there is a user to end.
+    // One of the emulators accepts any policy; then there is a user to delete.
     if (body.lease_id) await revoke(body.lease_id);
     else expect(body.errors[0]).toMatch(/^Error attaching user policy: NoSuchEntity: /);
     await until(async () => {

@@ -19,7 +19,7 @@ const words = (text: string) =>
     .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-]\d\d:?\d\d)?/g, '«time»')
     .replace(new RegExp(`(manager|first|second|none)_(ours|theirs)_${id}`, 'g'), '«$1»');
 
-/** Settings that are shown as they were sent there, and as they were read here unless they are the usual ones. */
+/** Settings that the reference shows as sent, and we show as parsed unless they are the defaults. */
 const settings = /^(password_authentication|disable_escaping|max_\w*connection\w*|username_template)$/;
 
 const isEmpty = (value: unknown): boolean => JSON.stringify(value) === '{}';
@@ -27,7 +27,7 @@ const isEmpty = (value: unknown): boolean => JSON.stringify(value) === '{}';
 function plainValue(field: string, value: unknown): unknown {
   if (field === 'password') return typeof value === 'string' ? `${value.length} characters` : value;
   if (field === 'username' && typeof value === 'string') {
-    // Random parts and times of names that were made, and what the token of a root is called.
+    // Random parts and times in generated names, and the display name of a root token.
     return words(value)
       .replace(/^(v-|u-)?(tok|roo|root|token)(?=[-_])/, '$1«who»')
       .replace(/(?<![a-z])(?=\w*[\dA-Z])[A-Za-z\d]{20}-\d+$/, '«random»')
@@ -49,7 +49,7 @@ function plainValue(field: string, value: unknown): unknown {
 function plain(told: Told): Told {
   return {
     ...told,
-    // Errors of the database are 502 here and 500, told as 400, there.
+    // Errors of the database are 502 here; there they are 500 or 400.
     status: told.status === 502 ? 400 : told.status,
     data: plainValue('', told.data),
     errors: told.errors?.map((one) =>
@@ -68,7 +68,7 @@ function plain(told: Told): Told {
 
 const text = ({ errors }: Told): string => errors?.[0] ?? '';
 const notAllowed = /is not an allowed role$|^failed to find entry for connection/;
-/** What one request can be refused for. Of several mistakes any may be named. */
+/** Reasons to refuse one request. Of several errors any may be named. */
 const mistakes = [
   notAllowed,
   /is a required field|^database name is required|^cannot update static account username|^Role and Static Role names must be unique|^rotation_period/,
@@ -77,7 +77,7 @@ const mistakes = [
   /^(invalid database version: |plugin not found|empty plugin name)/,
   /^(no password policy found|invalid credential_type|unsupported credential_type|plugin_version must be empty)/,
   /^empty creation statements|it has \d+ of \d+ characters$|^role ".*" already exists$|^(syntax error|invalid byte sequence)/,
-  // Read before the database is called here, and after it there.
+  // Parsed before the database is called here, and after it there.
   /password authentication failed for user|^SASL: |^(error verifying connection: |connection_url or username must)/,
   /username template: /,
 ];

@@ -13,7 +13,7 @@ const withPython = noPython() ? it.skip : it;
 const box = mkdtempSync(path.join(tmpdir(), 'clients-'));
 afterAll(() => rmSync(box, { recursive: true, force: true }));
 
-// Clients that people have already, as their package registries hand them out, against the service as they find it.
+// Existing clients from their package registries, unchanged, against the service.
 describe('existing clients', () => {
   const secrets = startSecrets();
   const address = () => `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}`;

@@ -6,7 +6,7 @@ export const one = <T>(...values: T[]) => fc.constantFrom(...values);
 export const often = <T>(usual: fc.Arbitrary<T>, odd: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: odd });
 
-/** Values that are sent where a text is meant. */
+/** Values for fields that hold text. */
 export const oddText = one<unknown>(
   null,
   7,
@@ -37,7 +37,7 @@ export const duration = often(
   one<unknown>('59m', 30, -5, 'x', '', null, '0', true),
 );
 
-/** Each field with how often it is sent, in percent. */
+/** Each field, and in what percentage of the requests it is sent. */
 export function bodyOf(fields: Readonly<Record<string, readonly [percent: number, value: fc.Arbitrary<unknown>]>>) {
   const all = Object.entries(fields).map(([name, [percent, value]]) =>
     fc.tuple(fc.nat(99), value).map(([drawn, sent]) => (drawn < percent ? [[name, sent]] : [])),

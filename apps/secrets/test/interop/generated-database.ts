@@ -47,7 +47,7 @@ const settings = often(
   one<unknown>({ password_policy: 'absent' }, { key_bits: 2048 }, 'x', null),
 );
 
-/** An address that is no text ends the connection of a request to the reference. */
+/** If an address is not text, the reference closes the connection of the request. */
 const configFields = {
   plugin_name: [96, often(one('postgresql-database-plugin'), one<unknown>('', null, 'x', 'mysql', 7))],
   connection_url: [
@@ -143,7 +143,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = 
 
 const request = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
-/** A connection and roles, so that what follows finds more than absent ones. */
+/** A connection and roles, so that later requests find existing ones. */
 const beginning: readonly ComparedRequest[] = [
   {
     method: 'POST',
@@ -164,7 +164,7 @@ const beginning: readonly ComparedRequest[] = [
   },
 ];
 
-/** The nth run; always the same for a seed. */
+/** The nth run, which depends only on the seed. */
 export const runOf = (seed: number, index: number, requests: number): ComparedRequest[] => [
   ...beginning,
   ...fc.sample(request, { numRuns: requests, seed: seed + index }),

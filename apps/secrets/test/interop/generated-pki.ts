@@ -470,7 +470,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = 
 
 const request = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight: Math.ceil(weight * 5), arbitrary })));
 
-/** A question to a responder about a serial number of an authority. */
+/** An OCSP request for a serial number of an authority. */
 export function ocspQuestion(authorityPem: string, serial: string): string {
   const tbs = AsnConvert.parse(new X509Certificate(authorityPem).raw, Certificate).tbsCertificate;
   const sha1 = (bytes: ArrayBuffer) => new OctetString(createHash('sha1').update(Buffer.from(bytes)).digest());
@@ -484,7 +484,7 @@ export function ocspQuestion(authorityPem: string, serial: string): string {
   return Buffer.from(AsnConvert.serialize(request)).toString('base64');
 }
 
-/** An authority and roles, so that what follows finds more than absent ones. */
+/** An authority and roles, so that later requests find existing ones. */
 const beginning: readonly ComparedRequest[] = [
   {
     method: 'POST',
@@ -501,7 +501,7 @@ const beginning: readonly ComparedRequest[] = [
   { method: 'POST', path: 'issue/a', body: { common_name: 'b.example.com', ttl: '1h' } },
 ];
 
-/** The nth run; always the same for a seed, but for the keys. */
+/** The nth run, which depends only on the seed, except for its keys. */
 export const runOf = (seed: number, index: number, requests: number): ComparedRequest[] => [
   ...beginning,
   ...fc.sample(request, { numRuns: requests, seed: seed + index }),

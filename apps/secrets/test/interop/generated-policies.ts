@@ -8,10 +8,10 @@ export interface GeneratedRequest {
   readonly wrap: string | undefined;
 }
 
-/** Policies for one token, and what is then asked with it. */
+/** Policies for one token, and its requests. */
 export interface GeneratedCase {
   readonly policies: readonly string[];
-  /** Whether the token is of the person that templates can name. */
+  /** Whether the token belongs to the entity that templates can name. */
   readonly person: boolean;
   readonly requests: readonly GeneratedRequest[];
 }
@@ -27,7 +27,7 @@ const requestPath = fc
   .map((segments) => segments.join('/'))
   .chain((free) => fc.constantFrom(free, free, ...existingKeys));
 
-/** `MOUNT` becomes the mount's path and `ACCESSOR` the accessor of the mount that the person's alias is of. */
+/** `MOUNT` becomes the mount's path and `ACCESSOR` the accessor of the mount of the entity's alias. */
 const template = fc.constantFrom(
   '{{identity.entity.name}}',
   '{{identity.entity.metadata.team}}',
@@ -71,7 +71,7 @@ const listedValue = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom<unknown>('*', '*v', 'v*', '*v*', '**') },
   { weight: 1, arbitrary: fc.constantFrom<unknown>(['v'], ['v', 'w']) },
 );
-/** Each parameter in one spelling: which of two spellings counts is chance in the reference. */
+/** Each parameter in one spelling: of two spellings the reference picks one at random. */
 const lists: fc.Arbitrary<Lists> = fc
   .uniqueArray(
     fc.tuple(
@@ -104,7 +104,7 @@ const freeBlock = fc.record({
 });
 type Block = typeof freeBlock extends fc.Arbitrary<infer T> ? T : never;
 
-/** The reference judges neither bounds of blocks that deny nor anything of expired ones, nor `+*` in templates; we do. */
+/** The reference does not check bounds of denying blocks, expired blocks, or `+*` in templates; we do. */
 const block = freeBlock.map((one) => {
   const expired = one.expiration?.startsWith('2001') ?? false;
   const denies = (one.capabilities as readonly string[]).includes('deny') || one.legacy === 'deny';
@@ -167,7 +167,7 @@ function hclValue(value: unknown): string {
   return `{\n${entries.join('\n')}\n  }`;
 }
 
-/** Texts only: the reference's reader of JSON policies takes lists in lists, and `false`, for something else. */
+/** Texts only: the reference reads nested lists and `false` in JSON policies as something else. */
 function asJson(blocks: readonly Block[]): string {
   const flat = (values?: Lists) =>
     values &&

@@ -223,7 +223,7 @@ const weighted: readonly (readonly [number, fc.Arbitrary<ComparedRequest>])[] = 
 
 const request = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight: Math.ceil(weight * 3), arbitrary })));
 
-/** Roles and an issuer, so that what follows finds more than absent ones. */
+/** Roles and an issuer, so that later requests find existing ones. */
 const beginning: readonly ComparedRequest[] = [
   { method: 'POST', path: 'config/ca', body: { key_type: 'ed25519' } },
   { method: 'POST', path: 'issuer/default', body: { issuer_name: 'first' } },
@@ -246,7 +246,7 @@ const beginning: readonly ComparedRequest[] = [
   { method: 'POST', path: 'roles/c', body: { key_type: 'otp', default_user: 'jane', cidr_list: '10.0.0.0/8' } },
 ];
 
-/** The nth run; always the same for a seed, but for the keys. */
+/** The nth run, which depends only on the seed, except for its keys. */
 export const runOf = (seed: number, index: number, requests: number): ComparedRequest[] => [
   ...beginning,
   ...fc.sample(request, { numRuns: requests, seed: seed + index }),

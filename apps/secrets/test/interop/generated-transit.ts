@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { bodyOf, bool, duration, number, oddText, often, one } from './generated-bodies';
 
-/** A request to a mount of transit. Texts `«kind:n:mutation»` mean what an earlier answer of the same server held. */
+/**
+ * A request to a transit mount. Texts `«kind:n:mutation»` are replaced by a value from an earlier answer of the same
+ * server.
+ */
 export interface TransitRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -17,11 +20,11 @@ export interface WrappedKey {
 export const isWrappedKey = (value: unknown): value is WrappedKey =>
   typeof value === 'object' && value !== null && 'wrap' in value;
 
-/** What earlier answers are remembered for. */
+/** The kinds of values that are kept from earlier answers. */
 export const kinds = ['ciphertext', 'signature', 'hmac', 'backup'] as const;
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
-/** Texts that are encrypted; what else decrypts is random. */
+/** Plaintexts that are encrypted; any other decrypted text is random. */
 export const plaintexts = ['YQ==', base64('hello'), base64('a longer text of some bytes'), ''];
 const plain = often(one(...plaintexts), oddText);
 const context = often(one(base64('context'), base64('another')), oddText);
@@ -74,7 +77,7 @@ const hashName = often(
   one<unknown>('md5', '', 'SHA2-256', null, 7, 'sha256'),
 );
 
-/** The reference panics with `none`, and holds the key from then on. */
+/** The reference panics with `none`, and its lock on the key stays. */
 const macName = hashName.filter((name) => name !== 'none');
 
 const batchOf = (item: fc.Arbitrary<unknown>) =>
@@ -104,7 +107,7 @@ const key = (run: string) =>
   ) as fc.Arbitrary<string>;
 const unit = (value: unknown) => encodeURIComponent(String(value));
 
-/** One request about the keys of a run. */
+/** One request for the keys of a run. */
 function requestOf(run: string): fc.Arbitrary<TransitRequest> {
   const name = key(run);
   const at = (start: string, end = '') => name.map((text) => `${start}/${text}${end}`);
@@ -324,7 +327,7 @@ function requestOf(run: string): fc.Arbitrary<TransitRequest> {
   return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
-/** Keys that may leave, with something that each made: what follows finds more than absent keys. */
+/** Exportable keys, with output of each, so that later requests find existing keys. */
 function beginning(run: string): fc.Arbitrary<TransitRequest[]> {
   const kept = { exportable: true, allow_plaintext_backup: true };
   const each = ['a', 'b', 'c', 'd'].map((end) =>
@@ -343,7 +346,7 @@ function beginning(run: string): fc.Arbitrary<TransitRequest[]> {
   return fc.tuple(...each).map((all) => all.flat());
 }
 
-/** Runs of `requests` requests each, and some before them; always the same for a seed. */
+/** Runs of `requests` requests each, after some to prepare; they depend only on the seed. */
 export function generateRuns(seed: number, count: number, requests: number): TransitRequest[][] {
   return Array.from({ length: count }, (_, index) => [
     ...fc.sample(beginning(`r${index}`), { numRuns: 1, seed: seed + index }).flat(),

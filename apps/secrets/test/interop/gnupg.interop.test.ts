@@ -11,7 +11,7 @@ const installed = hasGnupg();
 if (!installed) process.stderr.write('skipped: no gpg here, so no key shares are decrypted with GnuPG\n');
 const withGnupg = installed ? describe : describe.skip;
 
-// Key shares encrypted to keys that GnuPG made, as the people who hold them will decrypt them.
+// Key shares encrypted to keys of GnuPG, decrypted as their holders would.
 withGnupg('key shares for holders with GnuPG', () => {
   const secrets = startSecrets();
   // Short, because the socket of its agent lies in it.

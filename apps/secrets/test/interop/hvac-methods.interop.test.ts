@@ -9,7 +9,7 @@ import { startSecrets } from '../start-secrets';
 
 const withPython = noPython() ? describe.skip : describe;
 
-// What the client offers, method by method: its classes for Azure and AWS speak to cloudone and cloudtwo.
+// All methods of the client, one by one: its classes for Azure and AWS use cloudone and cloudtwo.
 withPython('the Python client hvac', () => {
   const directory = new DirectoryStandIn();
   const cloud = new CloudStandIn();

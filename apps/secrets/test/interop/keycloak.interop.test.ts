@@ -22,7 +22,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
   let foreign: Tokens;
   let pem = '';
 
-  /** The tokens of a person who signs in there by themselves. */
+  /** The tokens of a person who signs in there directly. */
   const tokensAt = async (at: Keycloak): Promise<Tokens> => {
     const code_verifier = randomBytes(48).toString('base64url');
     const asked = new URLSearchParams({
@@ -145,7 +145,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
       if (value === undefined) url.searchParams.delete(name);
       else url.searchParams.set(name, value);
       const { location } = await keycloak.browse(url.href);
-      // The provider brings a refusal here, and no code; with it the state is spent.
+      // The provider sends an error instead of a code, which uses up the state.
       expect(new URL(location!).searchParams.get('error')).toBe('invalid_request');
       await finish(location!).expect(400);
     }
@@ -154,7 +154,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
   it('gets nothing by a code of another provider, another mount, another nonce, or a second time', async () => {
     const elsewhere = (await other.browse((await begin('second')).href)).location!;
     const state = (await begin()).searchParams.get('state')!;
-    // Mix-up: the other provider's code at this one.
+    // Mix-up: the code of one provider is sent to the other.
     await finish(elsewhere, { state }).expect(400, /Another issuer|Error exchanging/);
     await finish(elsewhere, { state: (await begin()).searchParams.get('state')!, iss: keycloak.issuer }).expect(400);
     await finish(elsewhere).expect(400, /state/i);

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { urlOf } from '@keystead/testing';
 import { startAcme } from '../acme-world';
 
-/** What came of a step of a session. */
+/** The result of a step of a session. */
 interface Step {
   readonly step: string;
   readonly error?: string;
@@ -38,7 +38,7 @@ withGo('the ACME client lego', () => {
       res.end();
     });
   });
-  // The client speaks with authorities by TLS only.
+  // The client connects to authorities by TLS only.
   let front: Server;
   let env: NodeJS.ProcessEnv;
   const address = () => `https://127.0.0.1:${(front.address() as AddressInfo).port}/v1/pki`;
@@ -67,7 +67,7 @@ withGo('the ACME client lego', () => {
   });
   const session = async (directory: string, ...steps: readonly string[]): Promise<Step[]> => {
     const { stdout } = await run(program, [`${address()}/${directory}/directory`, ...steps], { env });
-    // Next to what the library says of its work.
+    // Next to the library's log.
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
     return lines.map((line) => JSON.parse(line) as Step);
   };
@@ -91,7 +91,7 @@ withGo('the ACME client lego', () => {
       { step: 'register' },
       { step: 'http' },
       'obtain',
-      // Of what is new the renewal information says later, and OCSP good; of what is revoked now, and revoked.
+      // For a new certificate the renewal information says later, and OCSP good; for a revoked one now, and revoked.
       { step: 'due', now: false },
       { step: 'ocsp', status: 0 },
       'renew',

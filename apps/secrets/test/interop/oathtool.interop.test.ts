@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { startSecrets } from '../start-secrets';
 
-// The engine totp and `oathtool`, where it is installed: each judges and makes the codes of the other.
+// The engine totp and `oathtool`, where it is installed: each checks the codes of the other.
 
 const installed = spawnSync('oathtool', ['--version']).status === 0;
 const paired = installed ? it : it.skip;

@@ -37,7 +37,7 @@ const authority = 'basicConstraints=critical,CA:true\nkeyUsage=critical,keyCertS
 const client = 'basicConstraints=CA:false\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=clientAuth';
 const p256 = ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
 
-// Certificates, lists and OCSP answers that OpenSSL made, as the people who run authorities by hand make them.
+// Certificates, lists and OCSP answers made by OpenSSL, as people do who run an authority by hand.
 withOpenssl('login with certificates of OpenSSL', () => {
   const secrets = startSecrets();
   const tls = new TlsListener();
@@ -317,7 +317,7 @@ withOpenssl('login with certificates of OpenSSL', () => {
     expect(await login(made('revoked'), 'asked')).toEqual([400, unmet]);
     expect(await login(made('asked'), 'asked')).toEqual([200, 'asked']);
     await end(delegated);
-    // Remembered, as long as it says.
+    // Cached for as long as the answer says.
     expect(await login(made('asked'), 'asked')).toEqual([200, 'asked']);
     issue('later', 'root', asking);
     const foreign = await answering('-rsigner', 'other.pem', '-rkey', 'other.key');

@@ -4,8 +4,8 @@ import { startOpenSsl } from '../openssl';
 import { startSecrets } from '../start-secrets';
 import { type Answer, type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
 
-// The same roles and requests for certificates at this service and at a reference server, where KEYSTEAD_REFERENCE_SERVER names
-// its program: what one refuses the other refuses with the same text, and certificates say the same.
+// The same roles and certificate requests at this service and at a reference server, if KEYSTEAD_REFERENCE_SERVER names
+// its program: both refuse the same requests with the same text, and their certificates are equal.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const compared = program ? it : it.skip;
@@ -67,9 +67,9 @@ const requests: readonly object[] = [
   { common_name: 'a.test', format: 'x' },
 ];
 
-/** Differences that are meant: decision 0260. */
+/** Intended differences: decision 0260. */
 const meant = (role: string, { common_name: name = '' }: { common_name?: string }): boolean =>
-  // An address as a name needs the right to the address.
+  // An IP address as a name must be allowed as an address.
   name === '10.1.2.3' && ['no-addresses'].includes(role);
 
 describe('certificates of a reference server', () => {
@@ -96,7 +96,7 @@ describe('certificates of a reference server', () => {
   }, 60_000);
   afterAll(() => reference?.stop());
 
-  /** A certificate without what is random and what tells the time. */
+  /** A certificate without its random parts and times. */
   const said = (pem: string): string =>
     described(pem)
       .replace(/Serial Number:\s+[0-9a-f:]+/, '')

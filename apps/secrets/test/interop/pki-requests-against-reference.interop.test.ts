@@ -9,7 +9,7 @@ import type { Difference, Told } from './transit-differences';
 // Every path of pki against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
 // decision 0260.
 
-/** Fields that say nothing here, or that only one of the services shows. */
+/** Fields without a meaning here, or that only one of the services shows. */
 const unsaid = [
   'terms_of_service',
   'allow_token_displayname',
@@ -21,7 +21,7 @@ const unsaid = [
 /** Extensions whose values are random: they name a key. */
 const ofKeys = ['2.5.29.14', '2.5.29.35'];
 
-/** A certificate without what is random or of its time. */
+/** A certificate without its random parts and times. */
 function shown(bytes: string | Buffer): unknown {
   let read: X509Certificate;
   try {
@@ -48,7 +48,7 @@ function shown(bytes: string | Buffer): unknown {
   };
 }
 
-/** A list of revoked certificates without what is random or of its time. */
+/** A revocation list without its random parts and times. */
 function shownList(der: Uint8Array): unknown {
   const { tbsCertList: tbs } = AsnConvert.parse(der, CertificateList);
   const minutes = (tbs.nextUpdate!.getTime().getTime() - tbs.thisUpdate.getTime().getTime()) / 60_000;
@@ -61,7 +61,7 @@ function shownList(der: Uint8Array): unknown {
   };
 }
 
-/** What a responder said. */
+/** The answer of a responder. */
 function shownAnswer(der: Buffer): unknown {
   const { responseStatus, responseBytes } = AsnConvert.parse(der, OCSPResponse);
   if (!responseBytes) return { status: responseStatus };
@@ -138,7 +138,7 @@ function plainValue(field: string, value: unknown): unknown {
   );
 }
 
-/** What a warning names, without fields that were always ignored. */
+/** The fields that a warning names, without those that are always ignored. */
 const warning = (text: string): string =>
   words(text.replace(/\n-----BEGIN.*/s, '')).replace(
     /(unrecognized parameters: )(.*)/,
@@ -170,7 +170,7 @@ function plain(told: Told): Told {
 }
 
 const text = ({ errors }: Told): string => errors?.[0] ?? '';
-/** What one request can be refused for. Of several mistakes any may be named. */
+/** Reasons to refuse one request. Of several errors any may be named. */
 const mistakes = [
   /^role requires (keys of|a minimum)|^cn_validations value|^expected first cert|^the "exported" path|^the provided URI/,
   /^"ttl" value must be less|^unsupported hash signature|object identifier$/,

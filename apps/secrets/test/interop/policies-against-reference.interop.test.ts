@@ -4,8 +4,8 @@ import { startSecrets } from '../start-secrets';
 import { existingKeys, type GeneratedCase, type GeneratedRequest, generateCases } from './generated-policies';
 import { type Answer, type ReferenceServer, type Sent, Speaker, startReferenceServer } from './reference-server';
 
-// The policy language against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program: the same policies, the
-// same tokens, the same requests, and the same verdict from both. What differs on purpose is decision 0035.
+// The policy language against a reference server, if KEYSTEAD_REFERENCE_SERVER names its program: for the same
+// policies, tokens and requests both give the same answer. Decision 0035 lists the intended differences.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const compared = program ? it : it.skip;
@@ -15,10 +15,10 @@ const long = process.env.KEYSTEAD_LONG === '1';
 const requestsPerCase = 20;
 const triples = Number(process.env.KEYSTEAD_REFERENCE_TRIPLES ?? (long ? 100_000 : 4_000));
 const seed = Number(process.env.KEYSTEAD_REFERENCE_SEED ?? 20_260_801);
-/** Cases under way at a time, each on a separate mount. */
+/** The number of simultaneous cases, each on a separate mount. */
 const lanes = 6;
 
-/** One of the two servers, with what a case needs of it. */
+/** One of the two servers, and the state that cases need. */
 class Side {
   accessor = '';
 
@@ -66,7 +66,7 @@ class Side {
     return (made.auth as { client_token: string }).client_token;
   }
 
-  /** Puts a key of a mount as it is before every request. */
+  /** Restores a key of a mount before every request. */
   async restore(lane: number, key: string): Promise<void> {
     if (existingKeys.includes(key)) await this.must('POST', `m${lane}/${key}`, { seed: 'x' });
     else await this.must('DELETE', `m${lane}/${key}`);
@@ -91,7 +91,7 @@ function queryOf(parameters: GeneratedRequest['parameters']): string {
   return query.toString();
 }
 
-/** What a policy can decide of an answer: refused or not. */
+/** The part of an answer that a policy decides: refused or not. */
 function verdict({ status, body }: Answer): string {
   return status === 403 ? 'refused' : status >= 500 ? `fault ${status} ${JSON.stringify(body)}` : 'granted';
 }
@@ -121,7 +121,7 @@ describe(`policies against a reference server${why}`, () => {
 
   const both = <T>(work: (side: Side) => Promise<T>) => Promise.all([work(sides[0]), work(sides[1])]);
 
-  /** Carries out one case on both; gives what differed. */
+  /** Runs one case on both servers; returns the differences. */
   async function compare({ policies, person, requests }: GeneratedCase, lane: number, seen: Map<string, number>) {
     const differences: string[] = [];
     const names: string[] = [];
@@ -169,7 +169,7 @@ describe(`policies against a reference server${why}`, () => {
       await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane)));
       if (long) process.stdout.write(`${JSON.stringify(Object.fromEntries([...seen].sort()), undefined, 1)}\n`);
       expect(differences).toEqual([]);
-      // A generator that grants nothing, or refuses nothing, compares nothing.
+      // If all requests were granted, or all refused, nothing would be compared.
       for (const operation of ['read', 'write', 'delete', 'list', 'patch']) {
         expect(seen.get(`${operation} granted`) ?? 0).toBeGreaterThan(triples / 400);
         expect(seen.get(`${operation} refused`) ?? 0).toBeGreaterThan(triples / 400);

@@ -13,7 +13,7 @@ export interface PythonServer {
   stop(): Promise<void>;
 }
 
-/** Why no such server can be started here; undefined if it can. */
+/** Why this server cannot be started here; undefined if it can. */
 export function noPython(): string | undefined {
   try {
     execFileSync('python3', ['-c', 'import venv, ensurepip'], { stdio: 'ignore' });

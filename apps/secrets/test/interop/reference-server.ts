@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freePort } from '@keystead/testing';
 
-/** What one of the two servers answered. */
+/** The answer of one of the two servers. */
 export interface Answer {
   readonly status: number;
-  /** The parsed body; `text` has one character for each byte of any other. Empty if there was none. */
+  /** The parsed JSON body; otherwise `text` with one character for each byte. Empty if there was none. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What is sent to a server; `path` is below `/v1/`. */
+/** A request to a server; `path` is below `/v1/`. */
 export interface Sent {
   readonly method: string;
   readonly path: string;
@@ -21,7 +21,7 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A server that speaks the secrets API, over connections that are kept. */
+/** A server with the secrets API, over kept connections. */
 export class Speaker {
   private readonly agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
 
@@ -57,7 +57,7 @@ export class Speaker {
     });
   }
 
-  /** Like `send`; throws where the answer is not a success. */
+  /** Like `send`; throws if the request fails. */
   async must(sent: Sent): Promise<Readonly<Record<string, unknown>>> {
     const { status, body } = await this.send(sent);
     if (status >= 300) throw new Error(`${sent.method} ${sent.path}: ${status} ${JSON.stringify(body)}`);

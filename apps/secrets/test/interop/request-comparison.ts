@@ -4,7 +4,9 @@ import { startSecrets } from '../start-secrets';
 import { type Answer, type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
 import type { Difference, Told } from './transit-differences';
 
-/** A request below a mount. Texts `«field:n»` mean what the nth earlier answer of the same server held in that field. */
+/**
+ * A request below a mount. Texts `«field:n»` are replaced by that field of the nth earlier answer of the same server.
+ */
 export interface ComparedRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -13,37 +15,40 @@ export interface ComparedRequest {
   readonly anonymous?: true;
 }
 
-/** A server and who asks it. */
+/** A server and the caller. */
 export interface ComparedServer {
   readonly speaker: Speaker;
   readonly rootToken: string;
-  /** What requests to it say in place of `«name:0»`. */
+  /** Values for `«name:0»` in requests to it. */
   readonly places?: Readonly<Record<string, string>>;
 }
 
-/** What two servers are asked, and what counts as the same. */
+/** The requests to two servers, and which answers count as equal. */
 interface Comparison {
   readonly type: string;
-  /** The requests of the nth run. Each has its own mount; those at the same moment do not meet. */
+  /** The requests of the nth run. Each run has its own mount, so simultaneous runs do not interfere. */
   readonly runOf: (index: number) => readonly ComparedRequest[];
-  /** The first run; each can be looked at by itself. */
+  /** The first run; any run can be repeated by itself. */
   readonly first: number;
-  /** Runs are begun until this number of requests was answered. A run ends early where one changed what is stored on one side only. */
+  /**
+   * Runs are started until this number of requests was answered. A run ends early if a request changed the state of
+   * only one side.
+   */
   readonly total: number;
-  /** Runs at the same moment. */
+  /** Simultaneous runs. */
   readonly lanes?: number;
-  /** Whether a run goes on where only one side carried this out: what it stores is not looked at. */
+  /** Whether a run continues if only one side carried out this request: later requests do not read its effect. */
   readonly isApart?: (request: ComparedRequest) => boolean;
-  /** Fields of answers that later requests send, where both have them. */
+  /** Fields of answers that later requests use, if both sides have them. */
   readonly kept: readonly string[];
-  /** What is made of what was kept, for texts with these names: the nth of its kind. */
+  /** Derives the values for texts with these names from the kept ones: the nth of its kind. */
   readonly made?: Readonly<Record<string, (keptOf: (field: string, n: number) => string, n: number) => string>>;
-  /** An answer without what is random or of its time. */
+  /** An answer without its random parts and times. */
   readonly plain: (told: Told, request: ComparedRequest) => Told;
   readonly differences: readonly Difference[];
 }
 
-/** What the servers differ in, one example of each kind, and how often each path answered how. */
+/** The differences of the servers, one example of each kind, and the statuses by path. */
 interface Compared {
   readonly differences: readonly string[];
   readonly seen: ReadonlyMap<string, number>;
@@ -85,7 +90,7 @@ class Side {
     const { speaker, rootToken: token } = this.server;
     const unmount = { method: 'DELETE', path: `sys/mounts/${this.mount}`, token };
     if ((await speaker.send(unmount)).status < 300) return;
-    // Leases whose end cannot be carried out keep a mount.
+    // A mount cannot be removed while its leases cannot be revoked.
     await speaker.must({ method: 'POST', path: `sys/leases/revoke-force/${this.mount}`, token });
     await speaker.must(unmount);
   }
@@ -102,7 +107,7 @@ class Side {
   }
 }
 
-/** What a server said: errors without the frame that the reference puts around its faults, which are 400 here. */
+/** The text of an answer: errors without the prefix of the reference's internal errors, which are 400 here. */
 function told({ status, body }: Answer): Told {
   const errors = (body.errors as string[] | undefined)?.map((text) =>
     text
@@ -116,7 +121,7 @@ function told({ status, body }: Answer): Told {
 
 const { env } = process;
 const long = env.KEYSTEAD_LONG === '1';
-/** Whether each request is told, with both answers. */
+/** Whether each request is printed, with both answers. */
 const isTold = env.KEYSTEAD_REFERENCE_FIRST !== undefined;
 
 const valueIn = ({ body }: Answer, field: string): unknown =>
@@ -136,13 +141,13 @@ function differing(one: unknown, other: unknown, at = ''): (readonly [path: stri
   return names.flatMap((name) => differing(left[name], right[name], at === '' ? name : `${at}.${name}`));
 }
 
-/** Whether two answers differ in nothing but members with such paths. */
+/** Whether two answers differ only in members with such paths. */
 export const onlyDiffer = (ours: Told, theirs: Told, members: RegExp): boolean =>
   differing(ours, theirs).every(([path]) => members.test(path));
 
 const shortened = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 600);
 
-/** Asks both servers the same. */
+/** Sends the same to both servers. */
 async function compare(servers: readonly ComparedServer[], comparison: Comparison): Promise<Compared> {
   const { type, runOf, first, total, lanes = 3, kept, plain } = comparison;
   const differences = new Map<string, { text: string; times: number }>();
@@ -179,7 +184,7 @@ async function compare(servers: readonly ComparedServer[], comparison: Compariso
           const known = differences.get(kind);
           differences.set(kind, { text: known?.text ?? text, times: (known?.times ?? 0) + 1 });
         }
-        // What is stored may differ, too.
+        // The stored state may differ, too.
         if (meant?.parts && ours.status < 300) break;
         if (request.method !== 'GET' && ours.status !== theirs.status && !comparison.isApart?.(request)) break;
       }
@@ -192,14 +197,14 @@ async function compare(servers: readonly ComparedServer[], comparison: Compariso
 
 /** The comparison of one engine, as a test. */
 export interface EngineComparison extends Omit<Comparison, 'runOf' | 'first' | 'total'> {
-  /** Requests that are sent, usually and in a long test. */
+  /** The number of requests, normally and in a long test. */
   readonly requests: number;
   readonly longRequests: number;
   readonly perRun: number;
   readonly runOf: (seed: number, index: number, perRun: number) => readonly ComparedRequest[];
-  /** What has to come at least once in `oneIn` requests: what only refuses compares little. */
+  /** Statuses that must occur at least once in `oneIn` requests: comparing only refusals proves little. */
   readonly often: { readonly oneIn: number; readonly of: readonly string[] };
-  /** The servers with what requests to each say in place of names. */
+  /** The servers, and the values for names in requests to each. */
   readonly placed?: (servers: readonly [ComparedServer, ComparedServer]) => readonly ComparedServer[];
 }
 

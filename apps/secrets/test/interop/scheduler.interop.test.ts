@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../fresh-storage';
 import { startSecrets } from '../start-secrets';
 
-// The scheduler engine against a real scheduler, where the environment names one: NOMAD_ADDR and NOMAD_TOKEN, a management
-// token. Everything that is made there carries one prefix and is removed again.
+// The scheduler engine against a real scheduler, if the environment names one: NOMAD_ADDR and NOMAD_TOKEN, a management
+// token. All created objects have one prefix and are removed again.
 
 const { NOMAD_ADDR: address, NOMAD_TOKEN: token } = process.env;
 const real = address && token ? it : it.skip;

@@ -23,7 +23,7 @@ const without = (paths: string) => ['--exclude-path-regex', `^/(${paths})$`];
 const noFault = 'not_a_server_error';
 const asDocumented = 'status_code_conformance,content_type_conformance,response_schema_conformance';
 
-// Schemathesis makes requests up from the OpenAPI document, right ones and wrong ones, and holds every answer against it.
+// Schemathesis generates valid and invalid requests from the OpenAPI document, and checks every answer against it.
 describe('requests that schemathesis makes up', () => {
   const secrets = startSecrets();
 
@@ -40,7 +40,7 @@ describe('requests that schemathesis makes up', () => {
       }
       const { body: document } = await secrets.root.read('sys/internal/specs/openapi').expect(200);
       writeFileSync(path.join(python.folder, 'openapi.json'), JSON.stringify(document));
-      // Where an operation asks another system, 502 is an answer; whether it is documented is looked at all the same.
+      // Operations that call another system may answer 502, if that is documented.
       const answers = '["2xx", "3xx", "4xx", 502]';
       const config = `[checks]\nnot_a_server_error.expected-statuses = ${answers}\n`;
       writeFileSync(path.join(python.folder, 'schemathesis.toml'), config);
@@ -52,7 +52,7 @@ describe('requests that schemathesis makes up', () => {
       };
       const everything = await run('everything', `${noFault},${asDocumented}`, without(`${limits}|${endings}`));
       await secrets.root.read('auth/token/lookup-self').expect(200);
-      // Rate limits that come up here are in the way of everything after them.
+      // Rate limits created here would refuse all later requests.
       const limiting = await run('limits', `${noFault},${asDocumented}`, only(limits));
       // A sealed service answers 503, as documented.
       const ending = await run('endings', asDocumented, only(endings));

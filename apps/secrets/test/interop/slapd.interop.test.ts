@@ -33,7 +33,7 @@ const group = (cn: string, ...members: string[]) =>
     ...members.map((uid) => `member: uid=${uid},ou=people,${base}`),
   );
 
-// The directory that Unix people run, with its own idea of empty passwords, references and escapes.
+// OpenLDAP, with its handling of empty passwords, referrals and escapes.
 withSlapd('login by OpenLDAP', () => {
   const secrets = startSecrets();
   const home = mkdtempSync(path.join(tmpdir(), 'slapd-'));
@@ -179,7 +179,7 @@ withSlapd('login by OpenLDAP', () => {
   it('refuses a login without a password that the directory would take', async () => {
     await login('ada', '').expect(400, /zero length/);
     await configure({ deny_null_bind: false }).expect(204);
-    // The directory agrees to this one: without the check, logins would need no password.
+    // The directory accepts this bind: without our check, logins would need no password.
     const { status } = await login('ada', '');
     expect(status).toBe(200);
   });

@@ -6,7 +6,7 @@ import type { Difference, Told } from './transit-differences';
 // Every path of ssh against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
 // decision 0266.
 
-/** A certificate without what is random or of its time. */
+/** A certificate without its random parts and times. */
 function shown(line: string): unknown {
   const { serial: _random, signer, validAfter, validBefore, keyId, ...rest } = readSshCertificate(line);
   return {
@@ -51,7 +51,7 @@ const text = ({ errors }: Told): string => errors?.[0] ?? '';
 const both = (ours: Told, theirs: Told, one: RegExp, other = one): boolean =>
   ours.status === theirs.status && one.test(text(ours)) && other.test(text(theirs));
 const rolesIn = ({ data }: Told): readonly string[] => (data as { roles?: string[] | null } | null)?.roles ?? [];
-/** What one request can be refused for. Of several mistakes any may be named. */
+/** Reasons to refuse one request. Of several errors any may be named. */
 const mistakes = [
   /^refusing to issue unsafe, globally-valid certificate/,
   /^extensions .* are not on allowed list$/,

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '@keystead/testing';
 import { startSecrets } from '../start-secrets';
 
-// The engine ssh with the programs of OpenSSH, where a server is installed: certificates of users and hosts, and one-time
-// passwords by PAM, for which the test must be root.
+// The ssh engine with the programs of OpenSSH, if a server is installed: certificates of users and hosts, and one-time
+// passwords by PAM, for which the test must run as root.
 
 const server = '/usr/sbin/sshd';
 const installed = existsSync(server) && spawnSync('ssh', ['-V']).status === 0;
@@ -30,7 +30,7 @@ describe('OpenSSH', () => {
   };
   const must = async (at: string, body: object = {}) => (await secrets.root.write(at, body).expect(200)).body.data;
 
-  /** Starts a server with these lines of configuration; answers its port. */
+  /** Starts a server with these lines of configuration; returns its port. */
   async function startServer(lines: readonly string[], program = server): Promise<number> {
     const at = await freePort();
     const config = file(
@@ -60,12 +60,12 @@ describe('OpenSSH', () => {
       'ConnectTimeout=10',
       ...more,
     ].flatMap((one) => ['-o', one]);
-  /** What a program says; undefined if it fails. The service in this process answers meanwhile. */
+  /** Runs a program and returns its output; undefined if it fails. The service in this process keeps running. */
   const said = (program: string, args: readonly string[]) =>
     new Promise<string | undefined>((resolve) => {
       execFile(program, args, { encoding: 'utf8' }, (error, text) => resolve(error ? undefined : text.trim()));
     });
-  /** Logs in with a certificate and says what the command answered; undefined if the server refuses. */
+  /** Logs in with a certificate and returns the command's output; undefined if the server refuses. */
   const login = (certificate: string, command = 'echo in'): Promise<string | undefined> => {
     const args = ['-F', 'none', ...options([`CertificateFile=${file('cert.pub', certificate)}`]), '-i', file('key')];
     return said('ssh', [...args, '-p', `${port}`, `${user}@127.0.0.1`, command]);
@@ -129,7 +129,7 @@ describe('OpenSSH', () => {
     rmSync(file('key'));
     execFileSync('ssh-keygen', ['-q', '-t', type, ...size, '-N', '', '-f', file('key')]);
     await must('ssh/config/ca', authority);
-    // Signed by the new authority, which the host does not trust yet; then by either.
+    // Signed by the new authority, which the host does not trust yet; afterwards it trusts both.
     const fresh = await sign('user');
     expect(await login(fresh)).toBeUndefined();
     file('trusted', (await secrets.anonymous.read('ssh/public_keys').expect(200)).text);
@@ -181,7 +181,7 @@ describe('OpenSSH', () => {
       const wrapper = file('helper', `#!/bin/sh\nKEYSTEAD_SSH_OTP_CONF=${conf} exec ${helper}\n`);
       execFileSync('chmod', ['700', wrapper]);
       const rules = `/etc/pam.d/${pam}`;
-      // The name of the program is the name of its rules.
+      // PAM rules are found by the name of the program.
       symlinkSync(server, file(pam));
       writeFileSync(
         rules,

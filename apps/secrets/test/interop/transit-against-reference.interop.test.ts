@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startSecrets } from '../start-secrets';
 import { type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
 
-// Keys, ciphertexts, signatures and MACs that move between this service and a reference server, where KEYSTEAD_REFERENCE_SERVER
-// names its program.
+// Exchanges keys, ciphertexts, signatures and MACs between this service and a reference server, if
+// KEYSTEAD_REFERENCE_SERVER names its program.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const moved = program ? it : it.skip;

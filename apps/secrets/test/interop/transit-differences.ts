@@ -1,6 +1,6 @@
 import type { TransitRequest } from './generated-transit';
 
-/** What a server said, without what is random. */
+/** The answer of a server, without its random parts. */
 export interface Told {
   readonly status: number;
   readonly errors?: readonly string[];
@@ -8,11 +8,11 @@ export interface Told {
   readonly data: unknown;
 }
 
-/** A difference that is meant. */
+/** An intended difference. */
 export interface Difference {
   readonly why: string;
   readonly fits: (ours: Told, theirs: Told, request: TransitRequest) => boolean;
-  /** Set where the sides store something else from then on, though both answered alike. */
+  /** Set if the stored states differ afterwards although the answers are equal. */
   readonly parts?: true;
 }
 
@@ -21,7 +21,7 @@ const both = (ours: RegExp, theirs: RegExp) => (one: Told, other: Told) =>
   one.status === other.status && ours.test(text(one)) && theirs.test(text(other));
 const at = ({ path }: TransitRequest, start: RegExp): boolean => start.test(path);
 
-/** What one request can be refused for. Of several mistakes any may be named. */
+/** Reasons to refuse one request. Of several errors any may be named. */
 const mistakes = [
   /^(encryption key|signing key|signature verification key|specified base key|key) not found$/,
   /^key type [\w-]* does not support (signing|verification)$/,
@@ -45,12 +45,12 @@ const mistakes = [
   /^(invalid key name|'backup' must be supplied)/,
 ];
 
-/** A mistake that ours refuses as a whole, and no item of theirs was good. */
+/** We refuse the whole request; in the reference all its items failed. */
 const isRefused = (ours: Told, theirs: Told): boolean =>
   mistakes.some((known) => known.test(text(ours))) &&
   !/"valid":true|"plaintext":"[^"]/.test(JSON.stringify(theirs.data));
 
-/** A page has another end where a name is there on one side only. */
+/** If a name exists on one side only, a page ends at another name. */
 const isPage = (path: string): boolean => /limit=\d/.test(path);
 
 const keysOf = ({ data }: Told): readonly string[] => {
@@ -63,7 +63,7 @@ const withoutMistakes = (data: unknown): string =>
     name === 'error' && mistakes.some((known) => known.test(value)) ? 'a mistake' : value,
   );
 
-/** What differs from the reference on purpose (decision 0255). */
+/** The intended differences from the reference (decision 0255). */
 export const differences: readonly Difference[] = [
   {
     why: 'a ciphertext is base64url by chance, on one side only',

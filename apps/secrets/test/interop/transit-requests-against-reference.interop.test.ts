@@ -7,8 +7,8 @@ import { generateRuns, isWrappedKey, kinds, plaintexts, type TransitRequest } fr
 import { type Answer, type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
 import { differences as meant, type Told } from './transit-differences';
 
-// Every path of transit against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program: the same requests, and
-// the same answers but for keys and texts that are random. What differs on purpose is decision 0255.
+// Every path of transit against a reference server, if KEYSTEAD_REFERENCE_SERVER names its program: the same requests
+// must get the same answers, except for random keys and texts. Decision 0255 lists the intended differences.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const compared = program ? it : it.skip;
@@ -29,7 +29,7 @@ const material: Readonly<Record<string, Buffer>> = {
 };
 const publicKey = pair.publicKey.export({ type: 'spki', format: 'pem' });
 
-/** A server, with what its earlier answers held. */
+/** A server, with values from its earlier answers. */
 class Side {
   private readonly kept = new Map<string, string[]>();
   private wrappingKey = '';
@@ -69,7 +69,7 @@ class Side {
       .catch((error) => {
         throw new Error(`${this.name} ${method} ${path} ${JSON.stringify(sent)}: ${error}`);
       });
-    // A server that panics with a key in its hands never answers about it again.
+    // After a panic the lock on a key stays, and the server never answers requests for it again.
     let timer: NodeJS.Timeout;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(
@@ -94,10 +94,10 @@ class Side {
   }
 }
 
-/** A fault in the middle of an answer of the reference. */
+/** The reference failed in the middle of an answer. */
 const brokenOff = /^theirs .*: Error: socket hang up$/s;
 
-/** The key that a path is about. */
+/** The key in a path. */
 const keyIn = (path: string): string => /\br\d+-\w/.exec(path)?.[0] ?? '';
 
 function mutated(text: string, mutation: string): string {
@@ -122,7 +122,9 @@ function mutated(text: string, mutation: string): string {
   }
 }
 
-/** The reference makes a key for a text that it cannot encrypt, or imports one that is refused here; it is removed. */
+/**
+ * The reference creates a key for a text that it cannot encrypt, or imports one that we refuse; that key is removed.
+ */
 async function settle(sides: readonly Side[], name: string): Promise<void> {
   const path = `keys/${name}`;
   const [ours, theirs] = await Promise.all(sides.map((side) => side.send({ method: 'GET', path })));
@@ -133,7 +135,7 @@ async function settle(sides: readonly Side[], name: string): Promise<void> {
 
 type Json = unknown;
 
-/** An answer without what is random or of its time: lengths stay. */
+/** An answer without random parts and times; their lengths stay. */
 function plain(value: Json, name = ''): Json {
   if (Array.isArray(value)) return value.map((each) => plain(each, name));
   if (typeof value === 'object' && value !== null) {
@@ -153,12 +155,12 @@ function plain(value: Json, name = ''): Json {
   return value;
 }
 
-/** What a server said: errors without the frame that the reference puts around its faults. */
+/** The text of an answer: errors without the prefix of the reference's internal errors. */
 function told({ status, body }: Answer): Told {
   const errors = (body.errors as string[] | undefined)?.map((text) =>
     text
       .replace(/^\d errors? occurred:\n\t\* (.*?)\n\n$/s, '$1')
-      // What is said of a value that cannot be converted differs between releases.
+      // Messages for values that cannot be converted differ between releases.
       .replace(/^(?:Field validation failed: )?(error converting input ).*?(for field "\w+"): .*$/s, '$1$2'),
   );
   const data = (body.data ?? null) as { keys?: unknown } | null;
@@ -204,14 +206,14 @@ describe('transit against a reference server', () => {
         const both = (request: TransitRequest) => Promise.all(sides.map((side) => side.send(request)));
         while (next < runs.length && differences.size < Number(process.env.KEYSTEAD_REFERENCE_DIFFERENCES ?? 20)) {
           const index = next++;
-          // What is left of the keys is compared, too.
+          // The remaining keys are compared, too.
           const left = ['a', 'b', 'c', 'd'].map((end) => ({ method: 'GET' as const, path: `keys/r${index}-${end}` }));
           for (const request of [...runs[index]!, ...left]) {
             const answers = await both(request).catch((error: Error) => {
               if (!brokenOff.test(error.message)) throw error;
               count('the reference breaks off');
             });
-            // It holds the key from then on, so the rest of the run has no answers.
+            // Its lock on the key stays, so the rest of the run gets no answers.
             if (!answers) break;
             const [ours, theirs] = answers as [Answer, Answer];
             const says = [ours, theirs].map((each) => told(each)) as [Told, Told];
@@ -246,7 +248,7 @@ describe('transit against a reference server', () => {
       await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane)));
       if (long) process.stdout.write(`${JSON.stringify(Object.fromEntries([...seen].sort()), undefined, 1)}\n`);
       expect([...differences.values()]).toEqual([]);
-      // What only refuses, or never does, compares little.
+      // Comparing only refusals, or none, proves little.
       for (const path of [
         'keys',
         'encrypt',

@@ -5,16 +5,16 @@ import { testCertificate } from '@keystead/testing';
 // biome-ignore lint/suspicious/noExplicitAny: objects of a cluster
 type Json = any;
 
-/** The API of a cluster, as far as accounts need it: objects by their paths, tokens of accounts, labels of namespaces. */
+/** The parts of a cluster's API that accounts need: objects by path, tokens of accounts, labels of namespaces. */
 export class AccountsStandIn {
   readonly ca = testCertificate.cert;
   readonly bearer = 'the-maker';
   readonly labels: Record<string, Record<string, string>> = { shop: { team: 'a' }, lab: { team: 'b' }, empty: {} };
-  /** By path, what was made and is there. */
+  /** The existing objects, by path. */
   readonly objects = new Map<string, Json>();
   readonly calls: string[] = [];
   readonly tokenRequests: Json[] = [];
-  /** Answers a call whose number or path this knows; `lost` does what is asked, and ends the connection. */
+  /** Replaces the answer to a call, by its number or path; `lost` carries the call out and closes the connection. */
   instead: (call: string, count: number) => [number, Json] | 'lost' | undefined = () => undefined;
   nowMs: () => number = Date.now;
   private readonly server = https.createServer(testCertificate, (request, response) => {

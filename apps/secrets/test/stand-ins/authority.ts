@@ -44,7 +44,7 @@ const algorithms: Readonly<Record<string, readonly [string, string | null]>> = {
   ed25519: ['1.3.101.112', null],
 };
 
-/** What a certificate says, if it is not what is usual. */
+/** Content of a certificate that differs from the default. */
 export interface Wanted {
   readonly commonNames?: readonly string[];
   readonly units?: readonly string[];
@@ -63,7 +63,7 @@ export interface Wanted {
   readonly keys?: Keys;
   readonly serial?: bigint;
   readonly hash?: 'sha1';
-  /** Further ones, by object identifier, with their DER. */
+  /** Other extensions, by object identifier, in DER. */
   readonly extensions?: readonly { id: string; value: Buffer; critical?: boolean }[];
 }
 
@@ -106,7 +106,7 @@ export class Issued {
   }
 }
 
-/** A certificate that its own key signs. */
+/** A self-signed certificate. */
 export const selfSigned = (name: string, wanted: Wanted = {}): Issued => make(name, wanted);
 /** A root authority. */
 export const root = (name: string, wanted: Wanted = {}): Issued => make(name, { authority: true, ...wanted });
@@ -175,7 +175,7 @@ function extensionsOf(wanted: Wanted, own: Issued, signer: Issued): Extension[] 
 export const extension = (extnID: string, value: unknown, critical = false): Extension =>
   new Extension({ extnID, critical, extnValue: new OctetString(AsnConvert.serialize(value)) });
 
-/** DER of a text, as extensions hold it. */
+/** DER of a text in an extension. */
 export const utf8 = (text: string): Buffer => Buffer.concat([Buffer.from([0x0c, text.length]), Buffer.from(text)]);
 
 function nameOf(commonNames: readonly string[], units: readonly string[]): Name {

@@ -8,7 +8,7 @@ interface Signer {
   readonly publicKey: KeyObject;
 }
 
-/** A machine, scale set or identity as the compute API would describe it, by its path. */
+/** A machine, scale set or identity in the form of the compute API, by its path. */
 export type ResourceTable = Map<string, unknown>;
 
 const base64url = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -27,9 +27,9 @@ export class DirectoryStandIn {
   /** Keys the directory publishes; the newest is `signer`. */
   published: Signer[] = [this.signer];
   down = false;
-  /** Has a system between us and the directory answer the call; true when it did. */
+  /** Lets a proxy between us and the directory answer the call; true if it did. */
   interfere: (path: string, response: http.ServerResponse) => boolean = () => false;
-  /** The clock tokens are dated by. */
+  /** The clock for the times in tokens. */
   nowMs: () => number = Date.now;
   private readonly accessToken = randomUUID();
   private readonly server = http.createServer((request, response) => void this.answer(request, response));
@@ -48,7 +48,7 @@ export class DirectoryStandIn {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Not the address the discovery document is fetched from, as with the real directory. */
+  /** As in the real directory, not the address of the discovery document. */
   get issuer(): string {
     return `https://sts.directory.example/${this.tenant}/`;
   }
@@ -59,7 +59,7 @@ export class DirectoryStandIn {
     this.published = [this.signer];
   }
 
-  /** A signed token; `header` and `claims` lie over what a sound one has, and undefined removes a claim. */
+  /** A signed token; `header` and `claims` replace those of a valid one, and undefined removes a claim. */
   sign(claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}, signer = this.signer): string {
     const now = Math.floor(this.nowMs() / 1000);
     const standard = { iss: this.issuer, aud: this.resource, iat: now, nbf: now - 5, exp: now + 3600, oid: 'oid-1' };
@@ -69,7 +69,7 @@ export class DirectoryStandIn {
     return `${head}.${body}.${signature}`;
   }
 
-  /** Enters a machine that runs as `principals`; answers the claims its own token would carry. */
+  /** Adds a machine that runs as `principals`; returns the claims of its token. */
   addMachine(name: string, where: { subscription: string; group: string; location?: string }, identity: unknown): void {
     const path = `/subscriptions/${where.subscription}/resourceGroups/${where.group}/providers/Microsoft.Compute/virtualMachines/${name}`;
     this.resources.set(path, { location: where.location ?? 'westeurope', ...(identity ? { identity } : {}) });
@@ -84,7 +84,7 @@ export class DirectoryStandIn {
     this.resources.set(path, { location: where.location ?? 'westeurope', ...(identity ? { identity } : {}) });
   }
 
-  /** Enters a user-assigned identity; answers its path. */
+  /** Adds a user-assigned identity; returns its path. */
   addIdentity(
     name: string,
     where: { subscription: string; group: string },
@@ -136,7 +136,7 @@ export class DirectoryStandIn {
     if (request.headers.authorization !== `Bearer ${this.accessToken}`) {
       return [401, { error: { code: 'InvalidAuthenticationToken', message: 'The access token is invalid.' } }];
     }
-    // The real API does not mind the case of names.
+    // The real API ignores the case of names.
     const key = [...this.resources.keys()].find((known) => known.toLowerCase() === path.toLowerCase());
     const found = key && this.resources.get(key);
     return found ? [200, found] : [404, { error: { code: 'ResourceNotFound', message: 'was not found' } }];

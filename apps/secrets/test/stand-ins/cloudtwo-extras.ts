@@ -1,4 +1,4 @@
-/** What an administrator may add to a generated user by hand, by the name of its list. */
+/** Objects that an administrator may add to a generated user by hand, by the name of their list. */
 export type Extras = Map<string, Set<string>>;
 
 interface Kind {
@@ -41,11 +41,11 @@ const kinds: readonly Kind[] = [
   { list: 'LoginProfile', listed: '', remove: 'DeleteLoginProfile', id: '', called: 'login profile' },
 ];
 
-/** True for calls about what was added by hand. */
+/** True for calls about objects that were added by hand. */
 export const isExtra = (action: string): boolean =>
   kinds.some(({ listed, remove }) => [listed, remove].includes(action));
 
-/** Answers such a call; `absent` when what it names is not there. */
+/** Answers such a call; `absent` if the object does not exist. */
 export function runExtra(action: string, form: Readonly<Record<string, string>>, extras: Extras): string | 'absent' {
   const kind = kinds.find(({ listed, remove }) => [listed, remove].includes(action))!;
   const there = extras.get(kind.list) ?? new Set();
@@ -56,6 +56,6 @@ export function runExtra(action: string, form: Readonly<Record<string, string>>,
   return `<${kind.list}>${members.join('')}</${kind.list}><IsTruncated>false</IsTruncated>`;
 }
 
-/** What blocks the deletion of a user with these. */
+/** The objects that block the deletion of a user. */
 export const blockedBy = (extras: Extras): string | undefined =>
   kinds.find(({ list }) => (extras.get(list)?.size ?? 0) > 0)?.called;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { CloudStandIn } from './cloudtwo';
 
 interface Trust {
-  /** The issuer as it was registered with the provider. */
+  /** The issuer registered with the provider. */
   readonly issuer: string;
   readonly audience: string;
   readonly subject: RegExp;
@@ -21,8 +21,7 @@ class Refused extends Error {
 }
 
 /**
- * Gives a provider stand-in the exchange of identity tokens for a role's credentials. As the real one does, it fetches the
- * issuer's discovery document and keys (from `at`, where a test's issuer really listens) and checks all of the token.
+ * Gives a provider stand-in the exchange of identity tokens for a role's credentials. Like the real one, it fetches the issuer's discovery document and keys (from `at`, the real address of the test's issuer) and checks the whole token.
  */
 export function trustIssuer(cloud: CloudStandIn, trust: Trust, at: () => string) {
   const seen: Record<string, unknown>[] = [];
@@ -83,7 +82,7 @@ export function trustIssuer(cloud: CloudStandIn, trust: Trust, at: () => string)
     }
     return claims;
   };
-  /** Claims of the tokens that were exchanged or tried to be. */
+  /** Claims of the tokens in all attempts to exchange one. */
   return seen;
 }
 

@@ -48,15 +48,15 @@ export class CloudStandIn {
   readonly managed = new Set(['arn:aws:iam::aws:policy/ReadOnlyAccess', 'arn:aws:iam::aws:policy/PowerUserAccess']);
   readonly calls: { action: string; form: Form }[] = [];
   fail: (action: string, form: Form) => { status: number; code: string; message: string } | undefined = () => undefined;
-  /** Has a system between us and the provider answer the call; true when it did. */
+  /** Lets a proxy between us and the provider answer the call; true if it did. */
   interfere: (action: string, response: http.ServerResponse, form: Form) => boolean = () => false;
   /** The provider's clock. */
   nowMs: () => number = Date.now;
   /** Actions that are denied, such as `iam:TagUser`. */
   readonly denied = new Set<string>();
-  /** What the trust policies of roles ask for, by their ARN. */
+  /** Conditions of the trust policies of roles, by ARN. */
   readonly externalIds = new Map<string, string>();
-  /** What the MFA device of the root user shows. */
+  /** The code on the MFA device of the root user. */
   deviceCode = '123456';
   /** New keys are unknown to the token service for this long. */
   keyDelayMs = 0;
@@ -83,7 +83,7 @@ export class CloudStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** Users that the engine made and that still exist. */
+  /** Existing users that the engine created. */
   get issued(): User[] {
     return [...this.users.values()].filter((user) => user.name !== 'root-svc');
   }

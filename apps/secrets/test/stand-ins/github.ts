@@ -8,18 +8,18 @@ export interface StandInTeam {
   readonly organization: number;
 }
 
-/** Who a token of the stand-in is of. */
+/** The owner of a token. */
 export interface StandInMember {
   login: string;
   organizations: number[];
   teams: StandInTeam[];
 }
 
-/** The API of GitHub, as far as logins need it: who a token is of, their organizations and teams, a page at a time. */
+/** The parts of GitHub's API that logins need: the owner of a token, their organizations and teams, in pages. */
 export class GithubStandIn {
   readonly organizations = new Map([['acme', 42]]);
   readonly members = new Map<string, StandInMember>();
-  /** Answers this instead, for paths that begin so. */
+  /** Replaces the answer for paths with this prefix. */
   instead: [path: string, status: number, body: unknown, headers?: Record<string, string>] | undefined;
   readonly calls: string[] = [];
   readonly agents: (string | undefined)[] = [];

@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-/** A key pair of an issuer, and the algorithm it signs with unless told otherwise. */
+/** A key pair of an issuer, and the algorithm that it signs with by default. */
 export interface IssuerKey {
   readonly kid: string;
   readonly algorithm: string;
@@ -13,7 +13,7 @@ export interface IssuerKey {
 
 const curves: Record<string, string> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 
-/** A key pair that fits an algorithm; not published yet. */
+/** A key pair for an algorithm; not published yet. */
 export function newKey(algorithm = 'ES256', modulusLength = 2048): IssuerKey {
   const pair =
     algorithm === 'EdDSA'
@@ -26,7 +26,7 @@ export function newKey(algorithm = 'ES256', modulusLength = 2048): IssuerKey {
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Signs header and claims as they are, with nothing checked and nothing added. */
+/** Signs header and claims unchanged and unchecked. */
 export function signRaw(header: object, claims: unknown, key: IssuerKey, algorithm = key.algorithm): string {
   const text = `${encode(header)}.${encode(claims)}`;
   const digest = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`;
@@ -35,24 +35,23 @@ export function signRaw(header: object, claims: unknown, key: IssuerKey, algorit
   return `${text}.${sign(digest, Buffer.from(text), { key: key.privateKey, ...how }).toString('base64url')}`;
 }
 
-/** Status, JSON body, further headers. */
+/** Status, JSON body, other headers. */
 export type Answer = [status: number, body: unknown, headers?: Record<string, string>];
 
 /**
- * An issuer of identity tokens for tests: a discovery document, a key set and tokens, signed here only by node:crypto.
- * With `tls` it speaks https.
+ * An issuer of identity tokens for tests: a discovery document, a key set, and tokens signed by node:crypto only. With `tls` it uses https.
  */
 export class IssuerStandIn {
   key = newKey();
-  /** The keys it publishes; `key` signs. */
+  /** The published keys; `key` signs. */
   published: IssuerKey[] = [this.key];
   readonly calls: string[] = [];
   down = false;
-  /** Laid over what the discovery document says. */
+  /** Replaces members of the discovery document. */
   document: Record<string, unknown> = {};
-  /** In the key set next to the keys. */
+  /** Other members of the key set. */
   further: unknown[] = [];
-  /** The clock tokens are dated by. */
+  /** The clock for the times in tokens. */
   nowMs: () => number = Date.now;
   private readonly server: http.Server | https.Server;
 
@@ -72,7 +71,7 @@ export class IssuerStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** Its address, which is also the issuer its tokens name. */
+  /** Its address, which is also the `iss` of its tokens. */
   get address(): string {
     return `http${this.tls ? 's' : ''}://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
@@ -87,7 +86,7 @@ export class IssuerStandIn {
     this.published = [this.key];
   }
 
-  /** A signed token; `header` and `claims` lie over what a sound one has, and undefined removes a claim. */
+  /** A signed token; `header` and `claims` replace those of a valid one, and undefined removes a claim. */
   sign(claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}, key = this.key): string {
     const now = Math.floor(this.nowMs() / 1000);
     const sound = { iss: this.address, aud: 'secrets', sub: 'run-1', iat: now, nbf: now, exp: now + 600 };

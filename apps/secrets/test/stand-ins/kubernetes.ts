@@ -11,16 +11,16 @@ export interface StandInAccount {
   readonly uid: string;
 }
 
-/** The API of a cluster, as far as logins need it: token reviews by its own key, and labels of namespaces. */
+/** The parts of a cluster's API that logins need: token reviews by its own key, and labels of namespaces. */
 export class ClusterStandIn {
   readonly ca = testCertificate.cert;
   readonly key = newKey('RS256');
   readonly reviewer = 'the-reviewer';
   readonly accounts: StandInAccount[] = [{ namespace: 'shop', name: 'web', uid: 'uid-1' }];
   readonly labels: Record<string, Record<string, string>> = { shop: { team: 'a' } };
-  /** Answers this instead. */
+  /** Replaces every answer. */
   instead: [number, unknown] | undefined;
-  /** Laid over the status of every review. */
+  /** Replaces members of every review's status. */
   status: Record<string, unknown> = {};
   readonly calls: string[] = [];
   readonly bearers: (string | undefined)[] = [];
@@ -52,7 +52,7 @@ export class ClusterStandIn {
     return `https://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** A projected token, as pods have them. */
+  /** A projected token of a pod. */
   token({ namespace, name, uid }: StandInAccount, claims: Record<string, unknown> = {}): string {
     const now = Math.floor(this.nowMs() / 1000);
     const own = { namespace, serviceaccount: { name, uid }, pod: { name: 'web-0', uid: 'pod-1' } };
@@ -84,7 +84,7 @@ export class ClusterStandIn {
     return [201, { status: { authenticated: true, user, audiences, ...this.status } }];
   }
 
-  /** The account of a token that this cluster signed, while the account is there. */
+  /** The account of a token that this cluster signed, if the account still exists. */
   private accountOf(token: string): StandInAccount | undefined {
     const [head = '', body = '', signature = ''] = token.split('.');
     const signed = verify(

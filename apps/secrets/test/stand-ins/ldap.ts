@@ -3,7 +3,7 @@ import tls from 'node:tls';
 import { testCertificate } from '@keystead/testing';
 import { BerReader, BerWriter } from 'ldapts';
 
-/** An entry of the stand-in; who has a password can bind. */
+/** An entry of the stand-in; one with a password can bind. */
 export interface DirectoryEntry {
   readonly dn: string;
   readonly password?: string;
@@ -12,16 +12,16 @@ export interface DirectoryEntry {
 
 type Test = (entry: DirectoryEntry) => boolean;
 
-/** A directory for tests: binds, searches, StartTLS; spoken on the wire, so that real clients can be held against it. */
+/** A directory for tests: binds, searches and StartTLS in the real protocol, so that real clients can check it. */
 export class DirectoryStandIn {
   entries: DirectoryEntry[] = [];
-  /** Answers everything with this result code instead. */
+  /** Answers every request with this result code. */
   failure: number | undefined;
-  /** Says nothing any more. */
+  /** Stops answering. */
   silent = false;
-  /** Answers searches with a reference to elsewhere besides. */
+  /** Adds a referral to the answers of searches. */
   reference: string | undefined;
-  /** Hangs up after this many binds. */
+  /** Closes the connection after this many binds. */
   hangUpAfterBinds = Number.POSITIVE_INFINITY;
   readonly binds: { dn: string; password: string; secure: boolean }[] = [];
   readonly searches: { base: string; filter: string }[] = [];
@@ -39,7 +39,7 @@ export class DirectoryStandIn {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
   }
 
-  /** Hangs up on all clients. */
+  /** Closes all connections. */
   hangUp(): void {
     for (const socket of this.open) socket.destroy();
   }
@@ -129,7 +129,7 @@ export class DirectoryStandIn {
 
 const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
-/** How long the first message in a buffer is; undefined while that is not known. */
+/** The length of the first message in a buffer; undefined if not known yet. */
 function lengthOf(buffer: Buffer): number | undefined {
   if (buffer.length < 2) return undefined;
   const first = buffer[1]!;

@@ -13,13 +13,13 @@ const hmac = (key: Buffer, text: string) => createHmac('sha256', key).update(tex
 const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
 const code = (number: number, errmsg: string) => ({ ok: 0, code: number, errmsg });
 
-/** A server that speaks MongoDB’s wire protocol, as far as logins by SCRAM-SHA-256 and the commands for users go. */
+/** The parts of MongoDB’s wire protocol for logins by SCRAM-SHA-256 and for managing users. */
 export class MongodbStandIn {
   readonly users = new Map<string, User>();
-  /** Commands that change users, as they came. */
+  /** Received commands that change users. */
   readonly changes: Command[] = [];
   isPrimary = true;
-  /** The next new user is answered only after this. */
+  /** The answer to creating the next user waits for this. */
   hold: Promise<unknown> | undefined;
   port = 0;
   private readonly server: Server;
@@ -49,7 +49,7 @@ export class MongodbStandIn {
       while (received.length >= 16 && received.length >= received.readInt32LE(0)) {
         const message = received.subarray(0, received.readInt32LE(0));
         received = received.subarray(message.length);
-        // The first greeting comes in the older form: flags, a name, two numbers, then the document.
+        // The first `hello` has the older form: flags, a name, two numbers, then the document.
         const isOlder = message.readInt32LE(12) === 2004;
         const begin = isOlder ? message.indexOf(0, 20) + 9 : 21;
         const command = BSON.deserialize(message.subarray(begin)) as Command;

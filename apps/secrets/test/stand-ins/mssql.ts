@@ -8,7 +8,7 @@ const TRANSACTION = 0x0e;
 const LOGIN = 0x10;
 const PRELOGIN = 0x12;
 
-/** In the status of a packet. */
+/** A bit in the status of a packet. */
 const RESET = 0x08;
 
 const OFFERS_NO_TLS = 0x02;
@@ -17,7 +17,7 @@ const NEEDS_TLS = 0x03;
 interface Login {
   password: string;
   isDisabled: boolean;
-  /** The databases in which it has a user. */
+  /** The databases in which the login has a user. */
   readonly users: Set<string>;
 }
 
@@ -28,17 +28,17 @@ const short = (value: string) => Buffer.concat([Buffer.from([value.length]), ucs
 const u16 = (...values: number[]) => Buffer.concat(values.map((value) => Buffer.from([value & 255, value >> 8])));
 const done = (bits = 0) => Buffer.concat([Buffer.from([0xfd]), u16(bits, 0), Buffer.alloc(8)]);
 
-/** A server that speaks TDS, as far as logins and the statements for them go. Databases: `master` and `app`. */
+/** The parts of TDS for logins and the statements that manage them. Databases: `master` and `app`. */
 export class MssqlStandIn {
   logins = new Map<string, Login>();
-  /** Batches of statements, as they came. */
+  /** Received batches of statements. */
   readonly batches: string[] = [];
-  /** Connections whose login came in clear. */
+  /** Connections whose login arrived in clear text. */
   readonly inClear: string[] = [];
-  /** Names where each login is sent. */
+  /** Redirects every login to this address. */
   sendsTo: { readonly host: string; readonly port: number } | undefined;
   offersTls = true;
-  /** Connections are lost where a client resets them. */
+  /** Connections break when a client resets them. */
   endsOnReset = false;
   port = 0;
   readonly sessions = new Set<Session>();
@@ -121,7 +121,7 @@ export class Session {
     if (offersTls) this.startTls();
   }
 
-  /** The handshake travels in packets of the first kind; after it, TLS is around everything. */
+  /** The TLS handshake is inside TDS packets; after it, TLS is around everything. */
   private startTls(): void {
     const { socket } = this;
     socket.removeAllListeners('data');
@@ -226,7 +226,7 @@ export class Session {
   }
 }
 
-/** What TLS runs over: packets around its bytes until the client has finished the handshake, then its bytes. */
+/** The transport below TLS: its bytes are in packets until the client has finished the handshake, then bare. */
 class Wrapped extends Duplex {
   private isBare = false;
   private received: Buffer = Buffer.alloc(0);

@@ -7,27 +7,27 @@ interface Grant {
   readonly claims: Record<string, unknown>;
 }
 
-/** What an OpenID provider does of itself, to be turned off and bent by tests. */
+/** An OpenID provider whose behaviour tests can change. */
 export class ProviderStandIn extends IssuerStandIn {
   readonly clientId = 'keystead';
   readonly clientSecret = 'secret of +/keystead';
-  /** Laid over the claims of every ID token; undefined removes one. */
+  /** Replaces claims of every ID token; undefined removes one. */
   idClaims: Record<string, unknown> = {};
-  /** What the userinfo address says; undefined if there is none. */
+  /** The answer of the userinfo endpoint; undefined if there is none. */
   userInfo: Record<string, unknown> | undefined;
-  /** What the token address answers instead of tokens. */
+  /** Replaces the answer of the token endpoint. */
   tokenFailure: [number, unknown] | undefined;
-  /** Laid over the answer of the token address. */
+  /** Replaces members of the token endpoint's answer. */
   tokenAnswer: Record<string, unknown> = {};
   /** Whether the person with the device has agreed. */
   deviceAgreed = false;
-  /** Claims of people by their refresh tokens; who is not there any more is shut out. */
+  /** Claims of people by refresh token; people who are removed get no more tokens. */
   readonly sessions = new Map<string, Record<string, unknown>>();
   readonly forms: URLSearchParams[] = [];
   readonly authorizations: (string | undefined)[] = [];
   private readonly codes = new Map<string, Grant>();
 
-  /** Signs a person in at the address that the browser was sent to; answers what it is sent back with. */
+  /** Signs a person in at the address that the browser was sent to; returns the parameters of the redirect back. */
   signIn(authUrl: string, claims: Record<string, unknown> = { sub: 'ada' }): { state: string; code: string } {
     const asked = new URL(authUrl).searchParams;
     const code = randomUUID();
@@ -52,7 +52,7 @@ export class ProviderStandIn extends IssuerStandIn {
     return path === '/device' ? this.beginDevice() : this.redeem(form);
   }
 
-  /** Every visitor is `ada` of the operators. */
+  /** Everyone signs in as `ada` of the operators. */
   private authorize(path: string): Answer {
     const url = `${this.address}${path}`;
     const back = new URL(new URL(url).searchParams.get('redirect_uri')!);

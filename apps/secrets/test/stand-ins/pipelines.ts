@@ -1,4 +1,4 @@
-/** Whom the tokens of pipelines are for in tests and guides. */
+/** The audience of pipelines' tokens in tests and guides. */
 const audience = 'https://keystead.example';
 
 /** The claims of a job of GitHub Actions, as GitHub documents them; all values are texts there. */
@@ -28,7 +28,7 @@ export const actionsClaims = {
   job_workflow_ref: 'acme/automation/.github/workflows/deploy.yml@refs/heads/main',
 };
 
-/** The claims of a job of GitLab CI, likewise: ids and truths are texts, the runner’s id is a number. */
+/** The claims of a job of GitLab CI, as documented: ids and booleans are texts, the runner’s id is a number. */
 export const gitlabClaims = {
   jti: 'c3d4',
   sub: 'project_path:acme/shop:ref_type:branch:ref:main',

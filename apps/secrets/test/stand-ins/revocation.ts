@@ -27,13 +27,13 @@ import {
 } from '@peculiar/asn1-x509';
 import { bytes, extension, type Issued, pemOf } from './authority';
 
-/** What a list says, if it is not what is usual. */
+/** Content of a list that differs from the default. */
 export interface WantedList {
   readonly fromMs?: number;
   readonly toMs?: number | null;
   readonly extensions?: readonly Extension[];
   readonly entryExtensions?: readonly Extension[];
-  /** Who signs, in the name of the authority. */
+  /** The signer, in the name of the authority. */
   readonly signer?: Issued;
   readonly bare?: boolean;
 }
@@ -81,15 +81,15 @@ const evenHex = (value: bigint): string => {
   return hex.length % 2 === 0 ? hex : `0${hex}`;
 };
 
-/** A host that answers bytes at any path: lists of revoked certificates, and questions about single ones. */
+/** A host for revocation lists and OCSP, which answers at any path. */
 export class RevocationStandIn {
-  /** What is answered to a GET. */
+  /** The answer to a GET. */
   list: Buffer = Buffer.alloc(0);
   status = 200;
-  /** Takes so long with every answer. */
+  /** Delay of every answer. */
   delayMs = 0;
   asked = 0;
-  /** Answers a question about a certificate; see `answerOf`. */
+  /** Answers an OCSP request; see `answerOf`. */
   answer: (question: OCSPRequest) => Buffer = () => Buffer.from('x');
   private readonly server = http.createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -116,16 +116,16 @@ export class RevocationStandIn {
   }
 }
 
-/** What an answer says, if it is not what is usual. */
+/** Content of an answer that differs from the default. */
 export interface WantedAnswer {
   readonly standing?: 'good' | 'revoked' | 'unknown';
   readonly fromMs?: number;
   readonly toMs?: number | null;
   readonly nonce?: 'none' | 'other';
-  /** The certificates that are sent along. */
+  /** The certificates in the answer. */
   readonly certificates?: readonly Issued[];
   readonly serial?: bigint;
-  /** Instead of a signature. */
+  /** Replaces the signature. */
   readonly signature?: Buffer;
   readonly status?: OCSPResponseStatus;
 }

@@ -13,8 +13,7 @@ interface Token {
 }
 
 /**
- * A scheduler for tests: the ACL calls the engine makes, with the statuses, plain-text errors and limits that the real
- * one was measured to have. `fail` may answer instead of any call; `calls` records what was asked.
+ * A scheduler for tests: the ACL calls of the engine, with the statuses, plain-text errors and limits observed at the real one. `fail` may replace any answer; `calls` records the calls.
  */
 export class SchedulerStandIn {
   readonly management = randomUUID();
@@ -23,9 +22,9 @@ export class SchedulerStandIn {
   readonly calls: string[] = [];
   version = '1.9.3';
   bootstrapped = true;
-  /** Answers instead of the stand-in when it returns something. */
+  /** Replaces the answer if it returns one. */
   fail: (method: string, path: string) => Answer | undefined = () => undefined;
-  /** Has a system between us and the scheduler answer the call; true when it did. */
+  /** Lets a proxy between us and the scheduler answer the call; true if it did. */
   interfere: (method: string, path: string, response: http.ServerResponse) => boolean = () => false;
   /** Waits before every answer. */
   delayMs = 0;
@@ -40,7 +39,7 @@ export class SchedulerStandIn {
 
   private readonly scheme: string;
 
-  /** Listens on a free port of the loopback; answers the address. */
+  /** Listens on a free port of the loopback; returns the address. */
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
     return this.address;
@@ -55,7 +54,7 @@ export class SchedulerStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** Tokens that the engine made and that still live. */
+  /** Existing tokens that the engine created. */
   get issued(): Token[] {
     return [...this.tokens.values()].filter((token) => token.SecretID !== this.management);
   }

@@ -18,8 +18,7 @@ const hash = (text: string) => createHash('sha256').update(text).digest('hex');
 const mac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
 
 /**
- * The token service and the identity API of AWS, as far as logins need them. It recomputes every signature (version 4) over
- * what reached it, so a request that was changed on its way is refused as by the real one.
+ * The parts of AWS's token service and identity API that logins need. It checks every signature (version 4) against the received request, so it refuses a changed request like the real one.
  */
 export class StsStandIn {
   /** By access key. */
@@ -117,14 +116,14 @@ function json({ arn, userId }: Signer): string {
 const failure = (code: string) =>
   `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>no</Message></Error></ErrorResponse>`;
 
-/** A request as it was signed, and not sent. */
+/** A signed request, not sent. */
 export interface SignedRequest {
   readonly url: string;
   readonly body: string;
   readonly headers: Record<string, string>;
 }
 
-/** A request as the provider's own library signs it. */
+/** A request signed by the provider's library. */
 export async function signedRequest(
   key: string,
   address: string,
