@@ -104,7 +104,7 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly vcs?: VcsWork;
 }
 
-/** What calling Git hosts takes. */
+/** What calls to Git hosts need. */
 export interface VcsWork {
   readonly reach: Reach;
   readonly publicUrl: string;

@@ -11,7 +11,7 @@ export type Resource<Name extends keyof Schemas> = Schemas[Name];
 type Reads<Path extends keyof paths> = paths[Path] extends { get: infer Get extends Record<string | number, unknown> }
   ? Get
   : never;
-/** What reading an address answers. */
+/** The answer to reading an address. */
 export type AnswerTo<Path extends keyof paths> = NonNullable<FetchResponse<Reads<Path>, object, MediaType>['data']>;
 export type Pagination = Schemas['Pagination'];
 /** Of lists without a total. */

@@ -11,7 +11,7 @@ export interface TextFieldProps extends Common {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly type?: 'text' | 'search' | 'number' | 'url' | 'email' | 'password';
-  /** A secret that no password manager shall keep: dots, and no name. */
+  /** A secret that password managers must not offer to save: shown as dots, in a field without a name. */
   readonly masked?: boolean;
   readonly autoComplete?: string;
   readonly placeholder?: string;
@@ -22,13 +22,16 @@ export interface TextFieldProps extends Common {
   readonly name?: string;
 }
 
-/** Dialogs give the focus to what carries this when they open; what had it before they did has lost it by then. */
+/**
+ * When a dialog opens, it focuses the element with the attribute `autofocus`; focus that was set before is lost by
+ * then.
+ */
 const isFirst = (field: HTMLElement | null) => field?.setAttribute('autofocus', '');
 
 /** Texts that hold a line break, as keys and certificates do: a field of one line would turn it into a space. */
 const hasLines = (text: string): boolean => /[\r\n]/.test(text);
 
-/** The text with the line breaks that it came with: a field of several lines knows only one kind. */
+/** The text with its original line breaks: a text area has only one kind. */
 const withBreaksOf = (before: string, text: string): string =>
   before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text;
 
@@ -89,7 +92,7 @@ export interface SelectFieldProps<Value extends string> extends Common {
   readonly options: readonly (NoInfer<Value> | { readonly value: NoInfer<Value>; readonly label: string })[];
 }
 
-/** A choice of few. */
+/** A choice between a few options. */
 export function SelectField<Value extends string>({
   label,
   hint,
@@ -170,7 +173,10 @@ const spans = [
   { value: 'moment', label: 'Since…' },
 ] as const;
 
-/** From when on, as a span until now or as a moment; kept as the moment, so that an address means the same later. */
+/**
+ * The start of a period, entered as a duration before now or as a time; stored as a time, so that the page's address
+ * keeps its meaning.
+ */
 export function SinceField({ label, value, onChange }: Pick<TextFieldProps, 'label' | 'value' | 'onChange'>) {
   const [span, setSpan] = useState<string>(value === '' ? 'any' : 'moment');
   const choose = (next: string) => {
@@ -206,7 +212,7 @@ export function MomentField({ label, value, onChange }: Pick<TextFieldProps, 'la
   );
 }
 
-/** As the field writes it: in a zone, without naming it. */
+/** The time in the format of the field: in a time zone that is not named. */
 function writtenIn(zone: TimeZone, instant: string): string {
   const at = new Date(instant);
   if (Number.isNaN(at.getTime())) return '';

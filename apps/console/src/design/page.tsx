@@ -68,7 +68,7 @@ export function PageHead({ title, crumbs = [], state, actions, children }: PageH
 export interface TabProps {
   readonly to: string;
   readonly label: string;
-  /** Only this very address, none below it. */
+  /** Active only at exactly this address, not below it. */
   readonly exact?: boolean;
 }
 
@@ -107,7 +107,7 @@ export function Empty({
   );
 }
 
-/** A command that does the same, with its copy. */
+/** An equivalent command, with a button to copy it. */
 export function Command({ text }: { readonly text: string }) {
   return (
     <div className="code-block row spread">
@@ -117,7 +117,7 @@ export function Command({ text }: { readonly text: string }) {
   );
 }
 
-/** Several lines to be put into a file, with their copy. */
+/** Several lines for a file, with a button to copy them. */
 export function Lines({ text, what }: { readonly text: string; readonly what: string }) {
   return (
     <div className="code-block row spread lines">
@@ -143,7 +143,7 @@ export function SameBy({ api, command }: { readonly api: string; readonly comman
   );
 }
 
-/** Something is on its way: rows of its later height, so that nothing jumps. */
+/** Placeholder rows with the final height while something loads, so that the layout does not shift. */
 export function Skeleton({ rows = 4 }: { readonly rows?: number }) {
   return (
     <div className="skeleton" role="status" aria-label="Loading">

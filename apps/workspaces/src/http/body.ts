@@ -16,7 +16,7 @@ function requireMediaType(header: string | undefined, accepted: readonly [string
   if (!accepted.includes(type)) throw new Refusal('media-type', `send ${accepted[0]}`);
 }
 
-/** Known to the platform, but not yet to the types that this is compiled with. */
+/** Node has this function; the types that we compile with do not have it yet. */
 const isWellFormed = (text: string): boolean => (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 
 /** Why the database cannot hold a text: null characters and lone surrogates. */

@@ -5,7 +5,7 @@ import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { mountPage } from '../pages';
 import { encodedPath, useList } from '../reads';
 
-/** What is set up by the generated forms, in the order in which one comes to it. */
+/** The objects to set up with the generated forms, in the order in which they are needed. */
 const steps = [
   ['oidc/key/{name}', 'Keys', 'sign the tokens of applications'],
   ['oidc/assignment/{name}', 'Assignments', 'say who may sign in to an application'],

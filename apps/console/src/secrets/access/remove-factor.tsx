@@ -8,7 +8,7 @@ import { entityIdOf } from './entity-id';
 
 export interface RemoveFactorProps {
   readonly method: { readonly id: string; readonly name: string };
-  /** Whose it is; left out, it is asked. */
+  /** The entity; if it is absent, the dialog asks for it. */
   readonly entity?: { readonly id: string; readonly name: string };
   readonly onClose: () => void;
 }

@@ -8,7 +8,7 @@ import { useMay } from '../may';
 import type { Mount } from '../mounts';
 import { encodedPath, useChange } from '../reads';
 
-/** What a secret says about itself, and how many of its versions are kept. */
+/** The custom metadata of a secret, and the number of versions to keep. */
 export interface MetadataSettings {
   readonly max_versions: number;
   readonly cas_required: boolean;

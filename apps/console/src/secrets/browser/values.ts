@@ -25,7 +25,7 @@ interface VersionTwo {
 export const valuesAt = (mount: Mount, path: string): string =>
   hasVersions(mount) ? `${mount.path}data/${path}` : `${mount.path}${path}`;
 
-/** Reads a secret; forgotten as soon as the page is left. Undefined data of the answer: there is none. */
+/** Reads a secret; its values are forgotten when the page is left. `data` is undefined if there is no such secret. */
 export function useSecret(mount: Mount, path: string, version: number | undefined, enabled = true) {
   const { transport } = useSession();
   return useQuery<Secret | null>({

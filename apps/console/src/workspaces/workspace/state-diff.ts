@@ -1,6 +1,6 @@
 import { type AttributeChange, differencesOf } from '../runs/plan-changes';
 
-/** A state file, as far as it is compared. */
+/** The parts of a state file that are compared. */
 export interface StateFile {
   readonly serial: number;
   readonly terraform_version: string;

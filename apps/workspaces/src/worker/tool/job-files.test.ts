@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { environmentText } from './job-files';
 
-// Names that shells keep for themselves, as variables of users.
+// Variables of users with names that shells reserve.
 const names =
   'UID EUID PPID BASHOPTS SHELLOPTS BASH_VERSINFO OPTIND OPTARG HISTCMD LINENO RANDOM SRANDOM SECONDS EPOCHSECONDS IFS PS4 ENV BASH_ENV PWD OLDPWD _ GROUPS FUNCNAME DIRSTACK BASHPID MAIL MAILPATH HISTSIZE LC_ALL';
 const shells = [

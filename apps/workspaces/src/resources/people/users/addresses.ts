@@ -10,7 +10,7 @@ import { createLink, linkMs, linkUrl } from './links';
 /** An address that no mail reaches, for accounts without one. */
 export const unreachable = (): string => `${randomBase62(20).toLowerCase()}@accounts.invalid`;
 
-/** The account that has an address. Invitations only name theirs. */
+/** The account with an address. The address in an invitation does not count. */
 export async function holderOf(
   db: Database,
   email: string,

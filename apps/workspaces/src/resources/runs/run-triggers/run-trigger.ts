@@ -12,7 +12,7 @@ import * as workspaces from '../../workspaces/workspaces/workspace';
 
 const MOST_SOURCES = 20;
 
-/** After an apply in one workspace, the sourceable one, another gets a run. */
+/** After an apply in one workspace (the sourceable) another one gets a run. */
 export interface RunTrigger extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget & { readonly name: string };
