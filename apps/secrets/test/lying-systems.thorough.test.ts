@@ -13,7 +13,7 @@ import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// Outside systems that send invalid answers, or none. The caller gets an error that names the system, in time; whatever
+// Outside systems that send invalid answers, or none. The caller gets an error that names the system, in time; anything
 // the call may have created there is undone; and not every request calls a system that does not answer.
 
 type Lie = (response: http.ServerResponse) => void;
