@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -180,6 +181,14 @@ describe('waiting', () => {
     const takes = offending(services, ({ text }) => /SKIP LOCKED|pg_(try_)?advisory/.test(text));
     const database = section.slice(section.indexOf('Claims and locks that live in the database'));
     expect([...database.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file).sort()).toEqual(takes);
+  });
+});
+
+describe('the repository', () => {
+  it('has no binary files but its pictures and records of releases', () => {
+    const files = execFileSync('git', ['ls-files', '--eol'], { cwd: root, encoding: 'utf8' }).split('\n');
+    const binary = files.filter((line) => line.startsWith('i/-text')).map((line) => line.split('\t')[1]!);
+    expect(binary.filter((file) => !/\.webp$|^prisma\/released\/.*\.json\.gz$/.test(file))).toEqual([]);
   });
 });
 

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import ts from 'typescript';
 
 const root = path.resolve(__dirname, '../../..');
 const SHARES = 8;
-/** Of items with changes, if they are more than half of all, one in this many is run. */
-const MANY = 6;
+/** At most one in this many of all items is run because of changes. */
+const MOST = 6;
 const DAY_SECONDS = 86_400;
 
 /** What decides which slice of a walk is run. */
@@ -18,9 +19,9 @@ export interface Slicing {
 
 /**
  * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
- * and a share of all others, a different one each day. Of a change that touches more than half of the items, a sixth by
- * day: otherwise a renamed type would run the whole walk. Everything, unless KEYSTEAD_SLICE is set. Only for walks whose
- * items are independent.
+ * and a share of all others, a different one each day. A change that touches more than a sixth of the items runs as many
+ * of them, others each day: otherwise a renamed type would run the whole walk. Everything, unless KEYSTEAD_SLICE is set.
+ * Only for walks whose items are independent.
  */
 export function slice<T>(
   items: readonly T[],
@@ -37,8 +38,8 @@ export function slice<T>(
   };
   const share = Math.min(SHARES, items.length);
   const touched = items.filter((item) => isChanged(declaration(item)));
-  const isMuch = touched.length > items.length / 2;
-  const chosen = new Set(isMuch ? touched.filter((_item, at) => at % MANY === day % MANY) : touched);
+  const every = Math.max(1, Math.ceil((touched.length * MOST) / items.length));
+  const chosen = new Set(touched.filter((_item, at) => at % every === day % every));
   return items.filter((item, at) => at % share === day % share || chosen.has(item));
 }
 
@@ -51,7 +52,7 @@ function current(): Slicing | undefined {
 }
 
 /**
- * For a repository: changes since a given commit, or since the branch left the main branch; on the main branch, since
+ * For a repository: sources whose code changed, comments apart, since a given commit, or since the branch left the main branch; on the main branch, since
  * six hours before the last commit. Without history, for example in a shallow clone, nothing has changed.
  */
 export function slicingOf(folder: string, since?: string): Slicing {
@@ -68,11 +69,32 @@ export function slicingOf(folder: string, since?: string): Slicing {
   const base = since || (branchBase !== '' && branchBase !== git('rev-parse', 'HEAD') ? branchBase : before());
   const files = base === '' ? [] : git('diff', '--name-only', base).split('\n');
   const sources = files.filter((file) => /\/src\/.*(?<!\.test)\.ts$/.test(file));
-  const folders = new Set(sources.flatMap(foldersAround));
+  const earlier = sources.length === 0 ? [] : textsAt(folder, base, sources);
+  const differs = (file: string, at: number) => codeOf(earlier[at]!) !== codeOf(sourceAt(path.join(folder, file)));
+  const folders = new Set(sources.filter(differs).flatMap(foldersAround));
   return {
     changed: [...folders].flatMap((name) => sourcesIn(path.join(folder, name))),
     day: Math.floor(seconds / DAY_SECONDS),
   };
+}
+
+/** The texts of files in a commit; '' for one that was not there. */
+function textsAt(folder: string, commit: string, files: readonly string[]): string[] {
+  const input = files.map((file) => `${commit}:${file}\n`).join('');
+  const answer = execFileSync('git', ['cat-file', '--batch=%(objectsize)'], { cwd: folder, input, maxBuffer: 2 ** 28 });
+  let at = 0;
+  return files.map(() => {
+    const start = answer.indexOf('\n', at) + 1;
+    const size = Number(answer.toString('utf8', at, start - 1));
+    at = Number.isNaN(size) ? start : start + size + 1;
+    return Number.isNaN(size) ? '' : answer.toString('utf8', start, start + size);
+  });
+}
+
+/** Code without comments and without its own line breaks and spaces. */
+function codeOf(text: string): string {
+  const source = ts.createSourceFile('source.ts', text, ts.ScriptTarget.ESNext, false, ts.ScriptKind.TS);
+  return ts.createPrinter({ removeComments: true }).printFile(source);
 }
 
 /** The folder of a source and its parents below `src`; files directly in `src` name everything. */
@@ -84,9 +106,18 @@ function foldersAround(file: string): string[] {
 function sourcesIn(folder: string): string[] {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
-    return names.map((name) => readFileSync(path.join(folder, name), 'utf8'));
+    return names.map((name) => sourceAt(path.join(folder, name)));
   } catch {
     // The whole folder was deleted.
     return [];
+  }
+}
+
+function sourceAt(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // Deleted.
+    return '';
   }
 }
