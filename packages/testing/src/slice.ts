@@ -4,9 +4,9 @@ import path from 'node:path';
 import ts from 'typescript';
 
 const root = path.resolve(__dirname, '../../..');
-const SHARES = 8;
+const SHARES = 12;
 /** At most one in this many of all items is run because of changes. */
-const MOST = 6;
+const MOST = 8;
 const DAY_SECONDS = 86_400;
 
 /** What decides which slice of a walk is run. */
@@ -19,7 +19,7 @@ export interface Slicing {
 
 /**
  * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
- * and a share of all others, a different one each day. A change that touches more than a sixth of the items runs as many
+ * and a share of all others, a different one each day. A change that touches more than an eighth of the items runs as many
  * of them, others each day: otherwise a renamed type would run the whole walk. Everything, unless KEYSTEAD_SLICE is set.
  * Only for walks whose items are independent.
  */
