@@ -41,7 +41,14 @@ const navigation: readonly GuardedGroup[] = [
   {
     label: 'Access',
     items: [
-      { label: 'Auth methods', icon: LogIn, to: '/access', key: 'c', exact: true, also: '/access/mount' },
+      {
+        label: 'Auth methods',
+        icon: LogIn,
+        to: '/access',
+        key: 'c',
+        exact: true,
+        also: ['/access/mount', '/access/new'],
+      },
       { label: 'Entities', icon: IdCard, to: '/access/entities', lists: 'identity/entity/id' },
       { label: 'Groups', icon: UsersRound, to: '/access/groups', lists: 'identity/group/id' },
       { label: 'Policies', icon: ShieldCheck, to: '/policies', key: 'p' },

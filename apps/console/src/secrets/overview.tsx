@@ -15,7 +15,7 @@ import { isAskedByPages } from './audit/search';
 import { ExpiringSoon } from './expiring';
 import type { Lease } from './leases/lifeline';
 import { holdsValues, kindOf, useMounts } from './mounts';
-import { page } from './pages';
+import { enablePage, page } from './pages';
 import { useReadable } from './readable';
 import { useRead } from './reads';
 
@@ -145,7 +145,7 @@ export function Overview() {
               <Empty
                 icon={Vault}
                 action={
-                  <Link className="button primary" {...page('/engines/new', { kind: 'secret', type: 'kv' })}>
+                  <Link className="button primary" {...enablePage('secret', 'kv')}>
                     <Plus size={16} aria-hidden="true" />
                     Enable a key/value engine
                   </Link>

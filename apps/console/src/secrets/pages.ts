@@ -23,11 +23,12 @@ export interface Pages {
   '/access/groups': Named;
   '/access/tokens': { readonly accessor?: string };
   '/access/mount': Pages['/engines/mount'];
+  '/access/new': Pages['/engines/new'];
   '/access/view-as': { readonly accessor?: string };
   '/access/second-factor': Nothing;
   '/access/applications': Nothing;
   '/engines': Nothing;
-  '/engines/new': { readonly kind?: 'secret' | 'auth'; readonly type?: string };
+  '/engines/new': { readonly type?: string };
   '/engines/mount': {
     readonly mount?: string;
     /** The list of a collection, `configuration` or `endpoints`. */
@@ -47,6 +48,10 @@ export interface Pages {
 /** The page of a secrets engine, or of an auth method, which belongs to other pages of the rail. */
 export const mountPage = (search: Pages['/engines/mount']) =>
   page(search.mount?.startsWith('auth/') ? '/access/mount' : '/engines/mount', search);
+
+/** The page that enables a secrets engine or an auth method, of a type that is chosen there unless it is known. */
+export const enablePage = (kind: 'secret' | 'auth', type?: string) =>
+  page(kind === 'auth' ? '/access/new' : '/engines/new', type === undefined ? {} : { type });
 
 /** Props for a link or `navigate`; an unknown page or a search that it does not take is a type error. */
 export const page = <A extends keyof Pages>(to: A, search?: Pages[A]) => ({

@@ -44,6 +44,7 @@ const pages: {
   '/access/applications': [lazy(() => import('./access/applications'), 'Applications')],
   '/engines': [lazy(() => import('./engines/engines'), 'Engines')],
   '/engines/new': [lazy(() => import('./engines/new-engine'), 'NewEngine')],
+  '/access/new': [lazy(() => import('./engines/new-engine'), 'NewMethod')],
   '/engines/mount': [lazy(() => import('./engines/mount'), 'MountPage')],
   '/operations': [lazy(() => import('./operations/operations'), 'Operations')],
   '/operations/key-shares': [lazy(() => import('./operations/key-shares'), 'KeyShares')],

@@ -91,14 +91,14 @@ export function Frame({ nav, switcher, find }: FrameProps) {
         <nav className="rail-pages" aria-label="Pages">
           {nav.map((group) => (
             <div key={group.label ?? ''}>
-              {group.label === undefined ? null : <h2>{group.label}</h2>}
-              <ul>
+              {group.label === undefined ? null : <p id={`pages-${group.label}`}>{group.label}</p>}
+              <ul aria-labelledby={group.label === undefined ? undefined : `pages-${group.label}`}>
                 {group.items.map(({ to, label, icon: Shape, exact, also, count }) => (
                   <li key={to}>
                     <Link
                       to={to}
                       activeOptions={{ exact: exact ?? to === '/', includeSearch: false }}
-                      {...(also !== undefined && path.endsWith(also) ? { 'aria-current': 'page' } : {})}
+                      {...(also?.some((place) => path.endsWith(place)) ? { 'aria-current': 'page' } : {})}
                     >
                       <Shape size={16} aria-hidden="true" />
                       <span>{label}</span>

@@ -10,8 +10,8 @@ export interface NavItem {
   readonly count?: number | undefined;
   /** Only this very address, none below it. */
   readonly exact?: boolean;
-  /** Another address that belongs to it. */
-  readonly also?: string;
+  /** Other addresses that belong to it. */
+  readonly also?: readonly string[];
 }
 
 /** Pages that belong together. */

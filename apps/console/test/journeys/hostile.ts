@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expect } from '@jest/globals';
 import type { TestInstallation } from '../../../../local/test/installation';
@@ -13,6 +14,14 @@ export interface Planted {
   readonly provider: string;
   readonly connection: string;
   readonly notification: string;
+  readonly set: string;
+  readonly module: string;
+  readonly test: string;
+  readonly policy: string;
+  readonly policySet: string;
+  readonly dryRun: string;
+  readonly query: string;
+  readonly state: string;
 }
 
 async function send(url: string, headers: Record<string, string>, body?: unknown, method = 'POST'): Promise<unknown> {
@@ -73,20 +82,23 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
     const hedge = await make(`${below}/workspaces`, 'workspaces', { name: 'hedge', description: hostile });
     // One that nothing has happened to: no configuration, no run, no state.
     await make(`${below}/workspaces`, 'workspaces', { name: 'bare' });
-    await make(`${below}/varsets`, 'varsets', { name: 'all', description: hostile, global: true });
+    const set = await make(`${below}/varsets`, 'varsets', { name: 'all', description: hostile, global: true });
     const variable = { key: 'colour', value: hostile, description: hostile, category: 'terraform' };
     await make(`workspaces/${hedge.id}/vars`, 'vars', variable);
     const version = await make(`workspaces/${hedge.id}/configuration-versions`, 'configuration-versions', {
       'auto-queue-runs': false,
     });
-    const { pathname, search } = new URL(version.attributes['upload-url']!);
     const files = { 'main.tf': 'output "height" { value = 3 }', 'README.md': hostile };
-    const put = await fetch(workspacesUrl + pathname + search, {
-      method: 'PUT',
-      headers: { 'Content-Type': 'application/octet-stream' },
-      body: new Uint8Array(gzipSync(tarOf(files))),
-    });
-    expect(put.status).toBe(200);
+    const upload = async ({ attributes }: Answer['data']) => {
+      const { pathname, search } = new URL(attributes['upload-url']!);
+      const put = await fetch(workspacesUrl + pathname + search, {
+        method: 'PUT',
+        headers: { 'Content-Type': 'application/octet-stream' },
+        body: new Uint8Array(gzipSync(tarOf(files))),
+      });
+      expect(put.status).toBe(200);
+    };
+    await upload(version);
     const workspace = { data: { type: 'workspaces', id: hedge.id } };
     const run = await make('runs', 'runs', { message: hostile }, { workspace });
     await waitFor(async () => {
@@ -119,7 +131,72 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
         enabled: true,
       },
     );
+    const module = await make(`${below}/registry-modules`, 'registry-modules', {
+      name: 'wall',
+      provider: 'stone',
+      'test-config': { 'tests-enabled': true },
+    });
+    const tests = `${below}/tests/registry-modules/private/thicket/wall/stone`;
+    await make(`${tests}/vars`, 'vars', variable);
+    const tested = await make(`${tests}/test-runs/configuration-versions`, 'configuration-versions', {});
+    await upload(tested);
+    const configuration = { 'configuration-version': { data: { type: 'configuration-versions', id: tested.id } } };
+    const test = await make(`${tests}/test-runs`, 'test-runs', {}, configuration);
+    const query = await make('queries', 'queries', {}, { workspace });
+    const policy = await make(`${below}/policies`, 'policies', {
+      name: 'owners',
+      description: hostile,
+      kind: 'opa',
+      query: 'data.terraform.owners.deny',
+      'enforcement-level': 'mandatory',
+    });
+    const text = await fetch(`${workspacesUrl}/api/v2/policies/${policy.id}/upload`, {
+      method: 'PUT',
+      headers: { ...headers(), 'Content-Type': 'application/octet-stream' },
+      body: 'package terraform.owners\n\ndeny contains "no owner" if true\n',
+    });
+    expect(text.status).toBe(200);
+    const named = { policies: { data: [{ type: 'policies', id: policy.id }] } };
+    const policySet = await make(
+      `${below}/policy-sets`,
+      'policy-sets',
+      { name: 'few', description: hostile, kind: 'opa' },
+      named,
+    );
+    const dryRun = await make(`${below}/policy-dry-runs`, 'policy-dry-runs', {}, named);
+    const past = await make(`${below}/workspaces`, 'workspaces', { name: 'past' });
+    await send(`${workspacesUrl}/api/v2/workspaces/${past.id}/actions/lock`, headers(), { reason: hostile });
+    const state = JSON.stringify({
+      version: 4,
+      terraform_version: '1.11.4',
+      serial: 1,
+      lineage: 'thicket',
+      outputs: { label: { value: hostile, type: 'string' } },
+      resources: [],
+    });
+    const stored = await make(`workspaces/${past.id}/state-versions`, 'state-versions', {
+      serial: 1,
+      lineage: 'thicket',
+      md5: createHash('md5').update(state).digest('hex'),
+      state: Buffer.from(state).toString('base64'),
+    });
+    // What is shown of them is what became of them.
+    const isOver = async (path: string) => {
+      const { data } = (await send(`${workspacesUrl}/api/v2/${path}`, headers())) as Answer;
+      return !['queued', 'running'].includes(data.attributes.status!);
+    };
+    await waitFor(() => isOver(`${tests}/test-runs/${test.id}`));
+    await waitFor(() => isOver(`queries/${query.id}`));
+    await waitFor(() => isOver(`policy-dry-runs/${dryRun.id}`));
     return {
+      set: set.id,
+      module: module.id,
+      test: test.id,
+      policy: policy.id,
+      policySet: policySet.id,
+      dryRun: dryRun.id,
+      query: query.id,
+      state: stored.id,
       project: project.id,
       team: team.id,
       pool: pool.id,

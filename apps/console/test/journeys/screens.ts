@@ -1,5 +1,6 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { problemsOf, spokenNodes } from '../accessibility-tree';
 import { journey } from '../stage';
 import { gardenOf, type Planted, vaultOf } from './hostile';
 import { at, elsewhere } from './installation';
@@ -20,9 +21,10 @@ const secretsPages = [
   '/ui/access/second-factor',
   '/ui/access/view-as',
   '/ui/access/applications',
+  '/ui/unwrap',
   '/ui/operations/key-shares',
   '/ui/engines/new',
-  '/ui/engines/new?kind=auth',
+  '/ui/access/new',
   '/ui/engines/new?type=kv',
   '/ui/engines/mount?mount=identity/&place=oidc/client/%7Bname%7D',
   '/ui/engines/mount?mount=scheduler/',
@@ -42,7 +44,8 @@ const parts = [
   '/notifications',
   '/settings',
 ];
-const workspacePages = ({ project, team, pool, run, provider, connection, notification }: Planted): string[] => {
+const workspacePages = (planted: Planted): string[] => {
+  const { project, team, pool, run, provider, connection, notification, module } = planted;
   const organization = '/ui/organizations/thicket';
   const workspace = `${organization}/workspaces/hedge`;
   return [
@@ -53,8 +56,20 @@ const workspacePages = ({ project, team, pool, run, provider, connection, notifi
       `/agents/${pool}`,
       `/version-control/${connection}`,
       ...['/providers', '/modules', '/versions'].map((view) => `/explorer${view}`),
+      '/runs/queue',
+      `/varsets/${planted.set}`,
+      '/registry/providers',
+      ...['', '/tests', `/tests/${planted.test}`].map((part) => `/registry/modules/${module}${part}`),
+      `/policies/${planted.policy}`,
+      '/policies/sets',
+      `/policies/sets/${planted.policySet}`,
+      '/policies/dry-runs',
+      `/policies/dry-runs/${planted.dryRun}`,
+      '/workspaces/past/states',
+      `/workspaces/past/states/${planted.state}`,
     ].map((below) => organization + below),
     ...parts.map((below) => workspace + below),
+    `${workspace}/queries/${planted.query}`,
     `${workspace}/notifications/${notification}`,
     ...parts.map((rest) => `${organization}/workspaces/bare${rest}`),
     ...['resources', 'plan%20log', 'inputs', 'access'].map((view) => `${workspace}/runs/${run}?view=${view}`),
@@ -62,6 +77,7 @@ const workspacePages = ({ project, team, pool, run, provider, connection, notifi
       (below) => `/ui/admin${below}`,
     ),
     '/ui/admin/retention',
+    '/ui/admin/audit',
     '/ui/admin/versions?tool=opa',
   ];
 };
@@ -112,6 +128,7 @@ async function inspect(service: Service): Promise<string[]> {
     await settled(page);
     const note = (what: string) => found.push(`${address}: ${what}`);
     for (const violation of await at.violations(page)) note(violation);
+    for (const problem of problemsOf(await spokenNodes(page))) note(`read aloud: ${problem}`);
     await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-light`);
     // The other theme has other colours, and nothing else.
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -166,7 +183,7 @@ async function openAll(service: Service): Promise<Tab[]> {
 // Both services at once: each has its own half of the machine, and what is waited for is the same.
 describe('every screen of both consoles', () => {
   journey(
-    'is without a violation of axe in both themes, fits any width, takes no markup from text, and is refused nothing',
+    'is without a violation of axe in both themes, has a name for all that is read aloud, fits any width, takes no markup from text, and is refused nothing',
     async () => {
       expect((await Promise.all(services.map(inspect))).flat()).toEqual([]);
     },

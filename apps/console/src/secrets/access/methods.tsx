@@ -4,7 +4,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { useMounts } from '../mounts';
-import { mountPage, page } from '../pages';
+import { enablePage, mountPage } from '../pages';
 
 /** How people and programs log in. */
 export function Methods() {
@@ -14,7 +14,7 @@ export function Methods() {
       <PageHead
         title="Auth methods"
         actions={
-          <Link className="button primary" {...page('/engines/new', { kind: 'auth' })}>
+          <Link className="button primary" {...enablePage('auth')}>
             Enable auth method
           </Link>
         }

@@ -86,5 +86,10 @@ function fieldsIn({ data, auth }: Unwrapped): Readonly<Record<string, unknown>> 
 
 /** The same for a signed-in person. */
 export function UnwrapPage() {
-  return <Unwrap transport={useSession().transport} />;
+  const { transport } = useSession();
+  return (
+    <div className="narrow">
+      <Unwrap transport={transport} />
+    </div>
+  );
 }

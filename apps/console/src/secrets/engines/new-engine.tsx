@@ -4,7 +4,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
-import { mountPage, page, useAddress } from '../pages';
+import { enablePage, mountPage, page, useAddress } from '../pages';
 import { encodedPath, useChange, useRead } from '../reads';
 import { TypeChoice } from './type-choice';
 
@@ -15,9 +15,14 @@ interface Catalog {
 // Are there once and for all in every namespace.
 const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyhole', 'ns_system', 'ns_identity']);
 
-/** Enables a secrets engine, or an auth method. */
-export function NewEngine() {
-  const { kind = 'secret', type = '' } = useAddress('/engines/new');
+/** Enables a secrets engine. */
+export const NewEngine = () => <Enable kind="secret" />;
+
+/** Enables an auth method. */
+export const NewMethod = () => <Enable kind="auth" />;
+
+function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
+  const { type = '' } = useAddress('/engines/new');
   const catalog = useRead<Catalog>('sys/plugins/catalog');
   const types = (catalog.data?.[kind] ?? []).filter((type) => !standing.has(type));
   const [given, setGiven] = useState({ path: '', description: '', version: '2', default: '', max: '' });
@@ -59,8 +64,7 @@ export function NewEngine() {
       ) : (
         <Form action={`Enable ${what}`} change={change} onSend={send}>
           <p>
-            <span className="strong">{type}</span> ·{' '}
-            <Link {...page('/engines/new', { kind })}>Choose another type</Link>
+            <span className="strong">{type}</span> · <Link {...enablePage(kind)}>Choose another type</Link>
           </p>
           <TextField
             label="Path"

@@ -14,7 +14,7 @@ import {
   UserRound,
   Vault,
 } from 'lucide-react';
-import { page } from '../pages';
+import { enablePage } from '../pages';
 
 /** What each type is called, and what it is for; first as a secrets engine, where it is an auth method as well. */
 const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text: string]> = new Map([
@@ -61,7 +61,7 @@ export function TypeChoice({ kind, types }: { readonly kind: 'secret' | 'auth'; 
           return (
             <li key={type}>
               <Shape size={20} aria-hidden="true" />
-              <Link className="strong" {...page('/engines/new', { kind, type })}>
+              <Link className="strong" {...enablePage(kind, type)}>
                 {title}
               </Link>
               <span className="second small">{text}</span>

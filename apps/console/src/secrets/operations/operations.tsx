@@ -115,6 +115,7 @@ export function Operations() {
         ) : (
           <Table
             label="Nodes"
+            narrow="flow"
             rows={nodes.data.nodes}
             keyOf={({ api_address }) => api_address}
             columns={[

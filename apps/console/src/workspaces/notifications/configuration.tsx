@@ -92,6 +92,7 @@ function Deliveries({
       ) : (
         <Table
           label="Recent deliveries"
+          narrow="stacked"
           // Two tries may have come at the same moment with the same answer.
           rows={tries.map((tried, at) => ({ ...tried, key: `${tried['sent-at']} ${at}` }))}
           keyOf={({ key }) => key}

@@ -308,7 +308,6 @@ function Results({ run, org }: { readonly run: DryRun; readonly org: string }) {
           },
           {
             head: 'Verdict',
-            className: 'tight',
             cell: ({ attributes }) => (
               <span className="row">
                 <Status status={attributes.status} />

@@ -224,54 +224,58 @@ function Versions({ module, forbidden }: { readonly module: Module; readonly for
   return (
     <section className="stack-tight" aria-labelledby="versions">
       <h2 id="versions">Versions</h2>
-      <Table
-        label="Versions"
-        rows={module.attributes['version-statuses']}
-        keyOf={({ version }) => version}
-        narrow="stacked"
-        columns={[
-          { head: 'Version', cell: ({ version }) => version },
-          {
-            head: 'Status',
-            cell: ({ status, deprecation, error }) => (
-              <span className="row">
-                <Status status={deprecation === undefined ? status : 'deprecated'} />
-                {error ?? deprecation?.reason}
-              </span>
-            ),
-          },
-          {
-            head: '',
-            className: 'tight',
-            cell: (version) => (
-              <span className="row">
-                {version.status === 'ok' ? (
-                  <Opener
-                    label={`${version.deprecation === undefined ? 'Deprecate' : 'Restore'} ${version.version}`}
-                    text={version.deprecation === undefined ? 'Deprecate' : 'Restore'}
-                    small
+      {module.attributes['version-statuses'].length === 0 ? (
+        <p className="second">None yet.</p>
+      ) : (
+        <Table
+          label="Versions"
+          rows={module.attributes['version-statuses']}
+          keyOf={({ version }) => version}
+          narrow="stacked"
+          columns={[
+            { head: 'Version', cell: ({ version }) => version },
+            {
+              head: 'Status',
+              cell: ({ status, deprecation, error }) => (
+                <span className="row">
+                  <Status status={deprecation === undefined ? status : 'deprecated'} />
+                  {error ?? deprecation?.reason}
+                </span>
+              ),
+            },
+            {
+              head: '',
+              className: 'tight',
+              cell: (version) => (
+                <span className="row">
+                  {version.status === 'ok' ? (
+                    <Opener
+                      label={`${version.deprecation === undefined ? 'Deprecate' : 'Restore'} ${version.version}`}
+                      text={version.deprecation === undefined ? 'Deprecate' : 'Restore'}
+                      small
+                      forbidden={forbidden}
+                    >
+                      {(close) => <Deprecate module={module} version={version} onClose={close} />}
+                    </Opener>
+                  ) : null}
+                  <RemoveButton
+                    label={`Delete ${version.version}`}
+                    text="Delete"
+                    title={`Delete version ${version.version}?`}
+                    call={(api) =>
+                      api.DELETE(
+                        '/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/{module_version}',
+                        { params: { path: { ...pathOf(module), module_version: version.version } } },
+                      )
+                    }
                     forbidden={forbidden}
-                  >
-                    {(close) => <Deprecate module={module} version={version} onClose={close} />}
-                  </Opener>
-                ) : null}
-                <RemoveButton
-                  label={`Delete ${version.version}`}
-                  text="Delete"
-                  title={`Delete version ${version.version}?`}
-                  call={(api) =>
-                    api.DELETE(
-                      '/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/{module_version}',
-                      { params: { path: { ...pathOf(module), module_version: version.version } } },
-                    )
-                  }
-                  forbidden={forbidden}
-                />
-              </span>
-            ),
-          },
-        ]}
-      />
+                  />
+                </span>
+              ),
+            },
+          ]}
+        />
+      )}
     </section>
   );
 }

@@ -126,6 +126,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
       {tokens.length === 0 ? null : (
         <Table
           label="Tokens"
+          narrow="stacked"
           rows={tokens}
           keyOf={({ id }) => id}
           columns={[
