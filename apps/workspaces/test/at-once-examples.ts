@@ -229,6 +229,17 @@ const project = (world: World): Promise<Body> => makeIn(world, 'projects', 'proj
 const team = (world: World): Promise<Body> => makeIn(world, 'teams', 'teams');
 const set = (world: World): Promise<Body> => makeIn(world, 'varsets', 'varsets');
 const pool = (world: World): Promise<Body> => makeIn(world, 'agent-pools', 'agent-pools');
+const addresses = (world: World): Promise<Body> => makeIn(world, 'cidr-range-lists', 'cidr-range-lists');
+/** It lets everyone in. */
+const anyAddress = (n: number) => resource('cidr-ranges', { range: '0.0.0.0/0', enabled: n % 2 === 0 });
+const addressRange = async (world: World): Promise<Body> => {
+  const { id } = await addresses(world);
+  return world.root('POST', `cidr-range-lists/${id}/relationships/cidr-ranges`, anyAddress(1));
+};
+const listOfPools = async (world: World): Promise<Example> => {
+  const [{ id }, { id: poolId }] = [await addresses(world), await pool(world)];
+  return { at: { cidr_range_list_id: id }, body: () => ({ data: [ref('agent-pools', poolId).data] }) };
+};
 const reservedKey = (world: World): Promise<Body> =>
   world.root('POST', under(world, 'reserved-tag-keys'), resource('reserved-tag-keys', { key: world.fresh() }));
 const key = (world: World): Promise<Body> => makeIn(world, 'ssh-keys', 'ssh-keys', { value: world.sshKey });
@@ -669,6 +680,18 @@ export const examples: Readonly<Record<string, Making>> = {
   'PATCH /agent-pools/:pool_id': onThing('pool_id', pool, named('agent-pools')),
   'DELETE /agent-pools/:pool_id': onThing('pool_id', pool, undefined, once),
   ...agentExamples,
+  'POST /organizations/:organization_name/cidr-range-lists': adding('cidr-range-lists'),
+  'PATCH /cidr-range-lists/:cidr_range_list_id': onThing('cidr_range_list_id', addresses, named('cidr-range-lists')),
+  'DELETE /cidr-range-lists/:cidr_range_list_id': onThing('cidr_range_list_id', addresses, undefined, once),
+  'POST /cidr-range-lists/:cidr_range_list_id/relationships/agent-pools': listOfPools,
+  'DELETE /cidr-range-lists/:cidr_range_list_id/relationships/agent-pools': listOfPools,
+  'POST /cidr-range-lists/:cidr_range_list_id/relationships/cidr-ranges': onThing(
+    'cidr_range_list_id',
+    addresses,
+    anyAddress,
+  ),
+  'PATCH /cidr-ranges/:cidr_range_id': onThing('cidr_range_id', addressRange, anyAddress),
+  'DELETE /cidr-ranges/:cidr_range_id': onThing('cidr_range_id', addressRange, undefined, once),
   'POST /agent-pools/:pool_id/authentication-tokens': onThing('pool_id', pool, (n) =>
     resource('authentication-tokens', { description: `a${n}` }),
   ),

@@ -14,6 +14,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'default-agent-pool-id': 'agent-pools',
   'agent-pool': 'agent-pools',
   'agent-pool-id': 'agent-pools',
+  'agent-pools': 'agent-pools',
   'oauth-token-id': 'oauth-tokens',
   'vcshost-app-installation-id': 'github-app-installations',
   project: 'projects',
@@ -75,6 +76,7 @@ const needed = (path: string, method: string, slot: string): object => {
     return { ...(method === 'POST' ? { ...code, name } : {}), 'organization-scoped': false };
   }
   if (path.endsWith('/github-app-manifests')) return { 'http-url': 'https://c.test', 'api-url': 'https://a.test' };
+  if (path.includes('cidr-range-lists')) return isNew;
   if (path.includes('agent-pools')) return { ...isNew, 'organization-scoped': false };
   if (path === '/team-workspaces' || path === '/team-projects') return { access: 'read' };
   if (path === '/plan-exports') return { 'data-type': 'sentinel-mock-bundle-v0' };

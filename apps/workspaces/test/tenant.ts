@@ -85,6 +85,12 @@ export async function tenant(
     resource('authentication-tokens', { description: `${name}-agent` }),
   );
 
+  const addresses = await makeIn('cidr-range-lists', 'cidr-range-lists', { name: `${name}-addresses` });
+  const range = await make(
+    `cidr-range-lists/${addresses.id}/relationships/cidr-ranges`,
+    resource('cidr-ranges', { range: '192.0.2.0/24', enabled: false }),
+  );
+
   const inProject = { project: ref('projects', project.id) };
   const workspace = await makeIn('workspaces', 'workspaces', { name: `${name}-web` }, inProject);
   const source = await makeIn('workspaces', 'workspaces', { name: `${name}-source` }, inProject);
@@ -275,6 +281,8 @@ export async function tenant(
       ':oauth_token_id': oauthToken,
       ':pool_id': pool.id,
       ':agent_id': agent.id,
+      ':cidr_range_list_id': addresses.id,
+      ':cidr_range_id': range.id,
       ':tag_id': tag.id,
       ':reserved_tag_key_id': reserved.id,
       ':team_workspace_id': teamWorkspace.id,

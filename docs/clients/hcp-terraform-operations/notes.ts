@@ -1,5 +1,49 @@
 /** Operations that answer otherwise here in something one would notice. */
-export const different: Readonly<Record<string, string>> = {};
+export const different: Readonly<Record<string, string>> = {
+  ...of('the type is `workspace_change_requests`', [
+    'GET /change-requests/{change_request_id}',
+    'GET /change-requests/{change_request_id}/actions/archive',
+    'POST /change-requests/{change_request_id}/actions/archive',
+    'GET /workspaces/{workspace_id}/change-requests',
+  ]),
+  ...of('comments have the type `comments`; the status may also be `post_plan_awaiting_decision`', [
+    'GET /runs',
+    'GET /runs/{run_id}',
+    'GET /workspaces/{workspace_id}/runs',
+    'GET /organizations/{organization_name}/runs',
+  ]),
+  ...of('`publishing-mechanism` may be null', [
+    'GET /organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{name}/{provider}',
+    'PATCH /organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{name}/{provider}',
+  ]),
+  ...of('null if there is none', [
+    'GET /organizations/{organization_name}/relationships/data-retention-policy',
+    'GET /workspaces/{workspace_id}/relationships/data-retention-policy',
+  ]),
+  ...of('answers 200 with the policy', [
+    'PATCH /organizations/{organization_name}/relationships/data-retention-policy',
+    'POST /organizations/{organization_name}/relationships/data-retention-policy',
+    'PATCH /workspaces/{workspace_id}/relationships/data-retention-policy',
+  ]),
+  ...of('`policy-tool-version` is null until a tool has judged', [
+    'GET /policy-evaluations/{policy_evaluation_id}/policy-set-outcomes',
+    'GET /policy-set-outcomes/{policy_set_outcome_id}',
+  ]),
+  ...of('`global-configuration` is null if there is none', [
+    'GET /organizations/{organization_name}/tasks',
+    'POST /organizations/{organization_name}/tasks',
+    'GET /tasks/{id}',
+    'PATCH /tasks/{id}',
+  ]),
+  ...of('answers 201', [
+    'POST /organizations/{organization_name}/agent-pools',
+    'POST /organizations/{organization_name}/teams',
+  ]),
+};
+
+function of(how: string, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, how]));
+}
 
 /** Why operations are not built: a reason, and the names of those that have it. */
 export const absent: Readonly<Record<string, RegExp>> = {
@@ -9,7 +53,6 @@ export const absent: Readonly<Record<string, RegExp>> = {
   'results of the vendor’s own tasks': /^GET \/task-results\/\S+\/body$/,
   'a connection belongs to the organization in the path': /^POST \/oauth-clients$/,
   'site administrators have no banners': /^\S+ \/admin\/banners/,
-  'lists of allowed addresses are not kept: a proxy in front decides who reaches the service': /\/cidr-range/,
   'keys stay in the keyring of the service': /\/hyok-|\/oidc-configurations/,
   'metrics are those of the whole service': /\/metrics-tokens/,
   'meant for the vendor’s own use': /\/provider-sets/,

@@ -220,7 +220,7 @@ const BACKGROUND = 'x-keystead-background';
  * repeated for an answer that goes on, which does not count as use of the session.
  */
 async function authenticate(
-  { kernel: { env }, console }: AppParts,
+  { kernel: { env }, console, trustedProxies }: AppParts,
   endpoint: Endpoint,
   req: IncomingMessage,
   again = false,
@@ -239,5 +239,9 @@ async function authenticate(
   if (caller === undefined && (endpoint.auth === 'token' || token !== undefined || session !== undefined)) {
     throw new Refusal('unauthenticated', '');
   }
-  return caller;
+  if (caller === undefined) return undefined;
+  const address = clientAddress(req, trustedProxies);
+  const { principal } = caller;
+  if (principal.onlyFrom?.has(address) === false) throw new Refusal('unauthenticated', '');
+  return { ...caller, principal: { ...principal, address } };
 }

@@ -11,6 +11,7 @@ import { policySetResource } from './artifacts/policies/set-routes';
 import { policyDryRunResource } from './artifacts/policy-dry-runs/routes';
 import { gpgKeyResource } from './artifacts/providers/gpg-keys';
 import { providerResource } from './artifacts/providers/routes';
+import { addressListResource } from './connections/address-lists/routes';
 import { agentPoolResource } from './connections/agent-pools/routes';
 import { appInstallationsResource } from './connections/app-installations/routes';
 import { oauthResource } from './connections/oauth/routes';
@@ -84,6 +85,7 @@ const described: readonly Resource[] = [
   oauthResource,
   appInstallationsResource,
   agentPoolResource,
+  addressListResource,
   workspaceResource,
   tagResource,
   teamAccessResource,

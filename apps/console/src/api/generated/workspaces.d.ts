@@ -2871,6 +2871,269 @@ export interface paths {
       };
     };
   };
+  "/api/v2/cidr-range-lists/{cidr_range_list_id}": {
+    /** Show a list of addresses. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[cidr-range-lists]"?: string;
+        };
+        path: {
+          cidr_range_list_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangeListsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Delete a list of addresses with its ranges. */
+    delete: {
+      parameters: {
+        path: {
+          cidr_range_list_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a list of addresses; a list of agent pools replaces the existing one. */
+    patch: {
+      parameters: {
+        path: {
+          cidr_range_list_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description?: string;
+                "enforcement-scope"?: "organization" | "all_agent_pools" | "selected_agent_pools";
+                name?: string;
+              };
+              id?: string;
+              relationships?: {
+                "agent-pools"?: {
+                  data?: ({
+                    id?: string;
+                    type?: "agent-pools";
+                  } | null)[];
+                };
+              };
+              type: "cidr-range-lists";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangeListsResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/cidr-range-lists/{cidr_range_list_id}/relationships/agent-pools": {
+    /** Add agent pools to a list of addresses. */
+    post: {
+      parameters: {
+        path: {
+          cidr_range_list_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "agent-pools";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Remove agent pools from a list of addresses. */
+    delete: {
+      parameters: {
+        path: {
+          cidr_range_list_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              id?: string;
+              type?: "agent-pools";
+            }[];
+          };
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+  };
+  "/api/v2/cidr-range-lists/{cidr_range_list_id}/relationships/cidr-ranges": {
+    /** List the ranges of a list of addresses, the oldest first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[cidr-ranges]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          cidr_range_list_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangesResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Add a range to a list of addresses. */
+    post: {
+      parameters: {
+        path: {
+          cidr_range_list_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description?: string | null;
+                enabled: boolean;
+                range: string;
+              };
+              id?: string;
+              type: "cidr-ranges";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/cidr-ranges/{cidr_range_id}": {
+    /** Show a range of a list of addresses. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[cidr-ranges]"?: string;
+        };
+        path: {
+          cidr_range_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Take a range out of a list of addresses. */
+    delete: {
+      parameters: {
+        path: {
+          cidr_range_id: string;
+        };
+      };
+      responses: {
+        204: {
+        };
+      };
+    };
+    /** Change a range of a list of addresses, or turn it off and on. */
+    patch: {
+      parameters: {
+        path: {
+          cidr_range_id: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description?: string | null;
+                enabled?: boolean;
+                range?: string;
+              };
+              id?: string;
+              type: "cidr-ranges";
+            };
+          };
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangesResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/comments/{comment_id}": {
     /** Show a comment on a run. */
     get: {
@@ -4613,6 +4876,79 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["OrganizationCapacityResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/cidr-range-lists": {
+    /** List the lists of addresses of an organization, the oldest first. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[cidr-range-lists]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangeListsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+    /** Create a list of addresses; it limits no one until it has a range that is enabled. */
+    post: {
+      parameters: {
+        path: {
+          organization_name: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                description?: string;
+                "enforcement-scope"?: "organization" | "all_agent_pools" | "selected_agent_pools";
+                name: string;
+              };
+              id?: string;
+              relationships?: {
+                "agent-pools"?: {
+                  data?: ({
+                    id?: string;
+                    type?: "agent-pools";
+                  } | null)[];
+                };
+              };
+              type: "cidr-range-lists";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["CidrRangeListsResource"] | components["schemas"]["Nothing"];
               meta?: {
                 [key: string]: unknown;
               };
@@ -15220,6 +15556,10 @@ export interface components {
       };
       type: "agent-pools";
     };
+    AgentPoolsToMany: {
+      data: components["schemas"]["AgentPoolsReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
     AgentPoolsToOne: {
       data: components["schemas"]["AgentPoolsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
@@ -15419,6 +15759,59 @@ export interface components {
         [key: string]: string;
       };
       type: "bulk_actions";
+    };
+    CidrRangeListsReference: {
+      id: string;
+      type: "cidr-range-lists";
+    };
+    CidrRangeListsResource: {
+      attributes: {
+        description: string;
+        "enforcement-scope": "organization" | "all_agent_pools" | "selected_agent_pools";
+        name: string;
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "agent-pools": components["schemas"]["AgentPoolsToMany"];
+        "cidr-ranges": components["schemas"]["CidrRangesToMany"];
+        organization: components["schemas"]["OrganizationsToOne"];
+      };
+      type: "cidr-range-lists";
+    };
+    CidrRangeListsToOne: {
+      data: components["schemas"]["CidrRangeListsReference"] | components["schemas"]["Nothing"];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    CidrRangesReference: {
+      id: string;
+      type: "cidr-ranges";
+    };
+    CidrRangesResource: {
+      attributes: {
+        description: string | null;
+        enabled: boolean;
+        range: string;
+        /** Format: date-time */
+        "updated-at": string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "cidr-range-list": components["schemas"]["CidrRangeListsToOne"];
+        organization: components["schemas"]["OrganizationsToOne"];
+      };
+      type: "cidr-ranges";
+    };
+    CidrRangesToMany: {
+      data: components["schemas"]["CidrRangesReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
     };
     CommentsReference: {
       id: string;

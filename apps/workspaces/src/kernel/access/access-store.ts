@@ -5,6 +5,7 @@ import type { Database } from '../database/database';
 import type { KeyedRead } from '../database/keyed-reads';
 import { maxLifeOf } from '../installation/token-lives';
 import { Access, type OrganizationMembership, type TeamGrants } from './access';
+import { enabledRanges, foundRanges } from './address-ranges';
 import type { Mask } from './capabilities';
 import type { Principal } from './principal';
 
@@ -28,6 +29,7 @@ interface MembershipRow {
   user_token_max_ms: number | null;
   session_timeout: number | null;
   session_remember: number | null;
+  only_from: string[] | null;
   member: boolean;
   teams: { id: string; rights: number; owners: boolean; revision: string }[] | null;
 }
@@ -54,6 +56,7 @@ SELECT o.id AS organization_id, e.epoch, o.is_disabled AS disabled,
        o.collaborator_auth_policy = 'two_factor_mandatory' AS requires_two_factor,
        o.allow_force_delete_workspaces AS allows_force_delete, o.user_tokens_enabled,
        ${maxLifeOf("'user'")} AS user_token_max_ms, o.session_timeout, o.session_remember,
+       ${enabledRanges("l.organization_id = o.id AND l.enforcement_scope = 'organization'")} AS only_from,
        CASE $3 WHEN 'organization' THEN o.id = $2
                WHEN 'team' THEN EXISTS (SELECT 1 FROM team t WHERE t.id = $2 AND t.organization_id = o.id)
                ELSE m.id IS NOT NULL END AS member,
@@ -204,5 +207,6 @@ function buildMembership(row: MembershipRow, grants: ReadonlyMap<string, TeamGra
     userTokenMaxMs: row.user_token_max_ms,
     sessionTimeoutMinutes: row.session_timeout,
     sessionRememberMinutes: row.session_remember,
+    onlyFrom: foundRanges(row.only_from),
   };
 }

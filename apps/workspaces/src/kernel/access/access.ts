@@ -1,4 +1,5 @@
 import { projectAdmin, workspaceAdmin, workspaceOwner } from './access-levels';
+import type { AddressRanges } from './address-ranges';
 import { holds, type Mask, maskOf, type ProjectCapability, type WorkspaceCapability } from './capabilities';
 import {
   everyRight,
@@ -61,6 +62,8 @@ export interface OrganizationMembership {
   /** The organization's limits on sessions, in minutes; null: the installation's. */
   readonly sessionTimeoutMinutes: number | null;
   readonly sessionRememberMinutes: number | null;
+  /** The only addresses that it may be used from, except by site administrators. */
+  readonly onlyFrom?: AddressRanges;
 }
 
 /** An organization's own token administers, but never plans, applies, cancels or uploads state. */
@@ -118,7 +121,7 @@ export class Access {
 
   private barred(membership: OrganizationMembership): boolean {
     const { kind, twoFactor, session, asked } = this.principal;
-    if (membership.disabled) return true;
+    if (membership.disabled || this.isElsewhere(membership)) return true;
     if (kind !== 'user') return false;
     if (membership.requiresTwoFactor && !twoFactor) return true;
     if (asked === 'earlier') return false;
@@ -127,6 +130,13 @@ export class Access {
     const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
     const restedMs = Math.max(session.longestRestMs, this.nowMs - session.idleSinceMs);
     return tooOld || (timeout !== null && restedMs > timeout * 60_000);
+  }
+
+  /** Agents are limited by their pools, and runs come from where their workers are. */
+  private isElsewhere({ onlyFrom }: OrganizationMembership): boolean {
+    const { kind, address, siteAdmin } = this.principal;
+    if (onlyFrom === undefined || address === undefined || siteAdmin) return false;
+    return kind !== 'agent' && kind !== 'run' && !onlyFrom.has(address);
   }
 
   private whyRefused({ refusesUserTokens, userTokenMaxMs }: OrganizationMembership): 'kind' | 'life' | undefined {
@@ -148,7 +158,10 @@ export class Access {
 
   /** True for a token that reads the audit trails of the organization, and nothing else. */
   isAuditToken(organizationId: string): boolean {
-    return this.principal.kind === 'audit-trails' && this.principal.organizationId === organizationId;
+    const { kind, organizationId: own } = this.principal;
+    if (kind !== 'audit-trails' || own !== organizationId) return false;
+    const membership = this.memberships.get(organizationId);
+    return membership === undefined || !this.isElsewhere(membership);
   }
 
   /** True for the token of a run of the organization. */

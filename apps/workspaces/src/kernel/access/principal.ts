@@ -1,3 +1,5 @@
+import type { AddressRanges } from './address-ranges';
+
 /**
  * Kinds of tokens that may call this service. Audit-trail tokens may only read audit trails, SCIM tokens only manage
  * people and groups, agent tokens only carry out runs, and tokens of runs only read modules and providers.
@@ -25,6 +27,10 @@ export interface Principal {
    * then, what they may do is checked again.
    */
   readonly asked?: 'earlier';
+  /** Where the request comes from; what takes effect later comes from nowhere. */
+  readonly address?: string;
+  /** Of an agent: the only addresses that it may come from. */
+  readonly onlyFrom?: AddressRanges;
   /** An agent of the installation itself, which belongs to no pool. */
   readonly isOwnWorker?: true;
   /**

@@ -157,7 +157,7 @@ async function holderBehind(
     await keepRefusedLink(env, endpoint, actorOf({ principal: was, request }), null, target);
   }
   if (!found && (link === 'only' || holder)) throw notFound();
-  return found;
+  return found && { ...found, address: request.address };
 }
 
 /** Records that a link was refused because its holder has lost the right. */

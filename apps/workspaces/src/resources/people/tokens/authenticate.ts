@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Keyring } from '@keystead/keyring';
 import { gather } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
+import { enabledRanges, foundRanges } from '../../../kernel/access/address-ranges';
 import { findHolder, type LinkHolder } from '../../../kernel/access/current-access';
 import type { Principal } from '../../../kernel/access/principal';
 import { holderOfRunToken } from '../../../kernel/access/run-tokens';
@@ -34,9 +35,15 @@ type TokenColumns = [
   lastUsedAtMs: number | null,
   expiresAtMs: number | null,
   longestRestMs: number,
+  /** Of an agent: the only ranges of addresses that it may come from. */
+  onlyFrom: string[] | null,
 ];
 
 const ms = (column: string): string => `floor(extract(epoch FROM ${column}) * 1000)::bigint`;
+
+const agentRanges = enabledRanges(`l.organization_id = ap.organization_id AND (l.enforcement_scope = 'all_agent_pools'
+            OR l.enforcement_scope = 'selected_agent_pools'
+               AND EXISTS (SELECT 1 FROM cidr_range_list_pool x WHERE x.list_id = l.id AND x.agent_pool_id = ap.id))`);
 
 // Everything that ends a token is checked here, at every request, so no node accepts a token that has ended.
 const readTokens = {
@@ -45,7 +52,8 @@ const readTokens = {
 SELECT k.key, json_build_array(t.id, t.kind, t.user_id, coalesce(t.team_id, t.agent_pool_id), o.id,
          coalesce(u.username, g.name, ap.name, o.name),
          u.site_admin, f.verified_at IS NOT NULL, ${ms('t.created_at')}, ${ms('t.last_used_at')},
-         ${ms("least(t.expires_at, CASE t.kind WHEN 'user' THEN u.sso_until END)")}, t.longest_rest_ms)::text AS columns,
+         ${ms("least(t.expires_at, CASE t.kind WHEN 'user' THEN u.sso_until END)")}, t.longest_rest_ms,
+         CASE t.kind WHEN 'agent' THEN ${agentRanges} END)::text AS columns,
        ${storedSettings} AS settings
   FROM unnest($1::text[]) AS k(key)
   JOIN token t ON t.hash = decode(k.key, 'hex')
@@ -216,7 +224,7 @@ interface Recognised {
 
 function recognised(columns: TokenColumns): Recognised {
   const [id, kind, userId, groupId, organizationId, name, siteAdmin, twoFactor, ...times] = columns;
-  const [createdAtMs, usedAtMs, expiresAtMs, longestRestMs] = times;
+  const [createdAtMs, usedAtMs, expiresAtMs, longestRestMs, onlyFrom] = times;
   const isSession = kind === 'session';
   const principal: Principal = {
     kind: isSession ? 'user' : (kind as Principal['kind']),
@@ -228,6 +236,7 @@ function recognised(columns: TokenColumns): Recognised {
     organizationId: userId === null ? (organizationId ?? undefined) : undefined,
     siteAdmin: siteAdmin ?? false,
     twoFactor,
+    onlyFrom: foundRanges(onlyFrom),
     session: isSession ? { startedAtMs: createdAtMs, idleSinceMs: usedAtMs ?? createdAtMs, longestRestMs } : undefined,
   };
   return { principal, usedAtMs, expiresAtMs };
