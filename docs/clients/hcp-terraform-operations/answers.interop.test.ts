@@ -30,7 +30,7 @@ const drivers = [
     'github-app',
     'remote-state-sharing',
   ],
-  ...['signed-links', 'vcs'],
+  ...['signed-links', 'vcs', 'hidden-results', 'address-lists'],
 ];
 
 type Schema = Record<string, unknown>;

@@ -35,6 +35,24 @@ export const different: Readonly<Record<string, string>> = {
     'GET /tasks/{id}',
     'PATCH /tasks/{id}',
   ]),
+  ...of('answers 200 with the version', [
+    'POST /state-versions/{state_version_id}/actions/permanently_delete_backing_data',
+    'POST /state-versions/{state_version_id}/actions/restore_backing_data',
+    'POST /state-versions/{state_version_id}/actions/soft_delete_backing_data',
+  ]),
+  ...of('`lineage` is null where the state has none, or is not uploaded', [
+    'GET /state-versions',
+    'GET /state-versions/{state_version_id}',
+    'GET /workspaces/{workspace_id}/current-state-version',
+    'PATCH /workspaces/{workspace_id}/state-versions',
+    'POST /workspaces/{workspace_id}/state-versions',
+  ]),
+  ...of('an organization’s own token may hold the lock, too', [
+    'GET /organizations/{organization_name}/workspaces',
+    'GET /organizations/{organization_name}/workspaces/{workspace_name}',
+    'GET /workspaces/{workspace_id}',
+    'POST /workspaces/{workspace_id}/actions/lock',
+  ]),
   ...of('answers 201', [
     'POST /organizations/{organization_name}/agent-pools',
     'POST /organizations/{organization_name}/teams',
