@@ -67,6 +67,7 @@ const refused: Readonly<Record<string, string>> = {
   'PATCH /agent-pools/:pool_id workspaces': pools,
   'PATCH /varsets/:varset_id parent': 'a set stays with whom it was made for',
   'PUT /varsets/:varset_id parent': 'a set stays with whom it was made for',
+  'POST /varsets/:varset_id parent': 'a set stays with whom it was made for',
 };
 
 /** Lists that add to the existing items: an empty one has no effect. */

@@ -79,7 +79,7 @@ export interface Changer {
   readonly principal: Principal;
 }
 
-/** Changes lists in turn, for nobody may shut out themselves. Throws `invalid` if the change would. */
+/** Changes lists one after the other. Throws `invalid` for a change that would leave out the one who makes it. */
 async function changing<T>(
   db: Database,
   { principal }: Changer,

@@ -113,7 +113,7 @@ const loadRange = async ({ db, params }: LookupBy<'cidr_range_id'>) =>
   (await lists.findRanges(db, [params.cidr_range_id]))[0];
 
 const idsOf = (sent: readonly SentReference[] | undefined) => sent?.map(({ id }) => id ?? '');
-/** Changes need the right, by a person or a team: a token of the organization has no address of its own to lose. */
+/** By a person or a team. */
 const manages = { requires: 'can-manage', tokens: ['user', 'team'] } as const;
 const changer = (call: { principal: Principal; request: { id: string; address: string } }): Changer => ({
   actor: actorOf(call),
