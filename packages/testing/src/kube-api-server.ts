@@ -54,6 +54,8 @@ export class KubeApiServer {
       `--secure-port=${port}`,
       '--bind-address=127.0.0.1',
       '--advertise-address=127.0.0.1',
+      // Newer ones announce no address of the loopback.
+      '--endpoint-reconciler-type=none',
       `--tls-cert-file=${this.file('tls.pem')}`,
       `--tls-private-key-file=${this.file('tls.key')}`,
       `--cert-dir=${this.folder}`,
@@ -90,15 +92,16 @@ export class KubeApiServer {
     if (this.folder !== '') rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Calls it as the administrator. */
+  /** Calls it, as the administrator unless another token is given. */
   call(
     method: string,
     at: string,
     body?: string,
     type = 'application/json',
+    token = this.token,
   ): Promise<{ status: number; text: string }> {
     return new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${this.token}`, ...(body && { 'content-type': type }) };
+      const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) };
       const call = request(this.address + at, { method, headers, ca: testCertificate.cert }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (piece) => {
