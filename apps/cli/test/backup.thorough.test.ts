@@ -126,6 +126,19 @@ describe('a backup of the secrets service', () => {
     ['cut off', (_, bytes) => bytes.subarray(0, bytes.length >> 1), 'is damaged after line'],
     ['without its last bytes', (_, bytes) => bytes.subarray(0, bytes.length - 4), 'is damaged after line'],
     ['one bit is another', (_, bytes) => flipped(bytes, bytes.length >> 1), /damaged|was changed/],
+    [
+      'its keyring is another',
+      (lines) =>
+        pack(
+          lines.map((line) =>
+            line.replace(
+              /("table":"seal".*?\\\\x[0-9a-f]{80})(.)/,
+              (_, start, digit) => start + (digit === '0' ? '1' : '0'),
+            ),
+          ),
+        ),
+      /damaged|was changed/,
+    ],
     ['its end is another', (_, bytes) => flipped(bytes, bytes.length - 3), 'damaged'],
     ['missing rows', (lines) => pack(lines.filter((_, index) => index !== 3)), 'was changed'],
     ['changed', (lines) => pack(lines.map((line, index) => (index === 2 ? `${line} ` : line))), 'was changed'],

@@ -72,7 +72,7 @@ export class SealCheck {
       try {
         this.keyring.open(sealed, cell);
       } catch {
-        throw new Problem(`a value of table ${cell.table} cannot be decrypted: the backup is damaged`, 2);
+        throw new Problem(`a value of table ${cell.table} cannot be decrypted: the backup is damaged`);
       }
       this.attempts += 1;
     }
@@ -84,6 +84,8 @@ export class SealCheck {
     try {
       return Keyring.unwrap(wrapped, [this.sealKey]);
     } catch (error) {
+      if (this.header.sealKey !== undefined)
+        throw new Problem('the keyring cannot be decrypted: the backup is damaged');
       if (error instanceof WrongSealKey) throw new Problem('this seal key does not decrypt the backup', 2);
       throw error;
     }
