@@ -32,6 +32,34 @@ describe('metrics', () => {
     expect(value(text, 'secrets_commits_waiting')).toBeGreaterThanOrEqual(0);
   });
 
+  it('count what expires soon: tokens, certificates and secrets, in any namespace', async () => {
+    const shown = async () => {
+      const text = await scrape();
+      return ['tokens', 'certificates', 'secrets'].map((kind) =>
+        ['1d', '7d', '30d'].map((within) => value(text, `secrets_expiring{kind="${kind}",within="${within}"}`)),
+      );
+    };
+    expect(await shown()).toEqual([
+      [0, 0, 0],
+      [0, 0, 0],
+      [0, 0, 0],
+    ]);
+    await secrets.root.write('auth/token/create', { ttl: '48h' }).expect(200);
+    await secrets.root.write('auth/token/create', { ttl: '1h' }).expect(200);
+    await secrets.root.write('sys/namespaces/soon', {}).expect(200);
+    await secrets.root.write('soon/auth/token/create', { ttl: '600h' }).expect(200);
+    await secrets.root.write('soon/sys/mounts/kv', { type: 'kv', options: { version: '2' } }).expect(204);
+    await secrets.root.write('soon/kv/metadata/brief', { delete_version_after: '12h' }).expect(204);
+    for (const name of ['brief', 'long']) await secrets.root.write(`soon/kv/data/${name}`, { data: {} }).expect(200);
+    await secrets.root.write('sys/mounts/pki', { type: 'pki' }).expect(204);
+    await secrets.root.write('pki/root/generate/internal', { common_name: 'x', ttl: '300h' }).expect(200);
+    expect(await shown()).toEqual([
+      [0, 1, 2],
+      [0, 0, 1],
+      [1, 1, 1],
+    ]);
+  });
+
   it('count users that are locked out and unlocked, and the log has each without the name', async () => {
     await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
     await secrets.root.write('sys/auth/people/tune', { user_lockout_config: { lockout_threshold: '2' } }).expect(204);

@@ -1,8 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { countExpiring, type ExpiringKind, RowCounts, withins } from '../kernel/leases/counts';
+import { endKey } from '../sdk/ending';
 import type { Modules } from './modules';
 
 /** Gauges of tokens, leases and pending work, counted on request. */
-export function addGauges(registry: Registry, { storage, leases, audit, attempts }: Modules): void {
+export function addGauges(registry: Registry, { storage, mounts, leases, audit, attempts }: Modules): void {
   const names = {
     leases: 'Leases there are.',
     irrevocable: 'Leases that could not be revoked.',
@@ -25,6 +27,20 @@ export function addGauges(registry: Registry, { storage, leases, audit, attempts
       },
     });
   }
+  const expiring = new RowCounts(() => countExpiring(storage, mounts.all(), (ms) => `ends/${endKey(ms, '')}`));
+  new Gauge({
+    name: 'secrets_expiring',
+    help: 'Tokens, certificates, and newest versions of secrets that expire within this time.',
+    labelNames: ['kind', 'within'],
+    registers: [registry],
+    async collect() {
+      const counts = await expiring.now().catch(() => undefined);
+      for (const kind of ['tokens', 'certificates', 'secrets'] satisfies ExpiringKind[]) {
+        for (const within of Object.keys(withins) as (keyof typeof withins)[])
+          this.set({ kind, within }, counts?.[kind][within] ?? Number.NaN);
+      }
+    },
+  });
   new Gauge({
     name: 'secrets_sealed',
     help: '1 while this node has no keys.',

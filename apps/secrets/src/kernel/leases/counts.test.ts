@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StorageKernel } from '../storage/storage';
-import { RowCounts } from './counts';
+import { countLeases, RowCounts } from './counts';
 
 describe('counting rows', () => {
   let timeMs = 0;
@@ -16,7 +16,10 @@ describe('counting rows', () => {
       return { rows: [{ leases: calls, irrevocable: 1, not_live: 3, due: 0, tokens: 0, tokens_due: 0, intents: 0 }] };
     };
     const storage = { database: { query }, clock: { now: () => 0 } } as unknown as StorageKernel;
-    return new RowCounts(storage, () => timeMs);
+    return new RowCounts(
+      () => countLeases(storage),
+      () => timeMs,
+    );
   };
 
   it('is done each time while it is quick', async () => {

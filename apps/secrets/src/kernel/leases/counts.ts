@@ -1,5 +1,5 @@
 import type { StorageKernel } from '../storage/storage';
-import { COUNTS } from './statements';
+import { COUNTS, EXPIRING } from './statements';
 
 /** Counts of everything with a lifetime. */
 export type LeaseCounts = Record<
@@ -13,16 +13,16 @@ const QUICK_MS = 250;
 const SHARE = 20;
 
 /** Row counts for charts. Counting millions takes a while: then the result is used for twenty times as long. */
-export class RowCounts {
-  private last: Promise<LeaseCounts> | undefined;
+export class RowCounts<Counts> {
+  private last: Promise<Counts> | undefined;
   private goodUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    private readonly storage: Pick<StorageKernel, 'database' | 'clock'>,
+    private readonly count: () => Promise<Counts>,
     private readonly nowMs = () => performance.now(),
   ) {}
 
-  now(): Promise<LeaseCounts> {
+  now(): Promise<Counts> {
     if (this.last && this.nowMs() < this.goodUntilMs) return this.last;
     const beganMs = this.nowMs();
     this.goodUntilMs = Number.POSITIVE_INFINITY;
@@ -40,20 +40,58 @@ export class RowCounts {
     );
     return last;
   }
+}
 
-  private async count(): Promise<LeaseCounts> {
-    const { database, clock } = this.storage;
-    const { rows } = await database.query<Record<string, string>>(COUNTS, [clock.now()]);
-    const row = rows[0]!;
-    const irrevocable = Number(row.irrevocable);
-    return {
-      leases: Number(row.leases),
-      irrevocable,
-      due: Number(row.due),
-      ending: Number(row.not_live) - irrevocable,
-      tokens: Number(row.tokens),
-      tokensDue: Number(row.tokens_due),
-      intents: Number(row.intents),
-    };
-  }
+type Rows = Pick<StorageKernel, 'database' | 'clock'>;
+
+export async function countLeases({ database, clock }: Rows): Promise<LeaseCounts> {
+  const { rows } = await database.query<Record<string, string>>(COUNTS, [clock.now()]);
+  const row = rows[0]!;
+  const irrevocable = Number(row.irrevocable);
+  return {
+    leases: Number(row.leases),
+    irrevocable,
+    due: Number(row.due),
+    ending: Number(row.not_live) - irrevocable,
+    tokens: Number(row.tokens),
+    tokensDue: Number(row.tokens_due),
+    intents: Number(row.intents),
+  };
+}
+
+/** What is counted when it will expire soon; `certificates` has revoked ones, too. */
+export type ExpiringKind = 'tokens' | 'certificates' | 'secrets';
+
+const DAY_MS = 86_400_000;
+/** How soon. */
+export const withins = { '1d': DAY_MS, '7d': 7 * DAY_MS, '30d': 30 * DAY_MS } as const;
+
+type ExpiringCounts = Readonly<Record<ExpiringKind, Readonly<Record<keyof typeof withins, number>>>>;
+
+/**
+ * Counts tokens, certificates and newest versions of secrets that expire within a day, a week and 30 days. Mounts of
+ * engines that keep an index by expiry are named by the kind of what is in it; `keyAt` makes a key of such an index.
+ */
+export async function countExpiring(
+  { database, clock }: Rows,
+  mounts: Iterable<{ readonly uuid: string; readonly namespaceId: string; readonly type: string }>,
+  keyAt: (ms: number) => string,
+): Promise<ExpiringCounts> {
+  const all = [...mounts];
+  const kinds: Readonly<Record<string, ExpiringKind>> = { pki: 'certificates', kv: 'secrets' };
+  const indexed = all.filter(({ type }) => type in kinds);
+  const now = clock.now();
+  const times = [now, ...Object.values(withins).map((ms) => now + ms)];
+  const { rows } = await database.query<Record<string, string>>(EXPIRING, [
+    indexed.map(({ uuid }) => uuid),
+    indexed.map(({ type }) => kinds[type]),
+    [...new Set(all.map(({ namespaceId }) => namespaceId))],
+    ...times,
+    ...times.map(keyAt),
+  ]);
+  const of = (kind: ExpiringKind) => {
+    const row = rows.find((one) => one.kind === kind);
+    return { '1d': Number(row?.day ?? 0), '7d': Number(row?.week ?? 0), '30d': Number(row?.month ?? 0) };
+  };
+  return { tokens: of('tokens'), certificates: of('certificates'), secrets: of('secrets') };
 }

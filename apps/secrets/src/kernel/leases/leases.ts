@@ -10,7 +10,7 @@ import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';
 import type { ListPage, WriteSet } from '../storage/types';
 import type { TokenRecord } from '../tokens/types';
-import { type LeaseCounts, RowCounts } from './counts';
+import { countLeases, type LeaseCounts, RowCounts } from './counts';
 import { IntentSweep } from './intents';
 import { leaseHash, openLease, type StoredLease, sealLease } from './lease-row';
 import { PrivateTidy } from './private-tidy';
@@ -76,7 +76,7 @@ export class Leases {
   private readonly sweep: LeaseSweep;
   private readonly intents: IntentSweep;
   private readonly rests: Rests;
-  private readonly rowCounts: RowCounts;
+  private readonly rowCounts: RowCounts<LeaseCounts>;
   private readonly prolong: Prolong;
 
   constructor(
@@ -84,7 +84,7 @@ export class Leases {
     private readonly hosts: LeaseHosts,
   ) {
     const { background, jobs } = storage;
-    this.rowCounts = new RowCounts(storage);
+    this.rowCounts = new RowCounts(() => countLeases(storage));
     this.prolong = prolongLeases(storage);
     this.rests = new Rests(storage);
     this.revocation = new Revocation(storage, hosts, (mountId, askedMs) => this.noteAnswer(mountId, askedMs));

@@ -178,3 +178,21 @@ export const COUNTS: Statement = {
          (SELECT count(*) FROM token WHERE due_at_ms <= $1) AS tokens_due,
          (SELECT count(*) FROM intent) AS intents`,
 };
+
+/**
+ * What expires soon, from indexes only. $1 mounts with an index by expiry, $2 what each holds, $3 namespaces, $4 now, $5
+ * to $7 until when, in milliseconds; $8 to $11 the same as keys of those indexes. Its conditions for tokens are those of
+ * the index `token_expiring`.
+ */
+export const EXPIRING: Statement = {
+  name: 'expiring-counts',
+  text: `SELECT m.kind, count(*) FILTER (WHERE e.path < $9) AS day, count(*) FILTER (WHERE e.path < $10) AS week,
+         count(*) AS month
+    FROM unnest($1::uuid[], $2::text[]) AS m(id, kind)
+    JOIN entry e ON e.mount_id = m.id AND e.path >= $8 AND e.path < $11 GROUP BY m.kind
+  UNION ALL
+  SELECT 'tokens', count(*) FILTER (WHERE t.expires_at_ms <= $5), count(*) FILTER (WHERE t.expires_at_ms <= $6), count(*)
+    FROM unnest($3::uuid[]) AS n(id)
+    JOIN token t ON t.namespace_id = n.id AND t.state = 0 AND t.path LIKE 'auth/token/%'
+         AND t.expires_at_ms - t.created_at_ms >= 86400000 AND t.expires_at_ms > $4 AND t.expires_at_ms <= $7`,
+};
