@@ -84,7 +84,10 @@ export function AdminVersions() {
             ),
           },
           { head: users, className: 'number tight', cell: ({ attributes }) => attributes.usage },
-          { head: 'Archive', cell: ({ attributes: { url } }) => (url === null ? null : <code>{url}</code>) },
+          {
+            head: 'Archive',
+            cell: ({ attributes: { url } }) => (url === null ? null : <code className="long">{url}</code>),
+          },
           {
             head: '',
             className: 'tight',
