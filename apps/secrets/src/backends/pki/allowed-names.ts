@@ -12,7 +12,7 @@ const wildcardLabel =
 const printableAscii = /^[\x20-\x7e]+$/;
 const control = /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
 
-/** A domain with letters of other scripts in the form that certificates have. Throws `invalid` for other text. */
+/** A domain in its ASCII form (IDNA). Throws `invalid` if it is not a domain. */
 function asciiDomain(name: string): string {
   const converted = printableAscii.test(name) || name === '' ? name : domainToASCII(name);
   const labels = converted.replace(/\.$/, '').split('.');
@@ -22,7 +22,7 @@ function asciiDomain(name: string): string {
   return converted;
 }
 
-/** Names that a request puts into one list, told apart: mail addresses and hosts. What is neither is told to `leaveOut`. */
+/** Splits the names of a request into email addresses and hosts. Other names go to `leaveOut`. */
 export function sortedNames(
   names: readonly string[],
   leaveOut: (name: string) => void,
@@ -40,12 +40,12 @@ export function sortedNames(
   return { dns, emails };
 }
 
-/** Judges what one request asks for by the rules of a role. */
+/** Checks the names of one request against a role. */
 export class AllowedNames {
   private readonly globs = new Globs();
   private readonly domains: readonly string[];
 
-  /** `source` says where addresses and URIs came from. */
+  /** `source` is where the addresses and URIs came from, for messages. */
   constructor(
     private readonly role: Role,
     private readonly source: 'the API' | 'CSR',
@@ -53,7 +53,7 @@ export class AllowedNames {
     this.domains = role.allowed_domains.map((text) => text.toLowerCase());
   }
 
-  /** Throws `invalid` if the role does not let certificates have this common name. */
+  /** Throws `invalid` if the role does not allow this common name. */
   checkCommonName(name: string): void {
     const { cn_validations: kinds } = this.role;
     const allowed =
@@ -62,7 +62,7 @@ export class AllowedNames {
     if (!allowed) refuse(`common name ${shownName(name)} not allowed by this role`);
   }
 
-  /** Throws `invalid` for the first host or mail address that the role does not allow. */
+  /** Throws `invalid` for the first host or email address that the role does not allow. */
   checkHosts(dns: readonly string[], emails: readonly string[]): void {
     for (const [what, list] of [
       ['subject alternate name', dns],
@@ -73,7 +73,7 @@ export class AllowedNames {
     }
   }
 
-  /** Throws `invalid` if the role does not allow it in a subject. */
+  /** Throws `invalid` if the role does not allow this serial number in the subject. */
   checkSerialNumber(text: string): void {
     if (!this.fitsOne(this.role.allowed_serial_numbers, text)) refuse(`serial_number ${text} not allowed by this role`);
   }
@@ -123,7 +123,7 @@ export class AllowedNames {
     }
   }
 
-  /** Domains are compared without regard to case. */
+  /** Compares domains without case. */
   private allows(name: string): boolean {
     const { role } = this;
     if (control.test(name)) return false;
@@ -159,7 +159,7 @@ export class AllowedNames {
     });
   }
 
-  /** An address is not a name: who may not have it as an address may not have it as a name. */
+  /** An IP address is allowed as a host name only if the role allows it as an IP SAN. */
   private allowsAddress(text: string): boolean {
     if (!this.role.allow_ip_sans) return false;
     return networksOf(this.role)?.check(text, isIP(text) === 4 ? 'ipv4' : 'ipv6') ?? true;
@@ -174,5 +174,5 @@ function isHost(name: string): boolean {
   }
 }
 
-/** A name in a refusal: without what would change how the rest is read. */
+/** A name for a message, with control characters escaped. */
 const shownName = (name: string): string => (control.test(name) ? JSON.stringify(name) : name);

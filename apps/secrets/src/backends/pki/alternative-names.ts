@@ -8,7 +8,7 @@ import { extension } from './extension';
 import { generalName, type OtherNameText, otherNameIn } from './other-name';
 import { requireAscii } from './url-set';
 
-/** What a certificate is valid for besides its subject. */
+/** The subject alternative names of a certificate. */
 export interface AlternativeNames {
   readonly dns: readonly string[];
   readonly emails: readonly string[];
@@ -19,7 +19,7 @@ export interface AlternativeNames {
 
 const noNames: AlternativeNames = { dns: [], emails: [], addresses: [], uris: [], others: [] };
 
-/** The extension that says them; none for none. It is critical where the subject says nothing. */
+/** The extension for these names, if there are any. It is critical if the subject is empty. */
 export function alternativeNames(names: AlternativeNames, critical: boolean): Extension[] {
   const texts = (tag: number, list: readonly string[]) =>
     list.map((text) => element(tag, [Buffer.from(requireAscii(text, 'alternative name'), 'latin1')]));
@@ -34,7 +34,7 @@ export function alternativeNames(names: AlternativeNames, critical: boolean): Ex
   return [extension(id_ce_subjectAltName, arrayBuffer(element(tags.sequence, all)), critical)];
 }
 
-/** The names in the extension of a request or certificate. Names of other kinds are left out: nothing here judges them. */
+/** The names in the extension of a CSR or certificate. Skips name types that roles cannot check. */
 export function namesIn(extensions: readonly Extension[] | undefined): AlternativeNames {
   const found = extensions?.find(({ extnID }) => extnID === id_ce_subjectAltName);
   if (!found) return noNames;
@@ -49,7 +49,7 @@ export function namesIn(extensions: readonly Extension[] | undefined): Alternati
   };
 }
 
-/** An address in its one spelling. Throws `invalid` for anything else. */
+/** An IP address in canonical form. Throws `invalid`. */
 export function readAddress(text: string): string {
   if (text.includes('%') || !(ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text))) {
     refuse(`the value ${JSON.stringify(text)} is not a valid IP address`);

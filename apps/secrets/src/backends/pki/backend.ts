@@ -19,7 +19,7 @@ import { tidyPaths } from './tidy';
 import { goOnTidying } from './tidy-run';
 import { clusterPath, urlsPath } from './urls';
 
-/** Issues certificates of X.509, by API and by ACME, and tells which are revoked. */
+/** The PKI secrets engine: issues X.509 certificates through the API and ACME, and publishes revocations. */
 export const pki = (validations: Validations) =>
   backend({
     type: 'pki',

@@ -11,15 +11,15 @@ import type { UrlSet } from './url-set';
 export const usages = ['crl-signing', 'issuing-certificates', 'ocsp-signing', 'read-only'] as const;
 export type Usage = (typeof usages)[number];
 
-/** A certificate that issues; fields that answers know have their names there. */
+/** A CA certificate; fields shown in responses have the same names there. */
 export interface Issuer extends UrlSet {
   readonly issuer_id: string;
   readonly issuer_name: string;
-  /** Empty while its key is not here. */
+  /** Empty if the mount does not have its key. */
   readonly key_id: string;
   /** DER in base64. */
   readonly certificate: string;
-  /** Ids of the chain that was set by hand, this one first; empty: the chain is found. */
+  /** Issuer ids of the manual chain, this one first; if empty, the chain is computed. */
   readonly manual_chain: readonly string[];
   readonly leaf_not_after_behavior: string;
   readonly usage: readonly Usage[];
@@ -28,7 +28,7 @@ export interface Issuer extends UrlSet {
   readonly revokedAtMs?: number;
 }
 
-/** A key that issuers have; the private half is stored next to it, sealed for itself. */
+/** A key of issuers; its private key is a separate entry. */
 export interface CaKey {
   readonly key_id: string;
   readonly key_name: string;
@@ -37,7 +37,7 @@ export interface CaKey {
   readonly publicKey: string;
 }
 
-/** All issuers and keys of a mount. One entry, so that names, defaults and chains are decided together. */
+/** All issuers and keys of a mount. One entry, so that names, defaults and chains change together. */
 export interface Ca {
   readonly issuers: Readonly<Record<string, Issuer>>;
   readonly keys: Readonly<Record<string, CaKey>>;
@@ -60,7 +60,7 @@ const mostIssuers = 500;
 /** The issuers and keys of the mount. */
 export const findCa = async (storage: Storage): Promise<Ca> => (await storage.read(entry, parse)) ?? noCa;
 
-/** Decides about the issuers and keys when it is its turn; `change` may run more than once. */
+/** Changes the issuers and keys, one change at a time; `change` may run more than once. */
 export function changeCa(storage: Storage, change: (ca: Ca, tx: Storage) => Ca | Promise<Ca>): Promise<Ca> {
   return storage.transaction(entry, async (tx) => {
     const before = await findCa(tx);
@@ -72,13 +72,13 @@ export function changeCa(storage: Storage, change: (ca: Ca, tx: Storage) => Ca |
   });
 }
 
-/** What is to be known of a key that is kept. */
+/** A key to store. */
 export interface NewKey {
   readonly info: CaKey;
   readonly key: KeyObject;
 }
 
-/** A private key with an id, to be kept. */
+/** Gives a private key an id. */
 export function newKey(key: KeyObject, name: string): NewKey {
   const publicKey = publicDer(key).toString('base64');
   return {
@@ -87,7 +87,7 @@ export function newKey(key: KeyObject, name: string): NewKey {
   };
 }
 
-/** The issuers and keys with this key; issuers that waited for it now have it. The first key is the default. */
+/** Adds a key and links it to the issuers that lack it. The first key becomes the default. */
 export function withKey(ca: Ca, tx: Storage, { info, key }: NewKey): Ca {
   const taken = keyRef(ca, info.key_name);
   if (info.key_name !== '' && taken) refuse('key name already in use');
@@ -106,7 +106,7 @@ export function withKey(ca: Ca, tx: Storage, { info, key }: NewKey): Ca {
   };
 }
 
-/** An issuer with its id and what it is at first. */
+/** A new issuer with default settings. */
 export function newIssuer(ca: Ca, der: Buffer, name: string, algorithm = ''): Issuer {
   const read = readCertificate(der);
   const publicKey = publicDer(read.publicKey).toString('base64');
@@ -131,19 +131,19 @@ const parseMoment = JSON.parse as (text: string) => { readonly revokedAtMs: numb
 const revokedKey = ({ certificate }: Issuer): string =>
   `revoked-issuer/${createHash('sha256').update(certificate).digest('base64url')}`;
 
-/** The issuer, revoked: it issues no more. Noted apart from it, so that it stays revoked where it is deleted and imported again. */
+/** Revokes an issuer, so that it cannot issue. Recorded separately, so that it is still revoked if it is deleted and imported again. */
 export function revokedIssuer(tx: Storage, issuer: Issuer, revokedAtMs: number): Issuer {
   tx.put(revokedKey(issuer), JSON.stringify({ revokedAtMs }));
   return { ...issuer, revokedAtMs, usage: issuer.usage.filter((one) => one !== 'issuing-certificates') };
 }
 
-/** An issuer that is imported, revoked if it was before. */
+/** An imported issuer, revoked if it was revoked before. */
 export async function asRevokedBefore(tx: Storage, issuer: Issuer): Promise<Issuer> {
   const noted = await tx.read(revokedKey(issuer), parseMoment);
   return noted ? revokedIssuer(tx, issuer, noted.revokedAtMs) : issuer;
 }
 
-/** The issuers and keys with this issuer, which is the default if there is none, or if the default follows the newest. */
+/** Adds an issuer. It becomes the default if there is none, or if the default follows the latest issuer. */
 export function withIssuer(ca: Ca, issuer: Issuer): Ca {
   const id = issuer.issuer_id;
   const isDefault = issuer.key_id !== '' && (ca.default_issuer === '' || ca.default_follows_latest_issuer);
@@ -152,7 +152,7 @@ export function withIssuer(ca: Ca, issuer: Issuer): Ca {
 
 const nameRule = /^\w([\w.-]*\w)?$/;
 
-/** A name for an issuer or a key. Throws `invalid` for names that mean something else. */
+/** Checks the name of an issuer or key. Throws `invalid` for reserved names. */
 export function checkedName(name: string, what: 'issuer' | 'key'): string {
   const trimmed = name.trim();
   if (trimmed.toLowerCase() === 'default') refuse(`reserved keyword 'default' can not be used as ${what} name`);
@@ -160,7 +160,7 @@ export function checkedName(name: string, what: 'issuer' | 'key'): string {
   return trimmed;
 }
 
-/** The issuer of an id or name, or the default one. */
+/** Finds an issuer by id or name, or the default one. */
 export function issuerRef(ca: Ca, ref: string): Issuer | undefined {
   if (ref === 'default') return ca.issuers[ca.default_issuer];
   return Object.hasOwn(ca.issuers, ref)
@@ -168,16 +168,16 @@ export function issuerRef(ca: Ca, ref: string): Issuer | undefined {
     : Object.values(ca.issuers).find(({ issuer_name }) => ref !== '' && issuer_name === ref);
 }
 
-/** As issuerRef; throws `invalid` for none. */
+/** As issuerRef, but throws `invalid` if there is none. */
 export function requireIssuer(ca: Ca, ref: string): Issuer {
   return issuerRef(ca, ref) ?? refuse(noIssuer(ref));
 }
 
-/** Says that there is no such issuer. */
+/** The message for an unknown issuer. */
 export const noIssuer = (ref: string): string =>
   ref === 'default' ? 'no default issuer currently configured' : `unable to find PKI issuer for reference: ${ref}`;
 
-/** The key of an id or name, or the default one. */
+/** Finds a key by id or name, or the default one. */
 export function keyRef(ca: Ca, ref: string): CaKey | undefined {
   if (ref === 'default') return ca.keys[ca.default_key];
   return Object.hasOwn(ca.keys, ref)
@@ -185,7 +185,7 @@ export function keyRef(ca: Ca, ref: string): CaKey | undefined {
     : Object.values(ca.keys).find(({ key_name }) => ref !== '' && key_name === ref);
 }
 
-/** As keyRef; throws `invalid` for none. */
+/** As keyRef, but throws `invalid` if there is none. */
 export function requireKey(ca: Ca, ref: string): CaKey {
   const found = keyRef(ca, ref);
   if (found) return found;
@@ -194,7 +194,7 @@ export function requireKey(ca: Ca, ref: string): CaKey {
 
 const certificates = new WeakMap<Issuer, ReadCertificate>();
 
-/** The certificate of an issuer, read once on each node. */
+/** The parsed certificate of an issuer, cached. */
 export function certificateOf(issuer: Issuer): ReadCertificate {
   let read = certificates.get(issuer);
   if (!read) {
@@ -206,6 +206,6 @@ export function certificateOf(issuer: Issuer): ReadCertificate {
 
 const publicKeyOf = (issuer: Issuer): string => publicDer(certificateOf(issuer).publicKey).toString('base64');
 
-/** The private key of an id. Throws `invalid` for none. */
+/** The private key with this id. Throws `invalid` if there is none. */
 export const privateKey = async (storage: Storage, id: string): Promise<KeyObject> =>
   (await findKept(storage, `key/${id}`)) ?? refuse(`unable to find PKI key for reference: ${id}`);

@@ -21,30 +21,30 @@ import { type Signer, signWith } from '../../sdk/signature-algorithm';
 import { element, extensionsElement, identifierElement, nameElement, tags, timeElement } from './der';
 import { serialBytes, serialText } from './serial';
 
-/** A certificate, read. */
+/** A parsed certificate. */
 export interface ReadCertificate {
   readonly der: Buffer;
   readonly x509: X509Certificate;
   readonly tbs: TBSCertificate;
-  /** As clients write it. */
+  /** In hexadecimal with colons. */
   readonly serial: string;
   readonly subject: Buffer;
   readonly issuer: Buffer;
   readonly publicKey: KeyObject;
-  /** The bits of the public key, of which identifiers are made. */
+  /** The bits of the public key; key identifiers are hashes of them. */
   readonly keyBits: Buffer;
-  /** Empty if it has none. */
+  /** Empty if the certificate has none. */
   readonly subjectKeyId: Buffer;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   readonly isCa: boolean;
-  /** How many authorities may be below it; undefined for any number. */
+  /** Path length constraint; undefined if there is none. */
   readonly pathLength: number | undefined;
-  /** Undefined if it says nothing of uses. */
+  /** Undefined without a key usage extension. */
   readonly keyUsage: number | undefined;
 }
 
-/** Reads a certificate in DER. Throws `invalid`, with the name of what was sent in front. */
+/** Parses a DER certificate. Throws `invalid` with `what` in the message. */
 export function readCertificate(der: Buffer, what = 'certificate'): ReadCertificate {
   try {
     return read(der);
@@ -81,15 +81,14 @@ function read(der: Buffer): ReadCertificate {
   };
 }
 
-/** Whether the certificate lets its key sign lists of revoked certificates. */
+/** Whether the certificate may sign CRLs. */
 export const maySignLists = ({ keyUsage }: ReadCertificate): boolean =>
   keyUsage === undefined || (keyUsage & KeyUsageFlags.cRLSign) !== 0;
 
-/** Whether it was signed by this authority. */
+/** Whether `above` signed the certificate. */
 export const isSignedBy = (one: ReadCertificate, above: ReadCertificate): boolean =>
   above.isCa && one.issuer.equals(above.subject) && verifies(one.x509, above.publicKey);
 
-/** Whether it was signed with its own key. */
 export const isSelfSigned = (one: ReadCertificate): boolean =>
   one.issuer.equals(one.subject) && verifies(one.x509, one.publicKey);
 
@@ -101,7 +100,7 @@ function verifies(x509: X509Certificate, key: KeyObject): boolean {
   }
 }
 
-/** How certificates name a public key (RFC 5280, 4.2.1.2). */
+/** The key identifier of a public key (RFC 5280, 4.2.1.2). */
 export function keyIdOf(spki: Buffer): Buffer {
   const { subjectPublicKey } = AsnConvert.parse(spki, SubjectPublicKeyInfo);
   return createHash('sha1').update(Buffer.from(subjectPublicKey)).digest();
@@ -119,10 +118,10 @@ export interface CertificateContent {
   readonly extensions: readonly Extension[];
 }
 
-/** Certificates have whole seconds. */
+/** Times in certificates are whole seconds. */
 export const wholeSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000;
 
-/** Signs a certificate; its DER. */
+/** Signs a certificate and returns its DER. */
 export async function makeCertificate(content: CertificateContent, { key, algorithm }: Signer): Promise<Buffer> {
   const identifier = identifierElement(algorithm);
   const certified = element(tags.sequence, [

@@ -3,7 +3,7 @@ import { isSelfSigned, isSignedBy } from './certificate';
 
 const chains = new WeakMap<Ca, Map<string, readonly Issuer[]>>();
 
-/** The issuer and what is above it, as far as it is in the mount: found once for each state of the issuers. */
+/** The issuer and its parents in the mount. Cached until the issuers change. */
 export function chainOf(ca: Ca, issuer: Issuer): readonly Issuer[] {
   let known = chains.get(ca);
   if (!known) {
@@ -21,7 +21,7 @@ export function chainOf(ca: Ca, issuer: Issuer): readonly Issuer[] {
 const chainByHand = (ca: Ca, issuer: Issuer): readonly Issuer[] =>
   issuer.manual_chain.flatMap((id) => ca.issuers[id] ?? []);
 
-/** A root ends it. Of several above one, those that end latest come first, and all of them are in it. */
+/** Ends at a root. If there are several parents, all are included, latest expiry first. */
 function chainAbove(ca: Ca, issuer: Issuer): readonly Issuer[] {
   const chain: Issuer[] = [issuer];
   for (const one of chain) {

@@ -10,9 +10,9 @@ import { hasAdded, isUnlisted, listAdded, listRevoked, noteListed } from './revo
 import { authorityKeyOf, authorityOf } from './signing';
 import { addressesOfDelta } from './urls';
 
-/** What is known of the lists of an authority; the lists themselves are next to it. */
+/** State of the CRLs of a CA; the CRLs are separate entries. */
 export interface CrlState {
-  /** Of the newest list, complete or not. */
+  /** Number of the newest CRL, complete or delta. */
   readonly number: number;
   readonly completeNumber: number;
   readonly completeAtMs: number;
@@ -24,10 +24,10 @@ const stateKey = (authority: string) => `crl/${authority}`;
 const listKey = (authority: string, kind: CrlKind) => `crl-list/${authority}/${kind}`;
 const parse = JSON.parse as (text: string) => CrlState;
 
-/** A complete list, or what was added to one. */
+/** A complete CRL or a delta CRL. */
 export type CrlKind = 'complete' | 'delta';
 
-/** A list as DER; undefined before it is made. */
+/** A CRL in DER; undefined if not built yet. */
 export async function findCrl(storage: Storage, authority: string, kind: CrlKind): Promise<Buffer | undefined> {
   const kept = await storage.get(listKey(authority, kind));
   return kept === undefined ? undefined : Buffer.from(JSON.parse(kept) as string, 'base64');
@@ -35,7 +35,7 @@ export async function findCrl(storage: Storage, authority: string, kind: CrlKind
 
 const signers = new WeakMap<Ca, ReadonlyMap<string, Issuer>>();
 
-/** Who signs the lists of each authority: an issuer that may, and has its key. Found once for each state of the issuers. */
+/** The issuer that signs the CRLs of each CA: one with the usage and a key. Cached until the issuers change. */
 function listSigners(ca: Ca): ReadonlyMap<string, Issuer> {
   let found = signers.get(ca);
   if (!found) {
@@ -48,7 +48,7 @@ function listSigners(ca: Ca): ReadonlyMap<string, Issuer> {
   return found;
 }
 
-/** How an issuer signs lists and answers. */
+/** The key and algorithm with which an issuer signs CRLs and OCSP responses. */
 export async function revocationSigner(storage: Storage, issuer: Issuer): Promise<Signer> {
   const key = await privateKey(storage, issuer.key_id);
   const { revocation_signature_algorithm: name } = issuer;
@@ -61,7 +61,7 @@ interface Build {
   readonly config: CrlConfig;
 }
 
-/** Makes a list when it is its turn, unless `isDone` says that one of others will do. No number is given twice. */
+/** Builds a CRL, one at a time, unless `isDone` says that one built meanwhile is enough. No CRL number is used twice. */
 async function build(
   { storage, nowMs, config }: Build,
   authority: string,
@@ -102,7 +102,7 @@ async function build(
     }
     const revoked = config.disable ? [] : await listRevoked(tx, authority);
     await putList('complete', revoked, { extensions: freshestCrl(await addressesOfDelta(tx, issuer)) });
-    // What was added is in the complete list now. The two of one moment have one number.
+    // The complete CRL now includes the delta. CRLs issued together share a number.
     if (config.enable_delta) await putList('delta', [], { baseNumber: number });
     else tx.delete(listKey(authority, 'delta'));
     noteListed(tx, authority, fresh);
@@ -117,7 +117,7 @@ async function build(
   });
 }
 
-/** Has the lists of an authority say that a certificate is revoked, before anyone is told that it is. */
+/** Adds a revoked certificate to the CRLs of its CA before the request is answered. */
 export async function listRevocation(
   storage: Storage,
   nowMs: number,
@@ -134,7 +134,7 @@ export async function listRevocation(
   );
 }
 
-/** Makes the lists of all authorities. */
+/** Builds the CRLs of all CAs. */
 export async function rotateLists(storage: Storage, nowMs: number, kind: CrlKind): Promise<void> {
   const config = await findCrlConfig(storage);
   for (const authority of listSigners(await findCa(storage)).keys()) {
@@ -142,7 +142,7 @@ export async function rotateLists(storage: Storage, nowMs: number, kind: CrlKind
   }
 }
 
-/** Makes the first lists of authorities that have none. */
+/** Builds the first CRLs of CAs that have none. */
 export async function makeFirstLists(storage: Storage, nowMs: number): Promise<void> {
   const config = await findCrlConfig(storage);
   for (const authority of listSigners(await findCa(storage)).keys()) {
@@ -151,7 +151,7 @@ export async function makeFirstLists(storage: Storage, nowMs: number): Promise<v
   }
 }
 
-/** Makes the lists that are due. Every node looks; the one that stores a list first has made it. */
+/** Builds the CRLs that are due. Every node checks; the first to store a CRL wins. */
 export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<void> {
   const ca = await findCa(storage);
   if (Object.keys(ca.issuers).length === 0) return;
@@ -160,7 +160,7 @@ export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<
   for (const authority of listSigners(ca).keys()) {
     const state = await storage.read(stateKey(authority), parse);
     if (!config.auto_rebuild && state && (await hasAdded(storage, authority))) {
-      // What a node did not come to.
+      // Revocations that a stopped node did not publish.
       await build(call, authority, 'complete', async (tx) => !(await hasAdded(tx, authority)));
     } else if (isCompleteDue(state, config, nowMs)) {
       await build(call, authority, 'complete', (_tx, now) => !isCompleteDue(now, config, nowMs));
@@ -170,7 +170,7 @@ export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<
   }
 }
 
-/** A list is followed by the next before it ends, so that clients always have one. */
+/** Rebuilt before it expires, so that clients always have a valid one. */
 function isCompleteDue(state: CrlState | undefined, config: CrlConfig, nowMs: number): boolean {
   if (!state) return true;
   const lifeMs = state.completeEndsAtMs - state.completeAtMs;
@@ -182,5 +182,4 @@ const isDeltaDue = (state: CrlState | undefined, config: CrlConfig, nowMs: numbe
   state !== undefined &&
   nowMs >= state.deltaAtMs + secondsOf(config.delta_rebuild_interval) * 1000;
 
-/** The authority of an issuer. */
 export const authorityOfIssuer = (issuer: Issuer): string => authorityOf(certificateOf(issuer));

@@ -6,7 +6,7 @@ import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { keptDuration, secondsOf } from './kept-duration';
 
-/** How lists of revoked certificates and answers of the responder are made. Times are shown as they were sent. */
+/** Settings of CRLs and OCSP responses. Durations are returned as they were sent. */
 export const crlFields = recordFields({
   expiry: [keptDuration('given expiry could not be decoded').describe('How long a list is valid.'), '72h'],
   disable: [bool().describe('Serve empty lists.'), false],
@@ -32,13 +32,12 @@ export const crlFields = recordFields({
   allow_expired_cert_revocation: [bool().describe('Allow revocation of expired certificates.'), false],
 });
 
-/** The settings, as they are stored. */
+/** The stored settings. */
 export type CrlConfig = typeof crlFields.defaults;
 
-/** What is kept of them. */
 export const crlConfig = single('config/crl', crlFields.input);
 
-/** The settings in force. */
+/** The settings with their defaults. */
 export const findCrlConfig = async (storage: Storage): Promise<CrlConfig> =>
   (await crlConfig.find(storage)) ?? crlFields.defaults;
 
@@ -68,5 +67,5 @@ export function checkCrlConfig(config: CrlConfig): void {
   }
 }
 
-/** An answer with nothing but that it was done. */
+/** A response with only `success`. */
 export const doneOutput = z.object({ success: z.boolean() });

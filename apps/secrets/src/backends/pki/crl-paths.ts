@@ -14,7 +14,7 @@ const forms = {
 } as const;
 type Form = keyof typeof forms;
 
-/** A list of an issuer, or without a reference of the default one, where there is any. */
+/** Answers the CRL of an issuer, or of the default issuer if none is named. */
 async function showCrl(
   { storage }: Pick<Call, 'storage'>,
   ref: string | undefined,
@@ -113,7 +113,7 @@ const changesLists = (before: CrlConfig, after: CrlConfig): boolean =>
   (before.auto_rebuild && !after.auto_rebuild) ||
   before.enable_delta !== after.enable_delta;
 
-/** Lists of revoked certificates, and how they are made. */
+/** CRLs and their settings. */
 export const crlPaths = [
   ...listPaths,
   path('crl/rotate', {

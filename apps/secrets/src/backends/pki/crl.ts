@@ -12,18 +12,18 @@ import { element, extensionsElement, identifierElement, nameElement, tags, timeE
 import { authorityKeyId, extension } from './extension';
 import { serialBytes } from './serial';
 
-/** A certificate in a list. */
+/** A revoked certificate in a CRL. */
 export interface Revoked {
   readonly serial: string;
   readonly seconds: number;
 }
 
-/** A list to be signed. */
+/** A CRL to sign. */
 export interface CrlContent {
   readonly issuer: Name;
   readonly keyId: Buffer;
   readonly number: number;
-  /** Of a short list, the number of the complete one that it adds to. */
+  /** For a delta CRL, the number of its complete CRL. */
   readonly baseNumber?: number;
   readonly thisUpdateMs: number;
   readonly nextUpdateMs: number;
@@ -31,7 +31,7 @@ export interface CrlContent {
   readonly extensions?: readonly Extension[];
 }
 
-/** Signs a list of revoked certificates; its DER. */
+/** Signs a CRL and returns its DER. */
 export async function makeCrl(content: CrlContent, { key, algorithm }: Signer): Promise<Buffer> {
   const identifier = identifierElement(algorithm);
   const times = new Map<number, Buffer>();

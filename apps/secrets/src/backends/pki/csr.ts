@@ -9,7 +9,7 @@ import { type KeyType, kindOfKey } from './key-pair';
 import { pemBlocks } from './pem';
 import { isSignedWith } from './signed-by';
 
-/** A request for a certificate, whose signature was verified. */
+/** A parsed CSR with a verified signature. */
 export interface ReadRequest {
   readonly subject: Name;
   readonly extensions: readonly Extension[];
@@ -22,7 +22,7 @@ export interface ReadRequest {
 
 const extensionRequest = '1.2.840.113549.1.9.14';
 
-/** Reads a request in PEM. Throws `invalid` for what is none, or is not signed with its key. */
+/** Parses a PEM CSR. Throws `invalid` if it is malformed or not signed with its own key. */
 export function readRequest(text: string): ReadRequest {
   if (text === '') refuse('"csr" is empty');
   const [block] = pemBlocks(text);
@@ -60,7 +60,7 @@ function unparsable(error: unknown): never {
   return refuse(`certificate request could not be parsed: ${reason.slice(0, 200)}`);
 }
 
-/** The attributes of a request that asks for extensions. */
+/** The CSR attributes that request these extensions. */
 export const attributesOf = (extensions: readonly Extension[]): Attributes =>
   new Attributes(
     extensions.length === 0

@@ -2,9 +2,9 @@ import type { Extension, Name } from '@peculiar/asn1-x509';
 import { encoded } from '../../sdk/asn1';
 import { identifierOf, type SigningAlgorithm } from '../../sdk/signature-algorithm';
 
-// What is made in large numbers is put together here: the library takes some milliseconds for a certificate, and seconds for a long list.
+// Encoders for certificates and CRLs: the library takes milliseconds per certificate and seconds for a long CRL.
 
-/** The tags of what is put together here. */
+/** ASN.1 tags used here. */
 export const tags = {
   boolean: 0x01,
   integer: 0x02,
@@ -23,7 +23,7 @@ export const tags = {
   fourth: 0xa3,
 } as const;
 
-/** One element: its tag, its length, and what is in it. */
+/** An ASN.1 element: tag, length and content. */
 export function element(tag: number, content: readonly Uint8Array[]): Buffer {
   const length = content.reduce((sum, part) => sum + part.length, 0);
   let size = Buffer.of(length);
@@ -35,7 +35,7 @@ export function element(tag: number, content: readonly Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.of(tag), size, ...content]);
 }
 
-/** A moment as certificates and lists have it (RFC 5280, 4.1.2.5): in whole seconds, with two digits of the year until 2049. */
+/** A time (RFC 5280, 4.1.2.5): whole seconds, with a two-digit year until 2049. */
 export function timeElement(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '');
   const year = Number(digits.slice(0, 4));
@@ -43,7 +43,7 @@ export function timeElement(ms: number): Buffer {
   return element(isShort ? tags.utcTime : tags.generalizedTime, [Buffer.from(isShort ? digits.slice(2) : digits)]);
 }
 
-/** An object identifier. Throws for other text. */
+/** An object identifier. Throws if the text is not one. */
 export function idElement(text: string): Buffer {
   const [first = 0n, second = 0n, ...rest] = text.split('.').map(BigInt);
   const bytes = [first * 40n + second, ...rest].flatMap((number) => {
@@ -54,7 +54,7 @@ export function idElement(text: string): Buffer {
   return element(tags.id, [Buffer.from(bytes)]);
 }
 
-/** The extensions of a certificate or list, in the order given. */
+/** The extensions of a certificate or CRL, in this order. */
 export const extensionsElement = (extensions: readonly Extension[]): Buffer =>
   element(
     tags.sequence,
@@ -69,7 +69,7 @@ export const extensionsElement = (extensions: readonly Extension[]): Buffer =>
 
 const names = new WeakMap<Name, Buffer>();
 
-/** A name: that of an issuer is encoded once on each node. */
+/** A distinguished name. Cached, so that issuer names are encoded once. */
 export function nameElement(name: Name): Buffer {
   let der = names.get(name);
   if (!der) {
@@ -81,7 +81,7 @@ export function nameElement(name: Name): Buffer {
 
 const identifiers = new WeakMap<SigningAlgorithm, Buffer>();
 
-/** How an algorithm is written in what it signs: there are a few, each encoded once. */
+/** The algorithm identifier. Cached: there are only a few. */
 export function identifierElement(algorithm: SigningAlgorithm): Buffer {
   let der = identifiers.get(algorithm);
   if (!der) {

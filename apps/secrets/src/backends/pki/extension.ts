@@ -35,21 +35,21 @@ import { refuse } from '../../sdk/refuse';
 import { element, tags } from './der';
 import { requireAscii, type UrlSet } from './url-set';
 
-/** An extension of a certificate or list. */
+/** An extension of a certificate or CRL. */
 export const extension = (extnID: string, value: ArrayBuffer, critical = false): Extension =>
   new Extension({ extnID, critical, extnValue: new OctetString(value) });
 
 const serialize = (id: string, value: object, critical = false) => extension(id, AsnConvert.serialize(value), critical);
 
-/** Says whether the certificate is of an authority, and how many may be below it. */
+/** Whether the certificate is a CA, and its path length. */
 export const basicConstraints = (cA: boolean, pathLenConstraint?: number): Extension =>
   serialize(id_ce_basicConstraints, new BasicConstraints({ cA, pathLenConstraint }), true);
 
-/** Names the key of the certificate. */
+/** Identifies the key of the certificate. */
 export const subjectKeyId = (id: Buffer): Extension =>
   extension(id_ce_subjectKeyIdentifier, arrayBuffer(element(tags.octets, [id])));
 
-/** Names the key that signed; none if it has no name. */
+/** Identifies the signing key; no extension for an empty id. */
 export const authorityKeyId = (id: Buffer): Extension[] =>
   id.length === 0
     ? []
@@ -57,7 +57,7 @@ export const authorityKeyId = (id: Buffer): Extension[] =>
 
 const uri = (text: string) => new GeneralName({ uniformResourceIdentifier: text });
 
-/** Where to find the issuer, its lists and its responders. */
+/** URLs of the issuer, its CRLs and its OCSP responders. */
 export function urlExtensions(urls: UrlSet): Extension[] {
   const access = [
     ...urls.ocsp_servers.map((text) => new AccessDescription({ accessMethod: id_ad_ocsp, accessLocation: uri(text) })),
@@ -72,7 +72,7 @@ export function urlExtensions(urls: UrlSet): Extension[] {
   ];
 }
 
-/** Where to find what was added to a list. */
+/** URLs of the delta CRL. */
 export const freshestCrl = (texts: readonly string[]): Extension[] => distributionPoints(id_ce_freshestCRL, texts);
 
 function distributionPoints(id: string, texts: readonly string[]): Extension[] {
@@ -83,7 +83,7 @@ function distributionPoints(id: string, texts: readonly string[]): Extension[] {
   return [serialize(id, new CRLDistributionPoints(points))];
 }
 
-/** Below which domains the certificates of an authority must be. */
+/** Domains that certificates under this CA must be in. */
 export function permittedDomains(domains: readonly string[]): Extension[] {
   if (domains.length === 0) return [];
   const trees = domains.map((text) => new GeneralSubtree({ base: new GeneralName({ dNSName: text }) }));
@@ -98,7 +98,7 @@ const oid = /^[0-2](\.(0|[1-9]\d{0,38})){1,64}$/;
 export const isOid = (text: string): boolean =>
   oid.test(text) && (text.startsWith('2.') || Number(text.split('.')[1]) < 40);
 
-/** The policies that a certificate names: object identifiers, or objects in JSON with a notice or an address. */
+/** Certificate policies: each an OID, or a JSON object with a notice or CPS URL. */
 export function policyExtension(texts: readonly string[]): Extension[] {
   if (texts.length === 0) return [];
   return [serialize(id_ce_certificatePolicies, new CertificatePolicies(texts.flatMap(policiesIn)))];

@@ -23,7 +23,7 @@ import { nameText, ownNames } from './subject';
 
 type Reading = Pick<Call, 'storage'>;
 
-/** Media types of certificates, for clients that know no envelope. */
+/** Media types for clients that expect the bare certificate. */
 const oneCertificate = { media: ['application/pkix-cert'] } as const;
 const pemFile = { media: ['application/x-pem-file'] } as const;
 const chainOfPem = { media: ['application/pem-certificate-chain'] } as const;
@@ -102,7 +102,7 @@ const rawIssuer = (form: 'pem' | 'der') =>
     },
   });
 
-/** What everyone may read: certificates of issuers, and of those they issued. */
+/** Unauthenticated reads: certificates of issuers and the certificates they issued. */
 export const fetchPaths = [
   path('ca', {
     summary: 'The certificate of the default issuer, as DER.',

@@ -11,7 +11,7 @@ import { subjectRows } from './subject';
 
 const optional = <T extends z.ZodType>(row: readonly [T, unknown]) => row[0].optional();
 
-/** The parts of a subject, in requests. */
+/** Subject fields of requests. */
 export const subjectFields = {
   ou: optional(subjectRows.ou),
   organization: optional(subjectRows.organization),
@@ -22,20 +22,20 @@ export const subjectFields = {
   postal_code: optional(subjectRows.postal_code),
 };
 
-/** How RSA issuers sign, in requests. */
+/** Signature fields of requests, for RSA issuers. */
 export const signatureFields = {
   signature_bits: int().optional().describe('Size of the hash for RSA signatures; 0: the default of the key.'),
   use_pss: bool().optional().describe('RSA keys sign with PSS.'),
   not_before_duration: duration().optional().describe('How long before now it becomes valid; 30 seconds by default.'),
 };
 
-/** What authorities below one may be. */
+/** Constraints on the CAs below. */
 export const authorityFields = {
   max_path_length: int().optional().describe('Maximum number of CAs below it; -1: no limit.'),
   permitted_dns_domains: commaList().optional().describe('Domains that certificates below it may have.'),
 };
 
-/** What a request for a new authority may say. */
+/** Fields of a request for a new CA. */
 export const generationFields = {
   ...nameFields,
   ...subjectFields,
@@ -50,12 +50,11 @@ export const generationFields = {
   key_ref: string().optional().describe('The key to use with the kind existing; the default key unless set.'),
 };
 
-/** A name for the issuer that is made. */
 export const issuerNameField = { issuer_name: string().optional().describe('Name of the new issuer.') };
 
 const anything = ['*'];
 
-/** What a request says of a subject and its time, as the rules of a role that allows any name. */
+/** Fields of a CA request from which its role is built. */
 export interface AskedAuthority {
   readonly ou?: readonly string[];
   readonly organization?: readonly string[];
@@ -69,7 +68,7 @@ export interface AskedAuthority {
   readonly not_before_duration?: number;
 }
 
-/** The role that requests about authorities go by. */
+/** The role that CA requests are checked against: it allows any name. */
 export function authorityRole(asked: AskedAuthority, key: { key_type: string; key_bits: number }): Role {
   const said = Object.fromEntries(
     Object.keys(subjectRows).map((field) => [field, [...(asked[field as keyof typeof subjectRows] ?? [])]]),
@@ -100,11 +99,11 @@ interface AskedKey extends AskedAuthority {
   readonly format?: string;
 }
 
-/** The key of a new authority. */
+/** The key of a new CA. */
 export interface AuthorityKey {
   readonly role: Role;
   readonly key: KeyObject;
-  /** Where it was made now, as it is to be kept. */
+  /** The key to store, if it was just generated. */
   readonly made?: NewKey;
   readonly keyId: string;
   readonly isShown: boolean;
@@ -112,7 +111,7 @@ export interface AuthorityKey {
 
 const kinds = ['internal', 'exported', 'existing', 'kms'];
 
-/** Makes the key of a new authority, or finds the one that it names. Throws `invalid`. */
+/** Generates the key of a new CA, or finds the existing one that the request names. Throws `invalid`. */
 export async function authorityKey(storage: Storage, kind: string, asked: AskedKey): Promise<AuthorityKey> {
   if (!kinds.includes(kind)) {
     refuse('the "exported" path parameter must be "internal", "existing", exported" or "kms"');
@@ -140,7 +139,7 @@ export async function authorityKey(storage: Storage, kind: string, asked: AskedK
   return { role, key, made, keyId: made.info.key_id, isShown: kind === 'exported' };
 }
 
-/** The name of an issuer that is to be made. Throws `invalid` if it is taken. */
+/** Checks the name of a new issuer. Throws `invalid` if it is taken. */
 export function freeIssuerName(ca: Ca, asked: string | undefined): string {
   if (asked !== undefined && asked.trim() === '') refuse('expected non-empty issuer name');
   const name = checkedName(asked ?? '', 'issuer');

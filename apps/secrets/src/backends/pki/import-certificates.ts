@@ -13,7 +13,7 @@ import { noteRevoked } from './revocations';
 import { authorityAbove } from './signing';
 import { changeCertificate, keepCertificate, type StoredCertificate } from './stored-certificate';
 
-/** A certificate of one of the issuers, with the time of its revocation if it was revoked. */
+/** An imported certificate of one of the issuers, with its revocation time if revoked. */
 interface Brought extends StoredCertificate {
   readonly serial: string;
 }
@@ -42,7 +42,7 @@ function broughtIn(ca: Ca, item: Readonly<Record<string, unknown>>, at: number, 
   };
 }
 
-/** Keeps a certificate, or its revocation where it is kept already; answers whether that is new. */
+/** Stores a certificate, or the revocation of a stored one; returns whether anything changed. */
 async function keep(storage: Storage, { serial, ...brought }: Brought, at: number): Promise<boolean> {
   let isNew = false;
   await changeCertificate(storage, serial, (found, tx) => {
@@ -59,7 +59,7 @@ async function keep(storage: Storage, { serial, ...brought }: Brought, at: numbe
   return isNew;
 }
 
-/** Certificates that issuers of this mount have signed elsewhere. */
+/** Imports certificates that issuers of this mount signed elsewhere. */
 export const importCertificatesPath = path('certs/import', {
   summary: 'Certificates that issuers of this mount signed elsewhere.',
   write: {
@@ -87,7 +87,7 @@ export const importCertificatesPath = path('certs/import', {
         const { authority, serial, revokedAtMs } = one;
         if (revokedAtMs !== undefined) revoked.set(authority, { serial, seconds: Math.floor(revokedAtMs / 1000) });
       }
-      // The list that has the last one has all of them.
+      // A CRL with the last one has all of them.
       for (const [authority, last] of revoked) await listRevocation(storage, nowMs, authority, last);
       return data({ imported, existing: brought.length - imported });
     },

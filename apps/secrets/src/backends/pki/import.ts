@@ -113,7 +113,7 @@ const importing = (keysAllowed: boolean) =>
           }
         }
         for (const read of certificates) {
-          // What is kept may be revoked.
+          // Don't overwrite a stored certificate: it may be revoked.
           if (await findCertificate(tx, read.serial)) continue;
           keepCertificate(tx, read.serial, {
             der: read.der.toString('base64'),
@@ -138,7 +138,7 @@ const importing = (keysAllowed: boolean) =>
     },
   });
 
-/** What is said of the default issuer after some were imported. */
+/** Warnings about the default issuer after an import. */
 function defaultWarnings(ca: Ca, made: readonly string[], known: readonly string[]): string[] {
   const id = ca.default_issuer;
   const able = made.filter((one) => ca.issuers[one]!.key_id !== '');
@@ -162,7 +162,7 @@ function defaultWarnings(ca: Ca, made: readonly string[], known: readonly string
   ];
 }
 
-/** A first default is one that has its key, if there is one. */
+/** Prefers an issuer with a key as the first default. */
 function withBestDefault(before: Ca, ca: Ca, imported: readonly string[]): Ca {
   const withKeys = imported.filter((id) => ca.issuers[id]!.key_id !== '');
   if (before.default_issuer !== '') {
@@ -172,7 +172,7 @@ function withBestDefault(before: Ca, ca: Ca, imported: readonly string[]): Ca {
   return { ...ca, default_issuer: withKeys[0] ?? ca.default_issuer };
 }
 
-/** Authorities and keys that were made elsewhere. */
+/** Imports issuers and keys. */
 export const importPaths = [
   path('issuers/import/cert', {
     summary: 'Imports CA certificates.',

@@ -113,7 +113,7 @@ function askedKeyId(text: string | undefined): Buffer | undefined {
     : refuse('cannot parse requested SKID value as hex: it holds other characters');
 }
 
-/** How many authorities may be below the new one; undefined for any number. Throws `invalid` for more than the issuer may have. */
+/** Path length of the new CA; undefined for no limit. Throws `invalid` if it exceeds what the issuer allows. */
 function pathLengthBelow({ pathLength: own }: ReadCertificate, asked: number | undefined): number | undefined {
   if (own === 0) {
     refuse('signing certificate has a max path length of zero, and cannot issue further CA certificates');
@@ -162,13 +162,13 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
     if (csr.keyType === 'rsa' && csr.keyBits < 2048) refuse('RSA keys < 2048 bits are unsafe and not supported');
     const role = {
       ...authorityRole(input, { key_type: 'any', key_bits: 0 }),
-      // What the request asks for besides its key counts only where `use_csr_values` says so.
+      // Only the key of the CSR counts, unless `use_csr_values` is set.
       use_csr_common_name: !input.common_name,
       use_csr_sans: false,
       signature_bits: input.signature_bits ?? 0,
     };
     const { subject, names, extensions } = signedNames(role, input, csr, warn);
-    // Longer than the issuer: it may be signed by another one later.
+    // May outlive the issuer, which can be renewed.
     const validity = validityFor(role, input, { nowMs, mount, warn });
     const pathLength = pathLengthBelow(ready.certificate, input.max_path_length);
     const own = [
@@ -265,7 +265,7 @@ function requireSameType(given: ReadCertificate, { certificate }: ReadyIssuer): 
   );
 }
 
-/** Authorities below others. */
+/** Intermediate CAs. */
 export const intermediatePaths = [
   path('intermediate/generate/:exported', {
     summary: 'Creates the certificate request of an intermediate CA.',

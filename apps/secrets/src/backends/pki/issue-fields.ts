@@ -3,28 +3,28 @@ import { refuse } from '../../sdk/refuse';
 
 const formats = ['pem', 'der', 'pem_bundle'];
 
-/** What every request for a certificate may say of its form. */
+/** Format fields of every certificate request. */
 export const formatFields = {
   format: announced(string(), { default: 'pem', enum: formats })
     .optional()
     .describe('pem, der (in base64), or pem_bundle: key, certificate and chain in one text.'),
 };
 
-/** The form of a private key in the answer. */
+/** Format of the private key in the response. */
 export const keyFormatFields = {
   private_key_format: announced(string(), { default: 'der', enum: ['', 'der', 'pem', 'pkcs8'] })
     .optional()
     .describe('pkcs8, or the usual form for the type of the key.'),
 };
 
-/** The form that was asked for. Throws `invalid` for others. */
+/** The requested format. Throws `invalid` if it is unknown. */
 export function formatOf({ format = 'pem' }: { readonly format?: string }): string {
   return formats.includes(format)
     ? format
     : refuse('the "format" path parameter must be "pem", "der", or "pem_bundle"');
 }
 
-/** The names that a request may ask for, and for how long. */
+/** Name and lifetime fields of a request. */
 export const nameFields = {
   common_name: string().optional().describe('The common name; it is an alternative name as well.'),
   alt_names: commaList().optional().describe('Alternative names: hosts and mail addresses.'),
@@ -38,13 +38,13 @@ export const nameFields = {
   not_before: string().optional().describe('Start of its validity, in RFC 3339.'),
 };
 
-/** What a request for a leaf may say besides. */
+/** Further fields for leaf certificates. */
 export const leafFields = {
   user_ids: commaList().optional().describe('User ids in the subject.'),
   remove_roots_from_chain: bool().optional().describe('Leave root certificates out of the chain.'),
 };
 
-/** The key that is to be made, where the role leaves it open. */
+/** Key fields, for roles that allow any key. */
 export const openKeyFields = {
   key_type: announced(string(), { enum: ['rsa', 'ec', 'ed25519'] })
     .optional()

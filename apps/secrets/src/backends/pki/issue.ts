@@ -25,7 +25,7 @@ import { requestedNames } from './requested-names';
 import { filledRole, type Role, roleFields, roles, unknownRole, verbatimRole } from './role';
 import { type ReadyIssuer, readyIssuer } from './signing';
 
-/** The kind of lease that certificates have. */
+/** The lease kind of certificates. */
 export const leaseKind = 'pki';
 
 const IssueInput = z.object({ ...nameFields, ...leafFields, ...openKeyFields, ...formatFields, ...keyFormatFields });
@@ -54,7 +54,7 @@ const issuedOutput = signedOutput.extend({ private_key: z.string(), private_key_
 
 type LeafInput = Omit<z.output<typeof SignInput>, 'csr'> & { readonly private_key_format?: string };
 
-/** Signs the certificate of a leaf, keeps it, and answers it. */
+/** Signs, stores and answers a leaf certificate. */
 async function issueLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, input: LeafInput, leaf: Leaf): Promise<Reply> {
   const format = formatOf(input);
   const { der, serial, notBeforeMs, notAfterMs } = await signLeaf(call, ready, role, input, leaf);
@@ -70,7 +70,7 @@ async function issueLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, input: 
   return secret(leaseKind, { data: answer, internal: { serial_number: serial }, ttlSeconds, renewable: false });
 }
 
-/** A certificate with its chain, as the format has it. */
+/** A certificate and its chain in the requested format. */
 export function shownCertificate(der: Buffer, { issuer, chain }: ReadyIssuer, format: string, withoutRoots: boolean) {
   const above = chain.filter((one) => !withoutRoots || !isSelfSigned(certificateOf(one)));
   const show = (bytes: Buffer) => (format === 'der' ? bytes.toString('base64') : certificatePem(bytes));
@@ -83,7 +83,7 @@ export function shownCertificate(der: Buffer, { issuer, chain }: ReadyIssuer, fo
   };
 }
 
-/** The answer with the private key that was made for it; in a bundle the key comes first. */
+/** Adds the generated private key to the response; in a bundle the key comes first. */
 export function withKey<T extends { readonly certificate: string }>(
   shown: T,
   key: KeyObject,
@@ -128,14 +128,14 @@ const issuing = operation<RoleParams, typeof IssueInput>({
   },
 });
 
-/** Throws `invalid` for a request that names another key than the role has. */
+/** Throws `invalid` if the request asks for a different key type or size than the role. */
 function requireSameKey(role: Role, asked: { readonly key_type?: string; readonly key_bits?: number }): void {
   if (asked.key_type !== undefined && asked.key_type !== role.key_type)
     refuse(`role requires keys of type ${role.key_type}`);
   if (asked.key_bits && asked.key_bits !== role.key_bits) refuse(`role requires keys of ${role.key_bits} bits`);
 }
 
-/** Throws `invalid` if the role wants another key than the request has. */
+/** Throws `invalid` if the role does not allow the key of the CSR. */
 export function checkKey(role: Role, { keyType, keyBits }: ReadRequest): void {
   if (role.key_type !== 'any' && role.key_type !== keyType) refuse(`role requires keys of type ${role.key_type}`);
   const least = role.key_type !== 'any' ? role.key_bits : keyType === 'ec' ? 224 : 2048;
@@ -180,7 +180,7 @@ function warnOfUnread(role: Role, input: LeafInput, call: LeafCall): void {
   if (role.use_csr_sans && input.alt_names?.length) call.warn(`the alt_names field ${set('use_csr_sans')}`);
 }
 
-/** What this service says itself, also where a request asks for something else. */
+/** Extensions that are never copied from a CSR. */
 const ownExtensions: readonly string[] = [
   id_ce_basicConstraints,
   id_ce_subjectKeyIdentifier,
@@ -190,7 +190,7 @@ const ownExtensions: readonly string[] = [
   id_ce_freshestCRL,
 ];
 
-/** Extensions of a request that are signed as they came: all but those that are said here. */
+/** CSR extensions that are copied: all but `ownExtensions`. */
 export const takenOver = ({ extensions }: ReadRequest): readonly Extension[] =>
   extensions.filter(({ extnID }) => !ownExtensions.includes(extnID));
 
@@ -225,7 +225,7 @@ const signingVerbatim = operation<{ readonly role?: string; readonly ref?: strin
   },
 });
 
-/** Certificates for keys that are made here, and for those of requests. */
+/** Issues certificates for generated keys and for CSRs. */
 export const issuePaths = [
   path('issue/:role', {
     summary: 'Issues certificates with keys, by a role.',

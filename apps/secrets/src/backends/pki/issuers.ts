@@ -28,7 +28,7 @@ const pemOfIssuer = (issuer: Issuer): string => certificatePem(Buffer.from(issue
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 
-/** What is known of an issuer, without its key. */
+/** An issuer as responses show it. */
 export function showIssuer(ca: Ca, issuer: Issuer) {
   const { revokedAtMs, certificate, ...shown } = issuer;
   return {
@@ -47,7 +47,7 @@ export function showIssuer(ca: Ca, issuer: Issuer) {
 
 const urlsShown = z.array(z.string());
 
-/** An issuer in answers. */
+/** Schema of an issuer in responses. */
 export const issuerOutput = z.object({
   issuer_id: z.string(),
   issuer_name: z.string(),
@@ -91,7 +91,7 @@ const IssuerInput = z.object({
 });
 type IssuerInput = z.output<typeof IssuerInput>;
 
-/** The issuer with what was said of it; the rest stays. Throws `invalid`. */
+/** The issuer with the fields of the request; others keep their values. Throws `invalid`. */
 function changed(ca: Ca, issuer: Issuer, asked: IssuerInput): Issuer {
   const { usage, manual_chain: chain, ...plain } = asked;
   const given = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
@@ -147,7 +147,7 @@ function chainIds(ca: Ca, issuer: Issuer, refs: readonly string[]): readonly str
   return ids;
 }
 
-/** What POST gives a field that it leaves out. */
+/** Values that POST gives omitted fields. */
 const initial = {
   manual_chain: [] as string[],
   leaf_not_after_behavior: 'err',
@@ -174,7 +174,7 @@ async function changeIssuer({ storage, warn }: ChangingCall, ref: string, asked:
   return data(showIssuer(ca, issuer));
 }
 
-/** Issuers, listed, read and changed. */
+/** List, read and change issuers. */
 export const issuerPaths = [
   path('issuers', {
     summary: 'The issuers of this mount.',

@@ -2,7 +2,7 @@ import { Failure, toText } from '../../sdk/coerce';
 import { parseDuration } from '../../sdk/duration';
 import { field } from '../../sdk/fields';
 
-/** A lifetime that is kept and shown as it was sent; a refusal begins with `problem`. */
+/** A duration stored and returned as it was sent; error messages begin with `problem`. */
 export const keptDuration = (problem: string) =>
   field({ type: 'string' }, (value) => {
     const text = toText(value);
@@ -11,5 +11,5 @@ export const keptDuration = (problem: string) =>
     return new Failure(`${problem}: invalid duration ${JSON.stringify(text.slice(0, 100))}`, true);
   });
 
-/** Its seconds. */
+/** The duration in seconds. */
 export const secondsOf = (text: string): number => parseDuration(text)!;

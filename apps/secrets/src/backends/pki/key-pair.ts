@@ -19,14 +19,14 @@ const defaultBits: ReadonlyMap<string, number> = new Map([
 const rsaSizes = [2048, 3072, 4096, 8192];
 const hashSizes = [256, 384, 512];
 
-/** A type and size of keys, and how long a hash RSA keys sign. */
+/** Key type and size, and the hash size of RSA signatures. */
 export interface KeyRules {
   readonly key_type: string;
   readonly key_bits: number;
   readonly signature_bits: number;
 }
 
-/** The rules with their defaults filled in. Throws `invalid` for what is unknown or weak. */
+/** Fills in defaults. Throws `invalid` for unknown or weak keys. */
 export function checkedKeyRules<T extends KeyRules>(rules: T): T {
   const { key_type: type } = rules;
   const key_bits = rules.key_bits || (defaultBits.get(type) ?? 0);
@@ -43,14 +43,14 @@ export function checkedKeyRules<T extends KeyRules>(rules: T): T {
   return { ...rules, key_bits, signature_bits };
 }
 
-/** Makes a private key, off the main thread; the rules were checked. */
+/** Generates a private key off the main thread, from checked rules. */
 export async function makeKey({ key_type: type, key_bits: bits }: KeyRules): Promise<KeyObject> {
   if (type === 'rsa') return (await makePair('rsa', { modulusLength: bits })).privateKey;
   if (type === 'ec') return (await makePair('ec', { namedCurve: curves.get(bits)! })).privateKey;
   return (await makePair('ed25519')).privateKey;
 }
 
-/** Type and size of a key. Throws `invalid` for types that no certificate here has. */
+/** Type and size of a key. Throws `invalid` for unsupported types. */
 export function kindOfKey(key: KeyObject): { readonly type: KeyType; readonly bits: number } {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (type === 'rsa') return { type, bits: details?.modulusLength ?? 0 };
@@ -59,7 +59,7 @@ export function kindOfKey(key: KeyObject): { readonly type: KeyType; readonly bi
   return type === 'ec' && bits !== undefined ? { type, bits } : refuse('unknown private key type');
 }
 
-/** How a private key is shown: in the usual form of its type, or as PKCS#8. */
+/** Formats a private key: the traditional form of its type, or PKCS#8. */
 export function shownKey(key: KeyObject, format: string, keyFormat: string): string {
   const { type } = kindOfKey(key);
   const form = keyFormat === 'pkcs8' || type === 'ed25519' ? 'pkcs8' : type === 'rsa' ? 'pkcs1' : 'sec1';

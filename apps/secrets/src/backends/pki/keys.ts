@@ -10,7 +10,7 @@ import { checkedKeyRules, makeKey, shownKey } from './key-pair';
 const keyOutput = z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() });
 const show = ({ key_id, key_name, key_type }: CaKey) => ({ key_id, key_name, key_type });
 
-/** Keys of issuers. */
+/** List, read and change the keys of issuers. */
 export const keyPaths = [
   path('keys', {
     summary: 'The keys of this mount.',

@@ -11,21 +11,21 @@ import { keepCertificate } from './stored-certificate';
 import { keyUsageExtension, purposeExtension } from './usages';
 import { type AskedValidity, validityFor } from './validity';
 
-/** What signing a leaf needs of a call. */
+/** The parts of a call that signing a leaf uses. */
 export type LeafCall = Pick<Call, 'storage' | 'mount' | 'nowMs'> & { warn(text: string): void };
 
-/** What is certified: names and key; `subject` and `extensions` of a request replace what was made of them. */
+/** A leaf to sign. `subject` and `extensions` of a CSR replace those built from the names. */
 export interface Leaf {
   readonly subject: Name;
   readonly names: AlternativeNames;
   readonly publicKey: Buffer;
-  /** Of a private key that was made here. */
+  /** The generated private key. */
   readonly key?: KeyObject;
-  /** Those of a request that are taken over as they are. */
+  /** CSR extensions copied unchanged. */
   readonly extensions?: readonly Extension[];
 }
 
-/** Signs the certificate of a leaf, and keeps it unless the role says not to. */
+/** Signs a leaf certificate, and stores it unless the role has `no_store`. */
 export async function signLeaf(
   { storage, mount, nowMs, warn }: LeafCall,
   ready: ReadyIssuer,

@@ -32,14 +32,14 @@ export interface AskedStatus {
   readonly serial: string;
 }
 
-/** What a client asks a responder. */
+/** A parsed OCSP request. */
 export interface OcspQuestions {
   readonly questions: readonly AskedStatus[];
-  /** As the client sent it, to be sent back. */
+  /** Returned unchanged in the response. */
   readonly nonce: Extension | undefined;
 }
 
-/** Reads a request in DER; undefined for anything else. */
+/** Parses a DER OCSP request; undefined if it is malformed. */
 export function readOcspRequest(der: Buffer): OcspQuestions | undefined {
   try {
     const { tbsRequest } = AsnConvert.parse(der, OCSPRequest);
@@ -63,7 +63,7 @@ const hashes: ReadonlyMap<string, string> = new Map([
   ['2.16.840.1.101.3.4.2.3', 'sha512'],
 ]);
 
-/** Whether a question is about certificates of this authority. */
+/** Whether the question is about a certificate of this CA. */
 export function isOf(id: CertID, authority: ReadCertificate): boolean {
   const hash = hashes.get(id.hashAlgorithm.algorithm);
   if (hash === undefined) return false;
@@ -72,18 +72,18 @@ export function isOf(id: CertID, authority: ReadCertificate): boolean {
   return isDigest(id.issuerKeyHash, authority.keyBits) && isDigest(id.issuerNameHash, authority.subject);
 }
 
-/** What is said of a certificate. */
+/** The status of a certificate. */
 export interface CertificateStanding {
   readonly id: CertID;
   readonly status: 'good' | 'unknown' | { readonly revokedAtMs: number };
 }
 
-/** An answer to be signed. */
+/** An OCSP response to sign. */
 export interface OcspContent {
   readonly standings: readonly CertificateStanding[];
   readonly nonce: Extension | undefined;
   readonly nowMs: number;
-  /** 0: it holds for this moment only. */
+  /** 0: valid for this moment only. */
   readonly validSeconds: number;
 }
 
@@ -93,7 +93,7 @@ function statusOf({ status }: CertificateStanding): CertStatus {
   return new CertStatus({ revoked: new RevokedInfo({ revocationTime: new Date(wholeSeconds(status.revokedAtMs)) }) });
 }
 
-/** Signs an answer; its DER. */
+/** Signs an OCSP response and returns its DER. */
 export async function makeOcspAnswer(
   { standings, nonce, nowMs, validSeconds }: OcspContent,
   authority: ReadCertificate,
@@ -124,6 +124,6 @@ export async function makeOcspAnswer(
   );
 }
 
-/** An answer that says only why there is none. */
+/** An OCSP error response. */
 export const ocspProblem = (why: 'malformedRequest' | 'unauthorized'): Buffer =>
   encoded(new OCSPResponse({ responseStatus: OCSPResponseStatus[why] }));

@@ -21,7 +21,7 @@ import { findCertificate, type StoredCertificate } from './stored-certificate';
 
 const answered = { media: ['application/ocsp-response'] } as const;
 
-/** A signed answer about a certificate, as long as neither it nor what signs has changed. */
+/** A signed OCSP response, valid until the certificate or its signer changes. */
 interface KeptAnswer {
   readonly issuer: Issuer;
   readonly expiry: string;
@@ -29,7 +29,7 @@ interface KeptAnswer {
   readonly der: Buffer;
 }
 
-// Of a certificate that is revoked there is another object, on every node.
+// Revocation replaces the certificate object on every node, so that this cache misses.
 const keptAnswers = new WeakMap<StoredCertificate, Map<string, KeptAnswer>>();
 
 async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, der: Buffer): Promise<Buffer> {
@@ -59,13 +59,13 @@ async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, der: 
   if (kept && kept.issuer === issuer && kept.expiry === config.ocsp_expiry && nowMs < kept.untilMs) return kept.der;
   const made = await make();
   const answers = keptAnswers.get(only) ?? new Map<string, KeptAnswer>();
-  // Clients get one that is valid for half of its time at least.
+  // Cached responses keep at least half of their validity.
   answers.set(name, { issuer, expiry: config.ocsp_expiry, untilMs: nowMs + validSeconds * 500, der: made });
   keptAnswers.set(only, answers);
   return made;
 }
 
-/** Who may answer: an issuer that all questions are about, with its key. */
+/** The issuer that can answer all questions and has a key. */
 const responderFor = (ca: Ca, questions: readonly AskedStatus[]): Issuer | undefined =>
   Object.values(ca.issuers).find(
     (issuer) =>
@@ -74,7 +74,7 @@ const responderFor = (ca: Ca, questions: readonly AskedStatus[]): Issuer | undef
       questions.every(({ id }) => isOf(id, certificateOf(issuer))),
   );
 
-/** Of what was never issued nothing good is said. */
+/** A certificate that was never issued is not `good`. */
 function statusOf(ca: Ca, found: StoredCertificate | undefined, authority: string): CertificateStanding['status'] {
   if (found?.authority !== authority) return 'unknown';
   const revokedAtMs = whenRevoked(ca, found);
@@ -84,7 +84,7 @@ function statusOf(ca: Ca, found: StoredCertificate | undefined, authority: strin
 const reply = async (call: { storage: Storage; nowMs: number }, base64: string): Promise<Reply> =>
   raw(await answer(call, Buffer.from(base64, 'base64')));
 
-/** The responder of the mount. */
+/** The OCSP responder of the mount. */
 export const ocspPaths = [
   path('ocsp', {
     summary: 'Checks whether certificates are revoked (OCSP).',

@@ -3,13 +3,13 @@ import { AttributeValue, GeneralName, OtherName } from '@peculiar/asn1-x509';
 import { refuse } from '../../sdk/refuse';
 import { isOid } from './extension';
 
-/** A name of a kind that only its object identifier tells. */
+/** An otherName SAN. */
 export interface OtherNameText {
   readonly oid: string;
   readonly text: string;
 }
 
-/** Reads `OID;UTF8:TEXT`. Throws `invalid`, beginning with `problem`. */
+/** Parses `OID;UTF8:TEXT`. Throws `invalid` with `problem` in the message. */
 export function readOtherName(said: string, problem = 'could not parse requested other SAN'): OtherNameText {
   const quoted = JSON.stringify(said);
   const semicolon = said.indexOf(';');
@@ -24,13 +24,13 @@ export function readOtherName(said: string, problem = 'could not parse requested
   return { oid, text: said.slice(colon + 1) };
 }
 
-/** As an alternative name of a certificate. */
+/** Encodes it as a GeneralName. */
 export function generalName({ oid, text }: OtherNameText): GeneralName {
   const value = AsnConvert.serialize(new AttributeValue({ utf8String: text }));
   return new GeneralName({ otherName: new OtherName({ typeId: oid, value }) });
 }
 
-/** The same of an alternative name that was sent. Throws `invalid` if it holds anything but a text in UTF-8. */
+/** Decodes an otherName of a CSR. Throws `invalid` unless it is a UTF-8 string. */
 export function otherNameIn({ typeId: oid, value }: OtherName): OtherNameText {
   const text = readText(value);
   return text === undefined

@@ -20,7 +20,7 @@ export interface AskedNames {
 }
 
 /**
- * Who a certificate is for: what was asked for, and where the role says so what the request for it says. Throws `invalid` for
+ * The names of a certificate: those of the request, and those of its CSR if the role says so. Throws `invalid` for
  * the first name that the role does not allow.
  */
 export function requestedNames(
@@ -39,7 +39,7 @@ export function requestedNames(
   const serialNumber = asked.serial_number || (own?.serialNumber ?? '');
   const fromCsr = role.use_csr_sans ? csr?.names : undefined;
   const inSans = asked.exclude_cn_from_sans || commonName === '' ? [] : [commonName];
-  // A common name may be any text where the role says so; it is not an alternative name then.
+  // The role may allow any common name; one that is not a host or email is not a SAN.
   const ofCommonName = sortedNames(inSans, () => {});
   const asNames = sortedNames(fromCsr ? [] : (asked.alt_names ?? []), (name) =>
     warn(`alt_names: ${JSON.stringify(name)} is neither the name of a host nor a mail address and was left out`),

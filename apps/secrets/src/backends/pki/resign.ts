@@ -71,7 +71,7 @@ async function signList(
   return data({ crl: format === 'der' ? der.toString('base64') : pemOf(der, 'X509 CRL') });
 }
 
-/** What a list of this authority says is revoked. Throws `invalid` for lists of others. */
+/** The revocations in a CRL of this CA. Throws `invalid` for a CRL of another CA. */
 function revokedIn(text: string, at: number, authority: ReadCertificate): Revoked[] {
   const [block] = pemBlocks(text);
   if (!block) refuse(`crls: no PEM in item ${at}`);
@@ -110,7 +110,7 @@ function extensionItem({ id, critical, value }: Readonly<Record<string, unknown>
   return extension(String(id), arrayBuffer(bytes), critical === true || critical === 'true');
 }
 
-/** The issuer of a reference, if it may sign lists. Throws `invalid`. */
+/** Finds an issuer that may sign CRLs. Throws `invalid`. */
 async function signerOfLists(storage: Storage, ref: string): Promise<Issuer> {
   const issuer =
     issuerRef(await findCa(storage), ref) ?? refuse(`failed to resolve issuer issuer_ref: ${noIssuer(ref)}`);
@@ -120,7 +120,7 @@ async function signerOfLists(storage: Storage, ref: string): Promise<Issuer> {
 
 const output = z.object({ crl: z.string() });
 
-/** Lists that are signed as they are asked for; nothing of them is kept. */
+/** Signs CRLs of the caller's content; they are not stored. */
 export const resignPaths = [
   path('issuer/:ref/resign-crls', {
     summary: 'Combines lists of an issuer.',

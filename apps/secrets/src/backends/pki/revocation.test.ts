@@ -21,7 +21,7 @@ describe('revocation', () => {
   interface Mounted {
     readonly root: { certificate: string; issuer_id: string };
     issue(body?: object): Promise<Leaf>;
-    /** Number and serial numbers of a list, in the order of the list. */
+    /** CRL number and serial numbers, in CRL order. */
     list(kind?: 'crl' | 'crl/delta'): Promise<{ number: number; serials: string[]; text: string; pem: string }>;
   }
 
@@ -184,7 +184,7 @@ describe('revocation', () => {
     ] as const) {
       expect((await bring([item]).expect(400)).body.errors[0]).toMatch(why);
     }
-    // Another certificate of the same issuer and number.
+    // Another certificate with the same issuer and serial number.
     await secrets.root.write('sys/mounts/twice', { type: 'pki', config: { max_lease_ttl: '87600h' } }).expect(204);
     const own = await must('twice/root/generate/exported', { common_name: 'Twice', key_type: 'ec', ttl: '8760h' });
     const sign = () => {
@@ -203,7 +203,7 @@ describe('revocation', () => {
     expect(shown.body.data).toMatchObject({ certificate: gone.certificate, revocation_time: seconds });
     expect((await secrets.root.list('after/certs/revoked').expect(200)).body.data.keys).toEqual([gone.serial_number]);
     expect((await list()).serials).toEqual([]);
-    // Of the mount that has the key of their issuer the lists have them at once.
+    // The CRL of the mount that has the issuer's key has them at once.
     expect((await write('before/certs/import', { certificates: items }).expect(200)).body.data.imported).toBe(1);
     const more = [{ certificate: later.certificate, revocation_time: seconds }];
     expect((await write('before/certs/import', { certificates: more }).expect(200)).body.data.imported).toBe(1);
@@ -325,7 +325,7 @@ describe('revocation', () => {
         .expect('Content-Type', 'application/ocsp-response');
     const get = (base64: string) =>
       request(secrets.server).get(`/v1/ocsp/ocsp/${base64}`).responseType('blob').redirects(0);
-    /** What OpenSSL makes of an answer that it has verified. */
+    /** The OpenSSL output for a verified response. */
     const verified = (answer: Buffer, leaf: string, ...more: string[]) =>
       run(
         'ocsp',
@@ -351,13 +351,13 @@ describe('revocation', () => {
           const nonce = options.filter((one) => one === '-no_nonce');
           run('ocsp', ...hash, '-issuer', issuer, '-cert', file(leaf.certificate), '-reqout', at, ...nonce);
           const { body } = await post(readFileSync(at));
-          // Its nonce is compared with that of the request.
+          // OpenSSL compares the nonce with that of the request.
           return run('ocsp', '-issuer', issuer, '-reqin', at, '-respin', file(body), '-CAfile', issuer, '-resp_text');
         };
         const good = await ask();
         expect(good).toMatch(/Cert Status: good\n/);
         expect(good.includes('OCSP Nonce')).toBe(!options.some((one) => one === '-no_nonce'));
-        // An answer with a nonce is good for one request.
+        // A response with a nonce fits one request only.
         for (let n = 0; n < 2; n++) expect(await ask()).toMatch(/Cert Status: good\n/);
         await must('ocsp/revoke', { serial_number: leaf.serial_number });
         expect(await ask()).toMatch(/Cert Status: revoked\n/);
@@ -403,7 +403,7 @@ describe('revocation', () => {
       ['as base64url', (base64) => base64.replaceAll('+', '-').replaceAll('/', '_')],
     ])('answers a request in the address %s, however many slashes follow each other', async (_, write) => {
       const at = file('');
-      // Of its serial number base64 makes slashes and pluses.
+      // Its serial number has slashes and pluses in base64.
       const asked = ['-issuer', file(mounted.root.certificate), '-serial', '0x7ffffffffffffffffbefbefbefbefb'];
       run('ocsp', ...asked, '-reqout', at, '-no_nonce');
       const base64 = readFileSync(at).toString('base64');

@@ -1,7 +1,7 @@
 import type { Storage } from '../../sdk/storage';
 import type { Revoked } from './crl';
 
-// What is revoked is in the names of entries, so that a list of many is made without reading each of them.
+// Revocations are encoded in entry names, so that building a long CRL reads no entries.
 const all = 'revoked/';
 const added = (authority: string) => `added/${authority}/`;
 
@@ -12,38 +12,38 @@ function readName(name: string): Revoked & { readonly authority: string } {
   return { serial, seconds: Number(seconds), authority };
 }
 
-/** Notes that a certificate of an authority is revoked, and that its lists do not say so yet. */
+/** Records that a certificate of a CA is revoked and not yet in its CRLs. */
 export function noteRevoked(storage: Storage, authority: string, revoked: Revoked): void {
   storage.put(`${all}${nameOf(revoked)} ${authority}`, 'true');
   storage.put(added(authority) + nameOf(revoked), 'true');
 }
 
-/** Forgets it again, because nothing has to say so any more. */
+/** Deletes the record of an expired certificate. */
 export function forgetRevoked(storage: Storage, authority: string, revoked: Revoked): void {
   storage.delete(`${all}${nameOf(revoked)} ${authority}`);
   storage.delete(added(authority) + nameOf(revoked));
 }
 
-/** True until a complete list says it. */
+/** True until a complete CRL includes it. */
 export const isUnlisted = async (storage: Storage, authority: string, revoked: Revoked): Promise<boolean> =>
   (await storage.get(added(authority) + nameOf(revoked))) !== undefined;
 
-/** What was revoked of an authority since its last complete list. */
+/** Revocations of a CA since its last complete CRL. */
 export const listAdded = async (storage: Storage, authority: string): Promise<Revoked[]> =>
   (await storage.list(added(authority))).map(readName);
 
-/** Whether anything was. */
+/** Whether there are any. */
 export const hasAdded = async (storage: Storage, authority: string): Promise<boolean> =>
   (await storage.list(added(authority), { limit: 1 })).length > 0;
 
-/** Notes that a complete list says all of this. */
+/** Records that a complete CRL includes these. */
 export function noteListed(storage: Storage, authority: string, listed: readonly Revoked[]): void {
   for (const one of listed) storage.delete(added(authority) + nameOf(one));
 }
 
 const pageSize = 5000;
 
-/** Everything that is revoked of an authority. */
+/** All revocations of a CA. */
 export async function listRevoked(storage: Storage, authority: string): Promise<Revoked[]> {
   const found: Revoked[] = [];
   let after: string | undefined;
@@ -58,7 +58,7 @@ export async function listRevoked(storage: Storage, authority: string): Promise<
   }
 }
 
-/** Serial numbers of a page of what is revoked. */
+/** A page of revoked serial numbers. */
 export async function listRevokedSerials(
   storage: Storage,
   { after, limit }: { readonly after?: string; readonly limit?: number },

@@ -19,13 +19,13 @@ import { readSerial } from './serial';
 import { authorityAbove } from './signing';
 import { changeCertificate, findCertificate, keepCertificate, type StoredCertificate } from './stored-certificate';
 
-/** When a certificate was revoked: now, or earlier; undefined if it has expired and may not be any more. */
+/** When a certificate was revoked, now or earlier; undefined if it expired and can no longer be revoked. */
 interface RevokedMoment {
   readonly revokedAtMs: number | undefined;
 }
 
 /**
- * Revokes a certificate that is kept: stored first, then in the lists of its authority. One that is revoked already stays as
+ * Revokes a stored certificate: first its record, then the CRLs of its CA. A certificate already revoked stays as
  * it is.
  */
 export async function revokeKept(storage: Storage, nowMs: number, serial: string): Promise<RevokedMoment> {
@@ -34,7 +34,7 @@ export async function revokeKept(storage: Storage, nowMs: number, serial: string
   const after = await changeCertificate(storage, serial, (kept, tx) => {
     if (!kept) refuse(`certificate with serial ${serial} not found.`);
     if (kept.revokedAtMs !== undefined || (kept.notAfterMs <= nowMs + 2000 && !allowExpired)) return kept;
-    // Its issuer may have come after it.
+    // Its issuer may have been imported after it.
     const authority = kept.authority || authorityAbove(ca, readCertificate(Buffer.from(kept.der, 'base64')));
     noteRevoked(tx, authority, { serial, seconds: Math.floor(nowMs / 1000) });
     return { ...kept, authority, revokedAtMs: nowMs };
@@ -64,10 +64,10 @@ function requireNoIssuer(ca: Ca, serial: string): void {
   if (issuer) refuse(`adding issuer (id: ${issuer.issuer_id}) to its own CRL is not allowed`);
 }
 
-/** What is shorter is none. */
+/** Shorter texts are rejected. */
 const shortestPem = 75;
 
-/** The certificate that was sent, kept if it is not yet. Throws `invalid` if no issuer of the mount has signed it. */
+/** Parses a certificate and stores it if needed. Throws `invalid` if no issuer of the mount signed it. */
 async function keptFromText(storage: Storage, ca: Ca, text: string): Promise<ReadCertificate> {
   if (text.length < shortestPem) {
     refuse(
@@ -100,7 +100,7 @@ async function keptFromText(storage: Storage, ca: Ca, text: string): Promise<Rea
 type RevokeInput = { readonly serial_number?: string; readonly certificate?: string };
 type RevokeCall = Pick<Call, 'storage' | 'nowMs'> & { warn(text: string): void };
 
-/** Revokes what a request names; `prove` is asked first. */
+/** Revokes the certificate of a request; `prove` runs first and may throw. */
 async function revoke(
   call: RevokeCall,
   input: RevokeInput,
@@ -135,7 +135,7 @@ async function serialOfText(
   return (await keptFromText(storage, ca, text)).serial;
 }
 
-/** Throws `invalid` if the key is not that of the certificate. */
+/** A check that throws `invalid` unless the key belongs to the certificate. */
 function requireKey(text: string): (certificate: ReadCertificate) => void {
   if (text === '') refuse('Must have private key to revoke via the /revoke-with-key path.');
   let own: Buffer;
@@ -149,7 +149,7 @@ function requireKey(text: string): (certificate: ReadCertificate) => void {
   };
 }
 
-/** Ends the lease of a certificate. */
+/** Revokes the certificate of a lease. */
 export async function revokeLeased(internal: Readonly<Record<string, unknown>>, storage: Storage, nowMs: number) {
   const serial = String(internal.serial_number);
   if (await findCertificate(storage, serial)) await revokeKept(storage, nowMs, serial);
@@ -163,7 +163,7 @@ const revokedOutput = z
   .object({ revocation_time: z.int(), revocation_time_rfc3339: z.string(), state: z.string() })
   .nullable();
 
-/** Revokes certificates and issuers, and lists them. */
+/** Revoke certificates and issuers; list revoked ones. */
 export const revokePaths = [
   path('revoke', {
     summary: 'Revokes certificates.',

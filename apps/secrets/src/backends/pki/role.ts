@@ -14,7 +14,7 @@ const flag = (text: string) => bool().describe(text);
 const list = (text: string) => commaList().describe(text);
 const none: string[] = [];
 
-/** What a role allows and says of its certificates. */
+/** Fields of a role. */
 export const roleFields = recordFields({
   ttl: [duration().describe('Default lifetime of certificates; 0: that of the mount.'), 0],
   max_ttl: [duration().describe('Maximum lifetime of certificates; 0: that of the mount.'), 0],
@@ -69,16 +69,16 @@ export const roleFields = recordFields({
   issuer_ref: [string().describe('The issuer: an id, a name, or default.'), 'default'],
 });
 
-/** A role, as it is stored. */
+/** A stored role. */
 export type Role = typeof roleFields.defaults;
 
 /** The roles of a mount. */
 export const roles = collection('role/', roleFields.input);
 
-/** What may be asked of a role by name. Throws `invalid` if there is none. */
+/** The message for an unknown role. */
 export const unknownRole = (name: string): string => `unknown role: ${name}`;
 
-/** The role with its defaults. Throws `invalid` for what contradicts itself or is unknown. */
+/** Fills in the defaults of a role. Throws `invalid` for contradictory or unknown values. */
 export function checkedRole(asked: Role): Role {
   if (asked.max_ttl > 0 && asked.ttl > asked.max_ttl) refuse('"ttl" value must be less than "max_ttl" value');
   const role = checkedKeyRules({ ...asked, issuer_ref: asked.issuer_ref || 'default' });
@@ -108,8 +108,8 @@ export function checkedRole(asked: Role): Role {
 }
 
 /**
- * The role for one caller: its templates filled in by `fill`. What has no value for the caller is left out, and so is what brings a `*`
- * along that the role does not want from there.
+ * The role for one caller, with templates filled in. Omits values whose template is empty for the caller, and values that add a `*`
+ * where the role does not allow globs from templates.
  */
 export function filledRole(role: Role, fill: (text: string) => string | undefined): Role {
   if (!role.allowed_domains_template && !role.allowed_uri_sans_template) return role;
@@ -129,12 +129,12 @@ export function filledRole(role: Role, fill: (text: string) => string | undefine
   };
 }
 
-/** A text without templates, for callers of whom nothing is known. */
+/** Drops texts with templates, for callers without an entity. */
 export const withoutTemplates = (text: string): string | undefined => (text.includes('{{') ? undefined : text);
 
 const anything = ['*'];
 
-/** A role that lets a request have all of its names; of a named role, lifetimes and who issues. */
+/** A role that allows all names of a CSR; a named role adds lifetimes and issuer. */
 export function verbatimRole(named: Role | undefined, said: Partial<Role>): Role {
   const {
     ttl,
@@ -174,7 +174,7 @@ function checkedValidations(asked: readonly string[]): string[] {
   return folded.length === 0 ? ['email', 'hostname'] : folded;
 }
 
-/** The networks that addresses must be in; undefined for any. Throws `invalid` for other text. */
+/** The networks that IP SANs must be in; undefined for any. Throws `invalid` for malformed CIDRs. */
 export function networksOf({ allowed_ip_sans_cidr: texts }: Pick<Role, 'allowed_ip_sans_cidr'>): BlockList | undefined {
   if (texts.length === 0) return undefined;
   const networks = new BlockList();

@@ -28,7 +28,6 @@ async function keepRole(call: Pick<Call, 'storage'> & { warn(text: string): void
   return data(role);
 }
 
-/** What certificates may be asked for, by name. */
 export const rolePaths = [
   namesPath('roles', roles, { summary: 'The roles of this mount.', list: 'List the names of the roles.' }),
   path('roles/:name', {

@@ -37,14 +37,14 @@ const rootOutput = z.object({
   private_key_type: z.string().optional(),
 });
 
-/** Uses of the keys of authorities. */
+/** Key usages of CA certificates. */
 export const authorityUsages = ['CertSign', 'CRLSign'];
 
-/** What is said of a mount whose certificates name no addresses. */
+/** Warning for a mount without configured URLs. */
 export const noUrlsWarning =
   "This mount hasn't configured any authority information access (AIA) fields; this may make it harder for systems to find missing certificates in the chain or to validate revocation status of certificates. Consider updating /config/urls or the newly generated issuer with this information.";
 
-/** What is said of an authority that nothing can name. */
+/** Warning for a CA without a subject. */
 export const noSubjectWarning =
   'This issuer certificate was generated without a Subject; this makes it likely that issuing leaf certs with this certificate will cause TLS validation libraries to reject this certificate.';
 
@@ -52,7 +52,7 @@ type RootCall = Call<{ readonly exported: string }, z.output<typeof RootInput>>;
 
 async function generateRoot(call: RootCall, usualName: string) {
   const { input, params, storage, nowMs, mount } = call;
-  // Only where that is free when it is decided.
+  // Only if the name is still free when the change is applied.
   const nameIn = (ca: Ca) =>
     freeIssuerName(ca, input.issuer_name) || (usualName !== '' && !issuerRef(ca, usualName) ? usualName : '');
   nameIn(await findCa(storage));
@@ -120,7 +120,7 @@ const generating = operation<{ readonly exported: string }, typeof RootInput>({
   run: (call) => generateRoot(call, ''),
 });
 
-/** Roots of this mount. */
+/** Generate, rotate and delete roots, and sign with them. */
 export const rootPaths = [
   path('root/generate/:exported', {
     summary: 'Creates a root CA.',

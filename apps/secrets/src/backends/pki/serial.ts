@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 
-/** A serial number that nothing else has: 158 random bits. */
+/** A new serial number: 158 random bits. */
 export function newSerial(): Buffer {
   const bytes = randomBytes(20);
-  // Positive, and of full length.
+  // Positive and full length.
   bytes[0] = (bytes[0]! & 0x7f) | 0x40;
   return bytes;
 }
 
-/** A serial number as clients write it: pairs of lower-case digits. */
+/** A serial number as lowercase hex pairs with colons. */
 export function serialText(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes)
     .toString('hex')
@@ -16,13 +16,13 @@ export function serialText(bytes: Uint8Array): string {
   return hex.replace(/..(?=.)/g, '$&:');
 }
 
-/** The same of what clients send, with colons or dashes, in either case; undefined if it is not a serial number. */
+/** Normalizes a serial number with colons or dashes, in either case; undefined if it is malformed. */
 export function readSerial(text: string): string | undefined {
   const hex = text.trim().toLowerCase().replace(/[:-]/g, '');
   return /^([0-9a-f]{2}){1,40}$/.test(hex) ? serialText(Buffer.from(hex, 'hex')) : undefined;
 }
 
-/** The bytes of a serial number as ASN.1 has them: positive. */
+/** A serial number as a positive ASN.1 integer. */
 export function serialBytes(text: string): Buffer {
   const bytes = Buffer.from(text.replaceAll(':', ''), 'hex');
   return bytes[0]! >= 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes;

@@ -4,7 +4,7 @@ import { AsnConvert } from '@peculiar/asn1-schema';
 import type { AlgorithmIdentifier } from '@peculiar/asn1-x509';
 
 const pss = '1.2.840.113549.1.1.10';
-/** By object identifier; SHA-1 and older prove nothing. */
+/** Hashes by signature OID; SHA-1 and older are not accepted. */
 const hashes: ReadonlyMap<string, string | null> = new Map([
   ['1.2.840.113549.1.1.11', 'sha256'],
   ['1.2.840.113549.1.1.12', 'sha384'],
@@ -21,14 +21,14 @@ const pssHashes: ReadonlyMap<string, string> = new Map([
   ['2.16.840.1.101.3.4.2.3', 'sha512'],
 ]);
 
-/** Something that was signed elsewhere. */
+/** Signed content from outside. */
 export interface SignedContent {
   readonly content: Buffer;
   readonly algorithm: AlgorithmIdentifier;
   readonly signature: Buffer;
 }
 
-/** Whether a key has signed it, by an algorithm that cannot be forged. */
+/** Whether the key signed it with an accepted algorithm. */
 export function isSignedWith({ content, algorithm, signature }: SignedContent, key: KeyObject): boolean {
   try {
     if (algorithm.algorithm !== pss) {

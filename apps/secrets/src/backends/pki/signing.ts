@@ -18,12 +18,12 @@ export interface ReadyIssuer {
   readonly name: Name;
   readonly chain: readonly Issuer[];
   readonly urls: UrlSet;
-  /** What names its key in what it signs. */
+  /** Authority key identifier of its signatures. */
   readonly keyId: Buffer;
   signer(signatureBits: number, usePss: boolean): Signer;
 }
 
-/** The issuer of a reference, ready to issue. Throws `invalid` if there is none, or it may not. */
+/** Loads an issuer for issuing. Throws `invalid` if there is none or it may not issue. */
 export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyIssuer> {
   const ca = await findCa(storage);
   const issuer = issuerRef(ca, ref) ?? refuse(`could not fetch the CA certificate (was one set?): ${noIssuer(ref)}`);
@@ -41,7 +41,7 @@ export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyI
   };
 }
 
-/** Throws `invalid` if an issuer may not be used so. */
+/** Throws `invalid` if the issuer lacks a usage. */
 export function requireUsage({ issuer_id: id, issuer_name: name, usage }: Issuer, wanted: Usage, before = ''): void {
   if (usage.includes(wanted)) return;
   const only = [...usage].sort().join(',');
@@ -50,20 +50,20 @@ export function requireUsage({ issuer_id: id, issuer_name: name, usage }: Issuer
   );
 }
 
-/** The private key of an issuer. Throws `invalid` if it is not here. */
+/** The private key of an issuer. Throws `invalid` if the mount does not have it. */
 export async function keyFor(storage: Storage, issuer: Issuer) {
   const { issuer_id: id } = issuer;
   if (issuer.key_id === '') refuse(`while fetching issuer ${id}: it has no key in this mount`);
   return privateKey(storage, issuer.key_id);
 }
 
-/** How what an authority signs names its key: as its certificate does, else by the key itself. */
+/** The authority key identifier: that of the CA certificate, or else computed from its key. */
 export const authorityKeyOf = ({ subjectKeyId, publicKey }: ReadCertificate): Buffer =>
   subjectKeyId.length > 0 ? subjectKeyId : keyIdOf(publicDer(publicKey));
 
 const authorities = new WeakMap<ReadCertificate, string>();
 
-/** Names whose lists the certificates of an issuer are in: issuers of the same name and key share one. */
+/** Identifies a CA: issuers with the same subject and key are one CA and share CRLs. */
 export function authorityOf(certificate: ReadCertificate): string {
   let authority = authorities.get(certificate);
   if (authority === undefined) {
@@ -74,15 +74,15 @@ export function authorityOf(certificate: ReadCertificate): string {
   return authority;
 }
 
-/** An issuer of an authority. */
+/** Finds an issuer of a CA. */
 export const issuerOf = (ca: Ca, authority: string): Issuer | undefined =>
   Object.values(ca.issuers).find((issuer) => authorityOf(certificateOf(issuer)) === authority);
 
-/** When a certificate was revoked; an issuer that signed itself is on no list. */
+/** When a certificate was revoked; a self-signed issuer is on no CRL, so its record counts. */
 export const whenRevoked = (ca: Ca, { der, revokedAtMs }: StoredCertificate): number | undefined =>
   revokedAtMs ?? Object.values(ca.issuers).find(({ certificate }) => certificate === der)?.revokedAtMs;
 
-/** The authority that has signed a certificate; empty if it is not in the mount. */
+/** The CA that signed a certificate; empty if it is not in the mount. */
 export function authorityAbove(ca: Ca, one: ReadCertificate): string {
   const issuer = Object.values(ca.issuers).find((above) => isSignedBy(one, certificateOf(above)));
   return issuer ? authorityOf(certificateOf(issuer)) : '';

@@ -1,11 +1,11 @@
 import { type Ending, endKey, listEnding, readEndKey } from '../../sdk/ending';
 import type { Page, Storage } from '../../sdk/storage';
 
-/** A certificate that this mount issued or knows of. */
+/** A certificate that this mount issued or imported. */
 export interface StoredCertificate {
   /** DER in base64. */
   readonly der: string;
-  /** Whose lists of revoked certificates it belongs to; empty if no issuer of the mount signed it. */
+  /** The CA whose CRLs it belongs to; empty if no issuer of the mount signed it. */
   readonly authority: string;
   readonly notAfterMs: number;
   readonly revokedAtMs?: number;
@@ -15,17 +15,17 @@ const prefix = 'cert/';
 const ends = 'ends/';
 const parse = JSON.parse as (text: string) => StoredCertificate;
 
-/** The certificate of a serial number, if it is kept. */
+/** The stored certificate with this serial number. */
 export const findCertificate = (storage: Storage, serial: string): Promise<StoredCertificate | undefined> =>
   storage.read(prefix + serial, parse);
 
-/** Keeps a certificate. Serial numbers are random: there is none of the same. */
+/** Stores a certificate. Serial numbers are random, so there is no other with the same. */
 export function keepCertificate(storage: Storage, serial: string, certificate: StoredCertificate): void {
   storage.put(prefix + serial, JSON.stringify(certificate));
   storage.put(ends + endKey(certificate.notAfterMs, serial), 'true');
 }
 
-/** The certificates of some serial numbers, of those that are kept. */
+/** The stored certificates with these serial numbers. */
 export async function findCertificates(
   storage: Storage,
   serials: readonly string[],
@@ -34,7 +34,7 @@ export async function findCertificates(
   return new Map([...found].map(([key, text]) => [key.slice(prefix.length), parse(text)]));
 }
 
-/** Decides about a certificate when it is its turn, and stores what `change` makes of it. */
+/** Changes a stored certificate, one change at a time. */
 export function changeCertificate<C extends StoredCertificate | undefined>(
   storage: Storage,
   serial: string,
@@ -48,16 +48,16 @@ export function changeCertificate<C extends StoredCertificate | undefined>(
   });
 }
 
-/** Forgets a certificate. */
+/** Deletes a certificate. */
 export function forgetCertificate(storage: Storage, serial: string, { notAfterMs }: StoredCertificate): void {
   storage.delete(prefix + serial);
   storage.delete(ends + endKey(notAfterMs, serial));
 }
 
-/** The serial numbers of the certificates that are kept. */
+/** Serial numbers of the stored certificates. */
 export const listCertificates = (storage: Storage, page?: Page): Promise<string[]> => storage.list(prefix, page);
 
-/** Serial numbers of a page of certificates, in the order in which they end, and where the next page begins. */
+/** A page of serial numbers in order of expiry, and where the next page begins. */
 export async function listByEnd(storage: Storage, page: Page) {
   const keys = await storage.list(ends, page);
   return keys.map((key) => {
@@ -66,7 +66,7 @@ export async function listByEnd(storage: Storage, page: Page) {
   });
 }
 
-/** Certificates that expire in a range of time and are not revoked, earliest first. */
+/** Unrevoked certificates that expire in a time range, earliest first. */
 export const listExpiring = (storage: Storage, range: Ending) =>
   listEnding(
     range,

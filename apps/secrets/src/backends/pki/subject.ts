@@ -2,7 +2,7 @@ import { AsnConvert } from '@peculiar/asn1-schema';
 import { AttributeTypeAndValue, AttributeValue, Name, RelativeDistinguishedName } from '@peculiar/asn1-x509';
 import { commaList } from '../../sdk/fields';
 
-/** What a subject says besides its common name. */
+/** The parts of a subject besides its common name. */
 export interface SubjectParts {
   readonly country: readonly string[];
   readonly organization: readonly string[];
@@ -15,7 +15,7 @@ export interface SubjectParts {
 
 const list = (what: string) => commaList().describe(`${what} of the subject.`);
 
-/** The fields of requests and roles that say it. */
+/** Subject fields of requests and roles. */
 export const subjectRows = {
   ou: [list('Organizational units'), [] as string[]],
   organization: [list('Organizations'), [] as string[]],
@@ -51,7 +51,7 @@ function attribute(type: string, text: string): AttributeTypeAndValue {
   return new AttributeTypeAndValue({ type, value: new AttributeValue(value) });
 }
 
-/** A relative name of several attributes, in the order that DER wants. */
+/** A relative distinguished name of several attributes, in DER order. */
 function relative(type: string, texts: readonly string[]): RelativeDistinguishedName[] {
   const encoded = [...new Set(texts)].map((text) => {
     const item = attribute(type, text);
@@ -62,7 +62,7 @@ function relative(type: string, texts: readonly string[]): RelativeDistinguished
   return [new RelativeDistinguishedName(encoded.map(({ item }) => item))];
 }
 
-/** Who a certificate is for. */
+/** Builds a subject. */
 export function subjectName(
   said: SubjectParts,
   own: { readonly commonName: string; readonly serialNumber: string; readonly userIds: readonly string[] },
@@ -78,7 +78,7 @@ export function subjectName(
 const textsOf = (name: Name, id: string): string[] =>
   name.flatMap((set) => [...set].filter(({ type }) => type === id).map(({ value }) => value.toString()));
 
-/** The common name of a subject, its serial number and user ids; empty if it has none. */
+/** Common name, serial number and user ids of a subject; empty if absent. */
 export function ownNames(name: Name): { commonName: string; serialNumber: string; userIds: string[] } {
   return {
     commonName: textsOf(name, commonNameId).at(-1) ?? '',
@@ -87,7 +87,7 @@ export function ownNames(name: Name): { commonName: string; serialNumber: string
   };
 }
 
-/** A name as people read it: the most specific part first. */
+/** A name as text, most specific part first. */
 export const nameText = (name: Name): string =>
   [...name]
     .reverse()

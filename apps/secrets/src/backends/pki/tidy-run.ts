@@ -12,7 +12,7 @@ import { authorityAbove } from './signing';
 import { changeCertificate, findCertificates, forgetCertificate, listByEnd } from './stored-certificate';
 import { autoTidyFields, hasWork, type TidyPlan } from './tidy-settings';
 
-/** How far removing has come. Kept, so that any node can go on. */
+/** Progress of a tidy. Stored, so that any node can continue it. */
 export interface TidyState {
   readonly plan: TidyPlan;
   readonly state: 'Running' | 'Cancelling' | 'Cancelled' | 'Finished';
@@ -21,7 +21,7 @@ export interface TidyState {
   readonly removed: number;
   readonly removedRevoked: number;
   readonly associated: number;
-  /** ACME orders and accounts that were forgotten, and accounts that were looked at. */
+  /** ACME orders and accounts deleted, and accounts checked. */
   readonly orders?: number;
   readonly accounts?: number;
   readonly accountsSeen?: number;
@@ -33,10 +33,10 @@ export interface TidyState {
 const key = 'tidy';
 const parse = JSON.parse as (text: string) => TidyState;
 
-/** Settings of what is removed by the clock. */
+/** Auto-tidy settings. */
 export const autoTidy = single('config/auto-tidy', autoTidyFields.input);
 
-/** How far it has come; undefined before the first time. */
+/** Progress of the latest tidy; undefined before the first. */
 export const findTidy = (storage: Storage): Promise<TidyState | undefined> => storage.read(key, parse);
 
 const isUnderWay = (state: TidyState | undefined): boolean =>
@@ -54,7 +54,7 @@ function changeTidy(
   });
 }
 
-/** Begins to remove; false if that is under way. */
+/** Starts a tidy; false if one is running. */
 export async function startTidy(storage: Storage, nowMs: number, plan: TidyPlan): Promise<boolean> {
   const { before, after } = await changeTidy(storage, (state) =>
     isUnderWay(state)
@@ -64,7 +64,7 @@ export async function startTidy(storage: Storage, nowMs: number, plan: TidyPlan)
   return after !== before;
 }
 
-/** Has it stop after the present page; false if nothing is under way. */
+/** Stops a tidy after its current page; false if none is running. */
 export async function cancelTidy(storage: Storage): Promise<boolean> {
   const { before } = await changeTidy(storage, (state) =>
     state?.state === 'Running' ? { ...state, state: 'Cancelling' } : state,
@@ -74,7 +74,7 @@ export async function cancelTidy(storage: Storage): Promise<boolean> {
 
 const stepMs = 3000;
 
-/** Goes on with what is under way, for a while; begins what is due by the settings. */
+/** Continues a running tidy for a while, or starts one that auto-tidy has due. */
 export async function goOnTidying({ storage, nowMs }: BackgroundCall): Promise<void> {
   const state = await findTidy(storage);
   if (!isUnderWay(state)) {
@@ -88,7 +88,7 @@ export async function goOnTidying({ storage, nowMs }: BackgroundCall): Promise<v
   while (performance.now() < until && (await tidyPage(storage, nowMs)));
 }
 
-/** Removes what is due of one page; false if there is nothing more to do now. */
+/** Tidies one page; false if there is nothing more to do now. */
 async function tidyPage(storage: Storage, nowMs: number): Promise<boolean> {
   const { before, after } = await changeTidy(storage, async (state, tx) => {
     if (!state || !isUnderWay(state) || state.pausedUntilMs > nowMs) return state;
@@ -127,7 +127,7 @@ async function tidyPage(storage: Storage, nowMs: number): Promise<boolean> {
   return after.state === 'Running' && after.pausedUntilMs <= nowMs;
 }
 
-/** What is done once, after the certificates. */
+/** Final steps after the certificates. */
 async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }: TidyState): Promise<void> {
   if (plan.tidy_expired_issuers) {
     await changeCa(storage, (ca) => {
@@ -153,7 +153,7 @@ async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }:
   if (removedRevoked + associated > 0 && !byClock) await rotateLists(storage, nowMs, 'complete');
 }
 
-/** Gives revoked certificates that came before their issuer to the lists of the issuer. */
+/** Adds revoked certificates to the CRLs of an issuer imported after them. */
 async function associate(storage: Storage): Promise<number> {
   const ca = await findCa(storage);
   let count = 0;

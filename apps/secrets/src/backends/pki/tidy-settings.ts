@@ -28,7 +28,7 @@ const rows = {
 /** Selects what to remove. */
 export const tidyFields = recordFields(rows);
 
-/** The same, with the schedule. */
+/** The selection with the schedule. */
 export const autoTidyFields = recordFields({
   enabled: [bool().describe('Tidy automatically.'), false],
   interval_duration: [duration().describe('How long after the end of one run the next begins.'), daySeconds / 2],
@@ -51,12 +51,12 @@ const choices = [
 /** Whether a plan has anything to do. */
 export const hasWork = (plan: TidyPlan): boolean => choices.some((name) => plan[name]);
 
-/** The choices, for a request that makes none. */
+/** The selectable items, for the message if a request selects none. */
 export const choicesText = choices.join(' / ');
 
 const mostOfPage = 10_000;
 
-/** Throws `invalid` for what cannot be done. */
+/** Throws `invalid` for a plan that cannot run. */
 export function checkPlan(plan: TidyPlan): void {
   for (const name of [
     'safety_buffer',

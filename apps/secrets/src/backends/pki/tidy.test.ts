@@ -16,7 +16,7 @@ describe('removing what has expired', () => {
   const kept = async (): Promise<string[]> => (await secrets.root.list('pki/certs').expect(200)).body.data.keys;
   const issue = async (ttl: string): Promise<string> =>
     (await must('issue/a', { common_name: 'a.test', ttl })).serial_number;
-  /** What every node does every few seconds. */
+  /** Runs what each node runs every few seconds. */
   const look = async () => {
     const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
     const mount = mounts.at(namespaces.root.uuid, 'pki/')!;

@@ -15,7 +15,7 @@ const counts = (state: TidyState) => ({
   acme_orders_deleted_count: state.orders ?? 0,
   total_acme_account_count: state.accountsSeen ?? 0,
   acme_account_deleted_count: state.accounts ?? 0,
-  // Accounts that are not used are removed at once, not revoked first.
+  // Unused accounts are deleted directly, not revoked first.
   acme_account_revoked_count: 0,
 });
 const count = z.int().nullable();
@@ -63,7 +63,7 @@ const statusOutput = z.object({
 const noWork = (asked: string) =>
   `${asked} but no tidy operations were ${asked.startsWith('Auto') ? 'requested' : 'set'}. Enable at least one tidy operation to be run (${choicesText}).`;
 
-/** Removes what has expired, once or by the clock. */
+/** Tidy and auto-tidy. */
 export const tidyPaths = [
   path('tidy', {
     summary: 'Removes certificates that have expired.',

@@ -1,6 +1,6 @@
 import { refuse } from '../../sdk/refuse';
 
-/** A moment in RFC 3339, in epoch milliseconds. Throws `invalid` for anything else. */
+/** Parses an RFC 3339 time to epoch milliseconds. Throws `invalid`. */
 export function requireTime(text: string): number {
   const rule = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
   const ms = rule.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,7 +1,7 @@
 import { commaList } from '../../sdk/fields';
 import { refuse } from '../../sdk/refuse';
 
-/** Where clients find an issuer, its lists and its responders. */
+/** URLs of an issuer certificate, its CRLs and its OCSP responders. */
 export interface UrlSet {
   readonly issuing_certificates: readonly string[];
   readonly crl_distribution_points: readonly string[];
@@ -9,7 +9,7 @@ export interface UrlSet {
   readonly ocsp_servers: readonly string[];
 }
 
-/** The fields of it, in requests and answers. */
+/** URL fields in requests and responses. */
 export const urlRows = {
   issuing_certificates: [commaList().describe('Addresses of the issuer’s certificate.'), [] as string[]],
   crl_distribution_points: [commaList().describe('Addresses of its list of revoked certificates.'), [] as string[]],
@@ -29,11 +29,11 @@ export const noUrls: UrlSet = {
 
 const marks = /\{\{\s*(cluster_path|cluster_aia_path|issuer_id)\s*\}\}/g;
 
-/** Whether any certificate names an address because of these: deltas belong to full lists. */
+/** Whether certificates get any URL. Delta CRL URLs do not count. */
 export const hasUrls = (urls: UrlSet): boolean =>
   urls.issuing_certificates.length > 0 || urls.crl_distribution_points.length > 0 || urls.ocsp_servers.length > 0;
 
-/** Throws `invalid` for other text than URLs with a host; with templates, only for characters that no URL has. */
+/** Throws `invalid` unless all are URLs with a host; with templates, checks only for characters invalid in URLs. */
 export function checkUrls(urls: UrlSet, templates: boolean): void {
   for (const name of urlNames) for (const text of urls[name]) requireAscii(text, name);
   const bad = templates ? undefined : notUrl(urls);
@@ -48,7 +48,7 @@ function notUrl(urls: UrlSet) {
   return undefined;
 }
 
-/** What templates are replaced by; empty where it is not known. */
+/** Values for URL templates; empty if unknown. */
 export interface UrlTemplates {
   readonly cluster_path: string;
   readonly cluster_aia_path: string;
@@ -61,7 +61,7 @@ const lacking: Readonly<Record<keyof UrlTemplates, string>> = {
   issuer_id: 'an issuer_id for this operation',
 };
 
-/** The addresses with templates filled in, or why that cannot be done. */
+/** The URLs with templates filled in, or an error message. */
 export function filledUrls(urls: UrlSet, templates: UrlTemplates): UrlSet | string {
   const unknown = urlNames
     .flatMap((name) => urls[name].flatMap((text) => [...text.matchAll(marks)]))
@@ -77,7 +77,7 @@ export function filledUrls(urls: UrlSet, templates: UrlTemplates): UrlSet | stri
 const ascii = /^[\x20-\x7e]*$/;
 
 /**
- * The same text. Throws `invalid` if it holds anything but printable ASCII, which addresses in certificates are made of.
+ * Returns the text. Throws `invalid` unless it is printable ASCII, as URLs in certificates must be.
  */
 export const requireAscii = (text: string, field: string): string =>
   ascii.test(text) ? text : refuse(`${field}: ${JSON.stringify(text)} has characters other than printable ASCII`);

@@ -14,7 +14,7 @@ const urlFields = recordFields({
 });
 const mountUrls = single('config/urls', urlFields.input);
 
-/** The addresses of the mount, for issuers that have none. */
+/** URLs of the mount, for issuers without their own. */
 export const urlsPath = path('config/urls', {
   summary: 'Addresses that certificates name.',
   stored: ({ storage }) => mountUrls.find(storage),
@@ -47,7 +47,7 @@ const clusterFields = recordFields({
 });
 const cluster = single('config/cluster', clusterFields.input);
 
-/** How this mount is reached from outside. */
+/** External URLs of the mount. */
 export const clusterPath = path('config/cluster', {
   summary: 'Addresses of this mount.',
   stored: ({ storage }) => cluster.find(storage),
@@ -75,10 +75,10 @@ export const clusterPath = path('config/cluster', {
   },
 });
 
-/** The address of this mount from outside; empty if it was not configured. */
+/** External URL of the mount; empty if not configured. */
 export const mountAddress = async (storage: Storage): Promise<string> => (await cluster.find(storage))?.path ?? '';
 
-/** Whether certificates name any address of the mount. */
+/** Whether the mount has URLs for certificates. */
 export async function mountHasUrls(storage: Storage): Promise<boolean> {
   const urls = await mountUrls.find(storage);
   return urls !== undefined && hasUrls(urls);
@@ -91,7 +91,7 @@ async function filled(storage: Storage, said: UrlSet, templates: boolean, issuer
   return filledUrls(said, { cluster_path, cluster_aia_path, issuer_id: issuerId });
 }
 
-/** Warns of addresses whose templates cannot be filled in: nothing could be issued. */
+/** Warns of URL templates that cannot be filled in, since no certificate could be issued. */
 export async function warnOfTemplates(
   storage: Storage,
   said: UrlSet,
@@ -104,7 +104,7 @@ export async function warnOfTemplates(
   warn(`issuance may fail: ${urls}\n\nConsider setting the cluster-local address if it is not already set.`);
 }
 
-/** The addresses of an issuer: its own, if it has any, else those of the mount; or why templates cannot be filled in. */
+/** The URLs of an issuer, or else of the mount; an error message if templates cannot be filled in. */
 async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string> {
   const isOwn = hasUrls(issuer);
   const ofMount = isOwn ? undefined : await mountUrls.find(storage);
@@ -112,20 +112,20 @@ async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string
   return filled(storage, ofMount ?? issuer, templates, issuer.issuer_id);
 }
 
-/** Where the delta lists of an issuer are; nowhere as long as that cannot be said. */
+/** URLs of an issuer's delta CRLs; none if templates cannot be filled in. */
 export async function addressesOfDelta(storage: Storage, issuer: Issuer): Promise<readonly string[]> {
   const urls = await urlsOf(storage, issuer);
   return typeof urls === 'string' ? [] : urls.delta_crl_distribution_points;
 }
 
-/** The addresses for certificates of an issuer. Throws `invalid` if templates cannot be filled in. */
+/** URLs for certificates of an issuer. Throws `invalid` if templates cannot be filled in. */
 export async function urlsFor(storage: Storage, issuer: Issuer): Promise<UrlSet> {
   const urls = await urlsOf(storage, issuer);
   if (typeof urls !== 'string') return urls;
   return refuse(`error fetching CA certificate: unable to fetch AIA URL information: ${urls}`);
 }
 
-/** The addresses for a root that is made: those of the mount, unless they name the issuer, which has no id yet. */
+/** URLs for a new root: those of the mount, except templates with the issuer id, which does not exist yet. */
 export async function urlsForRoot(storage: Storage): Promise<UrlSet> {
   const { enable_templating: templates, ...said } = (await mountUrls.find(storage)) ?? urlFields.defaults;
   const urls = await filled(storage, said, templates, '');

@@ -42,7 +42,7 @@ const folded = (name: string) =>
     .toLowerCase()
     .replace(/^(ext)?keyusage/, '');
 
-/** Throws `invalid` for names of key usages that are not known: a certificate without them would be a surprise. */
+/** Throws `invalid` for unknown key usages, instead of issuing without them. */
 export function checkUsages(names: {
   readonly key_usage: readonly string[];
   readonly ext_key_usage: readonly string[];
@@ -55,13 +55,13 @@ export function checkUsages(names: {
   }
 }
 
-/** The extension for these uses of a key; none for none. */
+/** The key usage extension; none for an empty list. */
 export function keyUsageExtension(names: readonly string[]): Extension[] {
   const bits = names.reduce((sum, name) => sum | (keyUsages.get(folded(name)) ?? 0), 0);
   return bits === 0 ? [] : [extension(id_ce_keyUsage, AsnConvert.serialize(new KeyUsage(bits)), true)];
 }
 
-/** What a role says of the purposes of its certificates. */
+/** Extended key usage settings of a role. */
 export interface Purposes {
   readonly server_flag: boolean;
   readonly client_flag: boolean;
@@ -71,7 +71,7 @@ export interface Purposes {
   readonly ext_key_usage_oids: readonly string[];
 }
 
-/** The extension for these purposes; none for none. */
+/** The extended key usage extension; none for no purposes. */
 export function purposeExtension(said: Purposes): Extension[] {
   const flags = [
     [said.server_flag, 'serverauth'],

@@ -3,14 +3,14 @@ import { refuse } from '../../sdk/refuse';
 import type { Role } from './role';
 import { requireTime } from './time';
 
-/** What a request asks of the time of its certificate. */
+/** Validity fields of a request. */
 export interface AskedValidity {
   readonly ttl?: number;
   readonly not_after?: string;
   readonly not_before?: string;
 }
 
-/** What the mount and the issuer say of it. */
+/** Validity limits of the mount and the issuer. */
 export interface ValidityBounds {
   readonly nowMs: number;
   readonly mount: { readonly defaultLeaseTtlSeconds: number; readonly maxLeaseTtlSeconds: number };
@@ -24,7 +24,7 @@ type TimeRules = Pick<
   'ttl' | 'max_ttl' | 'not_before' | 'not_before_bound' | 'not_before_duration' | 'not_after' | 'not_after_bound'
 >;
 
-/** From when and until when a certificate is valid. Throws `invalid` if the role, the mount or the issuer forbid it. */
+/** The validity period of a certificate. Throws `invalid` if the role, the mount or the issuer forbids it. */
 export function validityFor(role: TimeRules, asked: AskedValidity, bounds: ValidityBounds) {
   const notAfterMs = notAfter(role, asked, bounds);
   const notBeforeMs = notBefore(role, asked, bounds.nowMs);

@@ -3,7 +3,7 @@ import type { Storage } from '../../../sdk/storage';
 import type { Jwk } from './jws';
 import { records } from './record';
 
-/** Who orders certificates: known by a key, and in one directory only. */
+/** An ACME account: one key in one directory. */
 export interface Account {
   readonly id: string;
   readonly prefix: string;
@@ -12,14 +12,14 @@ export interface Account {
   readonly status: 'valid' | 'deactivated';
   readonly termsAgreed: boolean;
   readonly createdAtMs: number;
-  /** What bound it to a key of `new-eab`. */
+  /** The external account binding it was created with. */
   readonly binding?: { readonly id: string; readonly sent: unknown };
 }
 
 /** The accounts of a mount. */
 export const accounts = records<Account>('acme/account/');
 
-/** Which account a key is of, in each directory. */
+/** Maps each key to its account, per directory. */
 const owners = records<{ readonly account: string }>('acme/key/');
 
 const ownerId = (prefix: string, thumbprint: string): string =>
@@ -29,15 +29,15 @@ const ownerId = (prefix: string, thumbprint: string): string =>
 export const findOwner = async (storage: Storage, prefix: string, thumbprint: string): Promise<string | undefined> =>
   (await owners.find(storage, ownerId(prefix, thumbprint)))?.account;
 
-/** Notes whose key it is. */
+/** Records the account of a key. */
 export const keepOwner = (storage: Storage, prefix: string, thumbprint: string, account: string): void =>
   owners.put(storage, ownerId(prefix, thumbprint), { account });
 
-/** The key is no account's any more. */
+/** Removes the link from a key to its account. */
 export const forgetOwner = (storage: Storage, prefix: string, thumbprint: string): void =>
   owners.delete(storage, ownerId(prefix, thumbprint));
 
-/** Decides about the account of a key. */
+/** Changes the account of a key, one change at a time. */
 export const decideOwner = <T>(
   storage: Storage,
   prefix: string,

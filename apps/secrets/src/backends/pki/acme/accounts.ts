@@ -9,7 +9,7 @@ import { parseObject, readJwk, readJws, thumbprintOf, verifyJws } from './jws';
 import { fail } from './problem';
 import { type AccountRequest, type AcmeAnswer, byAccount, byKey, type SignedRequest } from './signed-request';
 
-/** How many accounts one network may make in an hour if no key is needed. */
+/** Accounts one network may create per hour when no external account binding is required. */
 const mostPerHour = 100;
 const mostContacts = 10;
 
@@ -40,7 +40,7 @@ function readContacts(sent: unknown): readonly string[] {
   return sent;
 }
 
-/** Counts the accounts that a network makes without a key. */
+/** Counts the accounts a network creates without an external account binding. */
 async function countNewAccount(tx: Storage, address: string, nowMs: number): Promise<void> {
   const key = `acme/pace/${Math.floor(nowMs / 3600_000)}/${networkOf(address)}`;
   const count = Number((await tx.get(key)) ?? 0);
@@ -75,7 +75,7 @@ async function makeAccount(tx: Storage, request: SignedRequest): Promise<Account
   return account;
 }
 
-/** Makes an account, or finds that of the key. */
+/** Creates an account, or finds the one with this key. */
 export const newAccount = byKey('Make an account for a key.', 'write-acme-new-account', async (request) => {
   const { directory, payload = {}, thumbprint, call } = request;
   const { account, isNew } = await decideOwner(call.storage, directory.prefix, thumbprint, async (tx) => {
@@ -92,7 +92,7 @@ export const newAccount = byKey('Make an account for a key.', 'write-acme-new-ac
   return { ...shown(directory, account), status: isNew ? 201 : 200 };
 });
 
-/** Shows or changes the account that asks. */
+/** Shows or changes the account that signed the request. */
 export const ownAccount = byAccount(
   'Read, change or deactivate the account that asks.',
   'write-acme-account-kid',
@@ -112,7 +112,7 @@ export const ownAccount = byAccount(
   },
 );
 
-/** Gives an account another key (RFC 8555, 7.3.5): both keys sign. */
+/** Replaces the key of an account (RFC 8555, 7.3.5); both keys sign the request. */
 export const changeKey = byAccount(
   'Give the account that asks another key.',
   'write-acme-key-change',

@@ -6,7 +6,7 @@ import { withSecondNode } from '../../../../test/second-node';
 describe('ACME on two nodes', () => {
   const { secrets, client, prove, csrFor } = startAcme();
   const nodes = withSecondNode(secrets);
-  /** The same address on each node; what was signed stays as it is. */
+  /** The same path on each node; the signed URL stays the same. */
   const onEach = (url: string) => nodes.map((node) => url.replace(/^http:\/\/[^/]+/, node));
 
   it('a nonce of one node is good on the other, and once among both', async () => {

@@ -159,7 +159,7 @@ describe('ACME', () => {
     expect(typeOf(await acme.post(url, { ...inner(), signature: inner(acme.key).signature }))).toBe('malformed');
     const taken = await acme.post(url, inner(other.key));
     expect([taken.status, taken.headers.get('location')]).toEqual([409, other.kid]);
-    // Another account cannot take this one over with a key that it has.
+    // An account cannot change to a key that another account already has.
     expect(typeOf(await other.post(url, inner(next, said)))).toBe('malformed');
     expect((await acme.post(url, inner())).status).toBe(200);
     expect(typeOf(await acme.order('a.example.com'))).toBe('malformed');
@@ -330,7 +330,7 @@ describe('a stranger', () => {
     expect(typeOf(await acme.post(acme.kid!, undefined, { header: { url: acme.directory.newOrder } }))).toBe(
       'unauthorized',
     );
-    // The account of another directory, named as one of this.
+    // An account of another directory is unknown in this one.
     const web = await client('roles/web/acme');
     const as = web.kid!.replace('/roles/web/acme/', '/acme/');
     expect(typeOf(await web.post(as, undefined, { header: { kid: as } }))).toBe('accountDoesNotExist');

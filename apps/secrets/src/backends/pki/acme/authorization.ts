@@ -6,20 +6,20 @@ import { records } from './record';
 /** How control over a name is proven. */
 export type ChallengeType = 'http-01' | 'dns-01' | 'tls-alpn-01';
 
-/** One way to prove it. */
+/** A challenge of an authorization. */
 export interface Challenge {
   readonly type: ChallengeType;
   readonly token: string;
   readonly status: 'pending' | 'processing' | 'valid' | 'invalid';
   readonly validatedAtMs?: number;
   readonly error?: ProblemText;
-  /** How often it was looked at. */
+  /** Number of attempts so far. */
   readonly tries: number;
-  /** When it is looked at next, while it is processing. */
+  /** Time of the next attempt, while it is processing. */
   readonly dueAtMs?: number;
 }
 
-/** Whether an account has proven control over a name, for one order. */
+/** The authorization of one name in one order. */
 export interface Authorization {
   readonly id: string;
   readonly account: string;
@@ -33,11 +33,11 @@ export interface Authorization {
 /** The authorizations of a mount. */
 export const authorizations = records<Authorization>('acme/authorization/');
 
-/** How an authorization is now: pending ones end. */
+/** The current status: a pending authorization expires. */
 export const statusOf = ({ status, expiresAtMs }: Authorization, nowMs: number): Authorization['status'] | 'expired' =>
   (status === 'pending' || status === 'valid') && expiresAtMs <= nowMs ? 'expired' : status;
 
-/** An authorization that is to be proven, in every way that there is for such a name. */
+/** A pending authorization with all challenge types that its name allows. */
 export function newAuthorization(
   said: Pick<Authorization, 'account' | 'prefix' | 'identifier' | 'expiresAtMs'>,
 ): Authorization {

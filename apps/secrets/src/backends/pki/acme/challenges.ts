@@ -17,7 +17,7 @@ function shownChallenge(base: string, id: string, { type, token, status, validat
 function shown({ call, directory }: AccountRequest, authorization: Authorization): AcmeAnswer {
   const { id, identifier, expiresAtMs, challenges } = authorization;
   const status = statusOf(authorization, call.nowMs);
-  // Of what is decided only what has decided it.
+  // Once decided, only the challenge that decided it is shown (RFC 8555, 7.1.4).
   const told = challenges.filter((one) => status === 'pending' || one.status === status);
   return {
     body: {
@@ -31,13 +31,13 @@ function shown({ call, directory }: AccountRequest, authorization: Authorization
   };
 }
 
-/** The authorization of a path. Of those of other accounts nothing is told. */
+/** The authorization in the path. One of another account counts as missing. */
 async function requireAuthorization({ call, account }: AccountRequest): Promise<Authorization> {
   const found = await authorizations.find(call.storage, call.params.id ?? '');
   return found?.account === account.id ? found : fail('unauthorized', 'this account has no such authorization');
 }
 
-/** Shows an authorization, or gives it up. */
+/** Shows or deactivates an authorization. */
 export const ownAuthorization = byAccount(
   'Read or give up an authorization.',
   'write-acme-authorization-auth-id',
@@ -57,7 +57,7 @@ export const ownAuthorization = byAccount(
   },
 );
 
-/** Shows a challenge; a payload says that it can be looked at. */
+/** Shows a challenge; a payload asks the server to validate it. */
 export const ownChallenge = (validations: Validations) =>
   byAccount(
     'Read a challenge, or say that it is ready.',

@@ -8,7 +8,7 @@ import { forgetOrder, listByEnd, type OrderState, orders, ordersOf } from './ord
 const pageSize = 500;
 const pace = 'acme/pace/';
 
-/** Forgets orders that ended before then, or whose certificate did. */
+/** Deletes orders that expired before `beforeMs`, or whose certificate expired before it. */
 export async function forgetOrders(storage: Storage, state: OrderState, beforeMs: number): Promise<number> {
   let count = 0;
   let after: string | undefined;
@@ -17,7 +17,7 @@ export async function forgetOrders(storage: Storage, state: OrderState, beforeMs
     const over = page.filter(({ endsAtMs }) => endsAtMs < beforeMs);
     for (const { id, endsAtMs } of over) {
       await orders.change(storage, id, (order, tx) => {
-        // It may have been finished meanwhile.
+        // Another request may have finalized it by now.
         if (!order || (order.certificate && state === 'open')) return order;
         forgetOrder(tx, order, endsAtMs);
         count++;
@@ -34,7 +34,7 @@ interface AccountsTidied {
   readonly forgotten: number;
 }
 
-/** Forgets accounts without orders that are older; those that were made again meanwhile have another id. */
+/** Deletes accounts older than this that have no orders. An account created again has a new id. */
 export async function forgetAccounts(storage: Storage, beforeMs: number): Promise<AccountsTidied> {
   let [seen, forgotten] = [0, 0];
   let after: string | undefined;
@@ -56,7 +56,7 @@ export async function forgetAccounts(storage: Storage, beforeMs: number): Promis
   }
 }
 
-/** Forgets what no one can use any more: old nonces, and orders that came to nothing. */
+/** Deletes old nonces and orders that failed. */
 export async function cleanAcme({ storage, nowMs }: BackgroundCall): Promise<void> {
   await forgetNonces(storage, nowMs);
   const hour = Math.floor(nowMs / 3600_000);

@@ -37,25 +37,25 @@ const acmeFields = recordFields({
   terms_of_service: [string().describe('Address of terms that new accounts must agree to; none if empty.'), ''],
 });
 
-/** The settings of ACME. */
+/** The ACME configuration. */
 export type AcmeConfig = typeof acmeFields.defaults;
 
 const kept = single('config/acme', acmeFields.input);
 
-/** The settings of ACME of a mount. */
+/** The ACME configuration of a mount. */
 export const findAcmeConfig = async (storage: Storage): Promise<AcmeConfig> => ({
   ...acmeFields.defaults,
   ...(await kept.find(storage)),
 });
 
-/** Whether one of these names is allowed. */
+/** Whether the list allows one of these names. */
 export const isAllowed = (allowed: readonly string[], names: readonly string[]): boolean =>
   allowed.includes('*') || names.some((name) => name !== '' && allowed.includes(name));
 
-/** The role of a policy for directories; undefined if it names none. */
+/** The role that a directory policy names, if any. */
 export const roleOfPolicy = (policy: string): string | undefined => /^role:(.+)$/.exec(policy)?.[1];
 
-/** Throws `invalid` for other texts than the address and port of a resolver. */
+/** Throws `invalid` unless the text is the address and port of a resolver. */
 function checkResolver(text: string): void {
   const [, six, four, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   const address = six ?? four ?? '';
@@ -110,7 +110,6 @@ async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> 
   }
 }
 
-/** The settings of ACME, read and written. */
 export const acmeConfigPath = path('config/acme', {
   summary: 'Settings of ACME.',
   stored: ({ storage }) => kept.find(storage),

@@ -6,7 +6,7 @@ import { mountAddress } from '../urls';
 import { type AcmeConfig, findAcmeConfig, isAllowed, roleOfPolicy } from './config';
 import { asProblem, fail } from './problem';
 
-/** Where directories are: that of the mount, and those of roles and issuers. */
+/** Paths of the ACME directories: of the mount, its roles and its issuers. */
 export const directoryPrefixes = [
   'acme',
   'roles/:role/acme',
@@ -14,7 +14,7 @@ export const directoryPrefixes = [
   'issuer/:ref/roles/:role/acme',
 ] as const;
 
-/** What a path of ACME names. */
+/** Parameters of an ACME path. */
 export interface AcmeParams {
   readonly role?: string;
   readonly ref?: string;
@@ -22,22 +22,22 @@ export interface AcmeParams {
   readonly type?: string;
 }
 
-/** A directory: who issues here, and by which role. */
+/** An ACME directory, with its issuer and role. */
 export interface Directory {
-  /** Below the mount. */
+  /** Path below the mount. */
   readonly prefix: string;
-  /** Its address from outside. */
+  /** External URL of the directory. */
   readonly base: string;
   readonly config: AcmeConfig;
   readonly role: Role;
   readonly issuerRef: string;
 }
 
-/** The path of a directory below its mount. */
+/** Path of a directory below its mount. */
 export const prefixOf = ({ role, ref }: AcmeParams): string =>
   [...(ref === undefined ? [] : ['issuer', ref]), ...(role === undefined ? [] : ['roles', role]), 'acme'].join('/');
 
-/** The address of the mount from outside. */
+/** External URL of the mount. */
 export async function baseOf(storage: Call['storage']): Promise<string> {
   const address = withoutEndSlashes(await mountAddress(storage));
   return address === '' ? fail('serverInternal', "config/cluster has no 'path'") : address;
@@ -45,7 +45,7 @@ export async function baseOf(storage: Call['storage']): Promise<string> {
 
 const longestSeconds = 90 * 24 * 3600;
 
-/** The directory that a path names; undefined while ACME is off. Throws problems if it may not be used. */
+/** The directory that a path names; undefined if ACME is disabled. Throws a problem if the directory may not be used. */
 export async function findDirectory({
   storage,
   params,
@@ -78,7 +78,7 @@ export async function findDirectory({
     ...{ prefix, base, config, issuerRef },
     role: {
       ...role,
-      // They are found and revoked by their orders.
+      // Certificates are found and revoked through their orders, so each must be stored.
       ...{ no_store: false, generate_lease: false, ttl },
       max_ttl: Math.min(role.max_ttl || mount.maxLeaseTtlSeconds, longestSeconds),
       ...(!config.allow_role_ext_key_usage && { ...forServers, ext_key_usage: [], ext_key_usage_oids: [] }),

@@ -10,9 +10,9 @@ import { type Jwk, parseObject, readJwk, readJws, thumbprintOf, verifyMac } from
 import { fail } from './problem';
 import { records } from './record';
 
-/** A key that lets one account be made. */
+/** An external account binding key: creates one account. */
 interface BindingKey {
-  /** In base64url. */
+  /** Base64url. */
   readonly key: string;
   readonly prefix: string;
   readonly createdAtMs: number;
@@ -20,7 +20,7 @@ interface BindingKey {
 
 const bindingKeys = records<BindingKey>('acme/eab/');
 
-/** Uses the key that a new account was bound with; the binding, to be kept. Throws problems for what binds another key or address. */
+/** Consumes the binding key of a new account and returns the binding to store. Throws a problem if it binds another key or URL. */
 export async function takeBinding(
   tx: Storage,
   sent: unknown,
@@ -43,7 +43,7 @@ export async function takeBinding(
 
 const suffixes = ['', '-for-role', '-for-issuer', '-for-issuer-and-role'];
 
-/** Keys that let accounts be made: made for a directory, listed and deleted. */
+/** External account binding keys: create (for one directory), list and delete. */
 export const eabPaths = [
   ...directoryPrefixes.map((prefix, at) =>
     path(`${prefix}/new-eab` as string, {

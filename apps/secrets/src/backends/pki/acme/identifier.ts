@@ -5,10 +5,10 @@ import { requestedNames } from '../requested-names';
 import type { Role } from '../role';
 import { AcmeProblem, asProblem, fail, problemText } from './problem';
 
-/** A name that a certificate is ordered for. */
+/** A name in an order (RFC 8555, 9.7.7). */
 export interface Identifier {
   readonly type: 'dns' | 'ip';
-  /** In its one spelling, without what makes it a wildcard. */
+  /** Canonical form, without a leading `*.`. */
   readonly value: string;
   readonly wildcard: boolean;
 }
@@ -16,7 +16,7 @@ export interface Identifier {
 const mostIdentifiers = 100;
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?$/;
 
-/** The names of an order. Throws problems for none, too many, and other texts than names. */
+/** Reads the names of an order. Throws a problem if there are none, too many, or one is not a name. */
 export async function readIdentifiers(sent: unknown): Promise<readonly Identifier[]> {
   if (!Array.isArray(sent) || sent.length === 0 || sent.length > mostIdentifiers) {
     return fail('malformed', `identifiers: between 1 and ${mostIdentifiers}`);
@@ -50,16 +50,16 @@ async function readIdentifier(sent: unknown): Promise<Identifier> {
   return { type, value: name, wildcard };
 }
 
-/** As certificates have it. */
+/** The name as written in certificates. */
 export const textOf = ({ value, wildcard }: Identifier): string => (wildcard ? `*.${value}` : value);
 
-/** The names by their kind, as a role judges them. */
+/** The names by type, as roles check them. */
 export const namesOf = (identifiers: readonly Identifier[]) => ({
   alt_names: identifiers.filter(({ type }) => type === 'dns').map(textOf),
   ip_sans: identifiers.filter(({ type }) => type === 'ip').map(textOf),
 });
 
-/** Throws `rejectedIdentifier` if the role does not allow a name, and says which. */
+/** Throws `rejectedIdentifier` with the first name that the role does not allow. */
 export function judgeIdentifiers(role: Role, identifiers: readonly Identifier[]): void {
   const refused = identifiers.flatMap((identifier) => {
     try {

@@ -3,10 +3,10 @@ import { equalSecrets, isSigned, type JwtAlgorithm, keyFits } from '@keystead/au
 import { isObject } from '../../../sdk/coerce';
 import { AcmeProblem, fail } from './problem';
 
-/** A public key as JSON, with what identifies it and nothing else. */
+/** A public key as a JWK with its required members only. */
 export type Jwk = Readonly<Record<string, string>>;
 
-/** A signed message, taken apart; nothing of it is verified. */
+/** A parsed JWS; its signature is not yet verified. */
 export interface Jws {
   readonly header: Readonly<Record<string, unknown>>;
   readonly payload: Buffer;
@@ -17,7 +17,7 @@ export interface Jws {
 const algorithms: readonly JwtAlgorithm[] = ['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'EdDSA'];
 const base64url = /^[\w-]*$/;
 
-/** Takes a message apart: flattened JSON with one signature. Throws `malformed`. */
+/** Parses a flattened JWS. Throws `malformed`. */
 export function readJws(value: unknown, what = 'the body'): Jws {
   if (!isObject(value)) return fail('malformed', `${what} is not a JWS in flattened JSON`);
   const { protected: head, payload, signature, ...more } = value;
@@ -36,7 +36,7 @@ export function readJws(value: unknown, what = 'the body'): Jws {
   };
 }
 
-/** The JSON object in a text. Throws `malformed`. */
+/** Parses a JSON object. Throws `malformed`. */
 export function parseObject(text: string, what: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
@@ -51,7 +51,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   RSA: ['e', 'kty', 'n'],
 };
 
-/** A key that a message brings along. Throws `badPublicKey` for what is none, too weak, or has a private half. */
+/** Reads the `jwk` of a message. Throws `badPublicKey` if it is not a key, is too weak, or includes a private key. */
 export function readJwk(value: unknown): { readonly jwk: Jwk; readonly key: KeyObject } {
   const bad = (why: string) => fail('badPublicKey', `the key ${why}`);
   if (!isObject(value) || typeof value.kty !== 'string') return bad('is not a JWK');
@@ -62,7 +62,7 @@ export function readJwk(value: unknown): { readonly jwk: Jwk; readonly key: KeyO
   try {
     const key = createPublicKey({ key: Object.fromEntries(texts) as JsonWebKey, format: 'jwk' });
     if (!algorithms.some((algorithm) => keyFits(key, algorithm))) return bad('is too weak, or of an unknown curve');
-    // As the library writes it: one key has one text.
+    // Exported again, so that each key has exactly one form.
     const whole = key.export({ format: 'jwk' }) as Readonly<Record<string, string>>;
     return { jwk: Object.fromEntries(names.map((name) => [name, whole[name]!])), key };
   } catch (error) {
@@ -71,16 +71,16 @@ export function readJwk(value: unknown): { readonly jwk: Jwk; readonly key: KeyO
   }
 }
 
-/** The key of a JWK that is kept. */
+/** The public key of a stored JWK. */
 export const keyOf = (jwk: Jwk): KeyObject => createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
 
-/** What identifies a key (RFC 7638). */
+/** The JWK thumbprint (RFC 7638). */
 export const thumbprintOf = (jwk: Jwk): string =>
   createHash('sha256')
     .update(JSON.stringify(Object.fromEntries(Object.entries(jwk).sort(([a], [b]) => (a < b ? -1 : 1)))))
     .digest('base64url');
 
-/** Throws where a message is not signed with this key, by an algorithm of keys that have a public half. */
+/** Throws unless the message is signed with this key by an asymmetric algorithm. */
 export function verifyJws({ header, signed, signature }: Jws, key: KeyObject, what = 'the body'): void {
   const algorithm = algorithms.find((known) => known === header.alg);
   if (!algorithm) fail('badSignatureAlgorithm', `the algorithm of ${what} must be one of ${algorithms.join(', ')}`);
@@ -89,7 +89,7 @@ export function verifyJws({ header, signed, signature }: Jws, key: KeyObject, wh
   }
 }
 
-/** Throws where a message is not authenticated with this shared key. */
+/** Throws unless the HMAC of the message was made with this shared key. */
 export function verifyMac({ header, signed, signature }: Jws, key: Buffer): void {
   const hash = /^HS(256|384|512)$/.exec(String(header.alg))?.[1];
   if (!hash) fail('badSignatureAlgorithm', 'externalAccountBinding must be signed by HS256, HS384 or HS512');

@@ -2,13 +2,12 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Storage } from '../../../sdk/storage';
 import { fail } from './problem';
 
-/** Nonces are good for so long. */
 const lifetimeMs = 3600_000;
 const entry = 'acme/nonce-key';
 const used = 'acme/used/';
 const parse = JSON.parse as (text: string) => { readonly key: string };
 
-/** Gives the mount a key for its nonces, unless it has one. */
+/** Stores a nonce key for the mount, unless it has one. */
 export async function keepNonceKey(storage: Storage, key: Buffer): Promise<void> {
   if (!(await storage.read(entry, parse))) storage.put(entry, JSON.stringify({ key: key.toString('base64') }));
 }
@@ -17,8 +16,8 @@ const codeOf = (key: string, content: Buffer): Buffer =>
   createHmac('sha256', Buffer.from(key, 'base64')).update(content).digest().subarray(0, 16);
 
 /**
- * A nonce: the time and a random number, authenticated with the key of the mount. Every node knows a good one without a
- * record; only one that was used leaves a record.
+ * A nonce: the time and a random number, with a MAC under the key of the mount. Every node can check one without a
+ * record; only used nonces are stored.
  */
 export async function newNonce(storage: Storage, nowMs: number): Promise<string> {
   const kept = await storage.read(entry, parse);
@@ -29,7 +28,7 @@ export async function newNonce(storage: Storage, nowMs: number): Promise<string>
   return Buffer.concat([content, codeOf(kept.key, content)]).toString('base64url');
 }
 
-/** A nonce that came with a request. */
+/** A parsed nonce of a request. */
 export interface ReadNonce {
   readonly text: string;
   readonly madeAtMs: number;
@@ -37,7 +36,7 @@ export interface ReadNonce {
 
 const unacceptable = (): never => fail('badNonce', 'the nonce is not one of this service, too old, or was used');
 
-/** Reads a nonce without looking whether it was used. Throws `badNonce`. */
+/** Parses and verifies a nonce, but does not check whether it was used. Throws `badNonce`. */
 export async function readNonce(storage: Storage, text: unknown, nowMs: number): Promise<ReadNonce> {
   const kept = await storage.read(entry, parse);
   if (!kept || typeof text !== 'string' || !/^[\w-]{48}$/.test(text)) return unacceptable();
@@ -45,14 +44,14 @@ export async function readNonce(storage: Storage, text: unknown, nowMs: number):
   const content = bytes.subarray(0, 20);
   if (!timingSafeEqual(codeOf(kept.key, content), bytes.subarray(20))) return unacceptable();
   const madeAtMs = Number(content.readBigUInt64BE());
-  // The clocks of nodes differ.
+  // Allow for clock differences between nodes.
   if (nowMs - madeAtMs > lifetimeMs || madeAtMs - nowMs > 60_000) return unacceptable();
   return { text, madeAtMs };
 }
 
 const hourOf = (ms: number): number => Math.floor(ms / 3600_000);
 
-/** Uses a nonce, once among all nodes. Throws `badNonce` if it was used. */
+/** Marks a nonce as used. Throws `badNonce` if any node already has. */
 export function useNonce(storage: Storage, { text, madeAtMs }: ReadNonce): Promise<void> {
   const key = `${used}${hourOf(madeAtMs)}/${text}`;
   return storage.transaction(key, async (tx) => {
@@ -61,7 +60,7 @@ export function useNonce(storage: Storage, { text, madeAtMs }: ReadNonce): Promi
   });
 }
 
-/** Forgets nonces that are too old to be used again. */
+/** Deletes used nonces that have expired. */
 export async function forgetNonces(storage: Storage, nowMs: number): Promise<void> {
   const folders = await storage.list(used, { limit: 100 });
   for (const folder of folders) {

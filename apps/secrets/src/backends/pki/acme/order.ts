@@ -3,7 +3,7 @@ import { type Authorization, authorizations, statusOf } from './authorization';
 import type { Identifier } from './identifier';
 import { records } from './record';
 
-/** An order for a certificate. */
+/** An ACME order. */
 export interface Order {
   readonly id: string;
   readonly account: string;
@@ -13,26 +13,26 @@ export interface Order {
   readonly expiresAtMs: number;
   readonly notBefore?: string;
   readonly notAfter?: string;
-  /** Which certificate it replaces (RFC 9773). */
+  /** Id of the certificate it replaces (RFC 9773). */
   readonly replaces?: string;
-  /** The outcome. */
+  /** The issued certificate. */
   readonly certificate?: { readonly serial: string; readonly issuer: string; readonly madeAtMs: number };
 }
 
 /** The orders of a mount. */
 export const orders = records<Order>('acme/order/');
 
-/** The orders of an account, and its authorizations of unfinished ones. */
+/** Prefix of an account's orders and the authorizations of its unfinished orders. */
 export const ordersOf = (account: string): string => `acme/orders/${account}/`;
 export const unfinishedOf = (account: string): string => `acme/unfinished/${account}/`;
 
-/** Orders that have no certificate, and those whose certificate ends. */
+/** Orders without a certificate (`open`) and with one (`done`). */
 export type OrderState = 'open' | 'done';
 
 export const endKey = (state: OrderState, endsAtMs: number, id: string): string =>
   `acme/ends/${state}/${String(Math.floor(endsAtMs / 1000)).padStart(12, '0')} ${id}`;
 
-/** A page of orders, those first that end first. */
+/** A page of orders, earliest expiry first. */
 export async function listByEnd(
   storage: Storage,
   state: OrderState,
@@ -42,18 +42,18 @@ export async function listByEnd(
   return names.map((name) => ({ name, id: name.slice(13), endsAtMs: Number(name.slice(0, 12)) * 1000 }));
 }
 
-/** Which order made a certificate, and which replaced it. */
+/** The order that issued each certificate, and the one that replaces it. */
 export const madeBy = records<{ readonly order: string; readonly account: string; readonly replacedBy?: string }>(
   'acme/certificate/',
 );
 
-/** The authorizations of an order; one that is gone is left out. */
+/** The authorizations of an order that still exist. */
 export async function authorizationsOf(storage: Storage, order: Order): Promise<readonly Authorization[]> {
   const found = await Promise.all(order.authorizations.map((id) => authorizations.find(storage, id)));
   return found.flatMap((one) => one ?? []);
 }
 
-/** How an order is now: ready once all is proven, and invalid once something cannot be proven any more. */
+/** The current status: ready once all authorizations are valid, invalid once one has failed. */
 export function orderStatus(order: Order, proven: readonly Authorization[], nowMs: number) {
   if (order.certificate) return 'valid';
   if (order.expiresAtMs <= nowMs || proven.length < order.authorizations.length) return 'invalid';
@@ -62,7 +62,7 @@ export function orderStatus(order: Order, proven: readonly Authorization[], nowM
   return states.every((state) => state === 'valid' || state === 'pending') ? 'pending' : 'invalid';
 }
 
-/** Forgets an order and what belongs to it. */
+/** Deletes an order and its records. */
 export function forgetOrder(storage: Storage, order: Order, endsAtMs: number): void {
   orders.delete(storage, order.id);
   for (const id of order.authorizations) {

@@ -13,8 +13,8 @@ import { asProblem, fail } from './problem';
 const longestCommonName = 64;
 
 /**
- * What is certified for the request that finalizes an order: its key, and the names of the order. Throws `badCSR` if it
- * asks for other names, for an authority, or has a key that the role does not want.
+ * Reads the CSR that finalizes an order: its key with the names of the order. Throws `badCSR` if it
+ * asks for other names or a CA, or has a key that the role does not allow.
  */
 export async function readOrdered(role: Role, identifiers: readonly Identifier[], der: Buffer): Promise<Leaf> {
   return asProblem('badCSR', () => {

@@ -18,7 +18,7 @@ import { readCertificateId } from './renewal';
 import { type AccountRequest, type AcmeAnswer, byAccount } from './signed-request';
 
 const lifetimeMs = 24 * 3600_000;
-/** How many names the unfinished orders of an account have at most: each may be asked for a few times. */
+/** Limit on names in the unfinished orders of an account, since each name costs several outgoing requests. */
 const mostUnfinished = 1000;
 const mostListed = 1000;
 
@@ -44,7 +44,7 @@ async function shown({ call, directory }: AccountRequest, order: Order): Promise
   };
 }
 
-/** The order of a path. Of those of other accounts nothing is told. */
+/** The order in the path. One of another account counts as missing. */
 async function requireOrder({ call, account }: AccountRequest): Promise<Order> {
   const order = await orders.find(call.storage, call.params.id ?? '');
   return order?.account === account.id ? order : fail('unauthorized', 'this account has no such order');
@@ -56,7 +56,7 @@ function readMoment(sent: unknown, name: string): Promise<string> | undefined {
   return asProblem('malformed', () => new Date(requireTime(sent)).toISOString());
 }
 
-/** Notes that a certificate is replaced by an order, once, by the account that has it. */
+/** Records the order that replaces a certificate: one order only, of the account that owns the certificate. */
 async function noteReplaced(tx: Storage, sent: string, order: Pick<Order, 'id' | 'account' | 'identifiers'>) {
   const serial = await readCertificateId(tx, sent);
   const made = await madeBy.find(tx, serial);
@@ -67,12 +67,11 @@ async function noteReplaced(tx: Storage, sent: string, order: Pick<Order, 'id' |
   if (!order.identifiers.some((one) => names.has(textOf(one))))
     fail('malformed', 'replaces: a certificate for other names');
   const other = made.replacedBy === undefined ? undefined : await orders.find(tx, made.replacedBy);
-  // An order that came to nothing does not count.
+  // A replacement order without a certificate does not count.
   if (other?.certificate) fail('alreadyReplaced', 'replaces: another order has replaced it');
   madeBy.put(tx, serial, { ...made, replacedBy: order.id });
 }
 
-/** Orders a certificate. */
 export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order', async (request) => {
   const { call, directory, account, payload } = request;
   if (!payload) return fail('malformed', 'the payload is empty');
@@ -114,12 +113,10 @@ export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order'
   return { ...(await shown(request, order)), status: 201 };
 });
 
-/** Shows an order. */
 export const readOrder = byAccount('Read an order.', 'write-acme-order-order-id', async (request) =>
   shown(request, await requireOrder(request)),
 );
 
-/** Lists the orders of the account. */
 export const listOrders = byAccount('List the orders of the account.', 'write-acme-orders', async (request) => {
   const { call, account, directory } = request;
   const ids = await call.storage.list(ordersOf(account.id), { limit: mostListed });
@@ -127,8 +124,8 @@ export const listOrders = byAccount('List the orders of the account.', 'write-ac
 });
 
 /**
- * Issues the certificate of an order. Deciding, signing and keeping are one transaction: of two who ask at once one makes it,
- * and a crash leaves an order that is ready.
+ * Issues the certificate of an order. Check, signature and storage are one transaction: only one of two concurrent requests issues it,
+ * and after a crash the order is still ready.
  */
 export const finalizeOrder = byAccount(
   'Issue the certificate of an order.',

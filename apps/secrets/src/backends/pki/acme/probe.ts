@@ -17,19 +17,19 @@ const mostBytes = 8192;
 const acmeIdentifier = '1.3.6.1.5.5.7.1.31';
 const protocol = 'acme-tls/1';
 
-/** A challenge that is to be looked at. */
+/** A challenge to validate. */
 interface Look {
   readonly type: ChallengeType;
   readonly token: string;
   readonly keyAuthorization: string;
-  /** Of the key authorization. */
+  /** SHA-256 of the key authorization. */
   readonly digest: Buffer;
-  /** Address and port; empty for that of the system. */
+  /** Address and port of the DNS resolver; empty for the system resolver. */
   readonly resolver: string;
   readonly identifier: Identifier;
 }
 
-/** Which private networks challenges may lead into, and on which ports names are asked. */
+/** Private networks that challenges may reach, and the ports they use. */
 export interface ProbeSettings {
   readonly networks: readonly string[];
   readonly httpPort: number;
@@ -42,7 +42,7 @@ const codeOf = (error: unknown): string => {
 };
 const closed = 'the address is private, and challenges may not lead there: see SECRETS_ACME_NETWORKS';
 
-/** Asks names whether those who order certificates for them control them. Private addresses are closed unless a setting names them. */
+/** Validates challenges. Connects to private addresses only in networks that a setting lists. */
 export class Probe {
   private readonly reach: Reach;
 
@@ -50,7 +50,7 @@ export class Probe {
     this.reach = new Reach(settings.networks);
   }
 
-  /** What is wrong; undefined if the challenge is met. Never throws. */
+  /** The error, or undefined if the challenge is valid. Never throws. */
   async look(look: Look): Promise<ProblemText | undefined> {
     try {
       if (look.type === 'http-01') return await this.byHttp(look);
@@ -88,7 +88,7 @@ export class Probe {
         continue;
       }
       if (status !== 200) return problemText('unauthorized', `${url.host} answered ${status}`);
-      // What it says otherwise may be another's.
+      // Don't quote other content: it may belong to someone else.
       if (bytes.toString('latin1').trimEnd() === keyAuthorization) return undefined;
       return problemText('unauthorized', `${url.host} answered something else than the key authorization`);
     }
@@ -172,7 +172,7 @@ const addressesBy =
     throw (found[0] as PromiseRejectedResult).reason;
   };
 
-/** An address as a name, which TLS takes in its place (RFC 8738). */
+/** The reverse DNS name of an address, which TLS-ALPN sends as SNI (RFC 8738). */
 function reverseName(address: string): string {
   const bytes = ipaddr.parse(address).toByteArray();
   if (bytes.length === 4) return `${bytes.reverse().join('.')}.in-addr.arpa`;
@@ -180,7 +180,7 @@ function reverseName(address: string): string {
   return `${digits.join('.')}.ip6.arpa`;
 }
 
-/** Whether a certificate is for this name only, and says the digest in a critical extension. */
+/** Whether a certificate is for this name only and has the digest in a critical extension. */
 function provesTls(raw: Buffer | undefined, { type, value }: Identifier, digest: Buffer): boolean {
   try {
     const { tbsCertificate: tbs } = AsnConvert.parse(raw!, Certificate);

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Reply } from '../../../sdk/reply';
 
-/** The kinds of problems of RFC 8555 and 9773, with their statuses. */
+/** Error types of RFC 8555 and RFC 9773 with their HTTP statuses. */
 const statuses = {
   accountDoesNotExist: 400,
   alreadyReplaced: 409,
@@ -30,7 +30,7 @@ const statuses = {
 } as const;
 export type ProblemKind = keyof typeof statuses;
 
-/** How operations say that they answer problems. */
+/** The response of an operation that may answer with a problem document. */
 export const problems = {
   refusalMedia: 'application/problem+json',
   responses: {
@@ -40,38 +40,37 @@ export const problems = {
   },
 } as const;
 
-/** What is wrong, as clients read it; also of a challenge. */
+/** A problem document, also used for challenge errors. */
 export interface ProblemText {
   readonly type: string;
   readonly detail: string;
 }
 
-/** The text of a problem. */
+/** Builds a problem document. */
 export const problemText = (kind: ProblemKind, detail: string): ProblemText => ({
   type: `urn:ietf:params:acme:error:${kind === 'conflict' ? 'malformed' : kind}`,
   detail,
 });
 
-/** A "no" to an ACME client. */
+/** An error answered as an ACME problem document. */
 export class AcmeProblem extends Refusal {
   constructor(
     readonly problem: ProblemKind,
     detail: string,
-    /** Headers that the answer has. */
+    /** Headers of the response. */
     readonly headers: Readonly<Record<string, string>> = {},
-    /** What is wrong with single names. */
+    /** Problems of individual names. */
     readonly subproblems: readonly object[] = [],
   ) {
     super('invalid', detail);
   }
 }
 
-/** Throws a problem. */
 export function fail(kind: ProblemKind, detail: string, headers?: Readonly<Record<string, string>>): never {
   throw new AcmeProblem(kind, detail, headers);
 }
 
-/** What `run` answers; its refusals as this kind of problem. */
+/** Runs `run` and turns its refusals into this kind of problem. */
 export async function asProblem<T>(kind: ProblemKind, run: () => Promise<T> | T): Promise<T> {
   try {
     return await run();
@@ -81,7 +80,7 @@ export async function asProblem<T>(kind: ProblemKind, run: () => Promise<T> | T)
   }
 }
 
-/** The answer to a refusal; other faults are thrown on. */
+/** The response for a refusal; other errors are rethrown. */
 export function problemReply(error: unknown, headers: Readonly<Record<string, string>>): Reply {
   if (!(error instanceof Refusal) || (error.kind !== 'invalid' && error.kind !== 'malformed')) throw error;
   const known = error instanceof AcmeProblem ? error : new AcmeProblem('malformed', error.message);

@@ -1,11 +1,11 @@
 import type { Storage } from '../../../sdk/storage';
 
-/** Records of one kind below a prefix. */
+/** The stored records of one kind. */
 export interface Records<T> {
   find(storage: Storage, id: string): Promise<T | undefined>;
   put(storage: Storage, id: string, value: T): void;
   delete(storage: Storage, id: string): void;
-  /** Decides about a record when it is its turn; the same value, or undefined, writes nothing. */
+  /** Changes a record, one change at a time; returning the same value or undefined writes nothing. */
   change<R extends T | undefined>(
     storage: Storage,
     id: string,

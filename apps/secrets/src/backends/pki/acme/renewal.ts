@@ -9,7 +9,7 @@ import type { AcmeParams } from './directory';
 import { fail, problems } from './problem';
 import { type AcmeCall, inDirectory } from './signed-request';
 
-/** The serial number in the id of a certificate (RFC 9773, 4.1), of an authority of this mount. Throws `malformed`. */
+/** The serial number in a certificate id (RFC 9773, 4.1) of a CA of this mount. Throws `malformed`. */
 export async function readCertificateId(storage: Storage, text: string): Promise<string> {
   const [, authority = '', number = ''] = /^([\w-]{1,100})\.([\w-]{1,60})$/.exec(text) ?? [];
   const serial = number === '' ? '' : serialText(Buffer.from(number, 'base64url'));
@@ -21,7 +21,7 @@ export async function readCertificateId(storage: Storage, text: string): Promise
     : fail('malformed', 'there is no such certificate');
 }
 
-/** When a certificate should be renewed (RFC 9773): at two thirds of its life, or at once where it is revoked. */
+/** When to renew a certificate (RFC 9773): at two thirds of its lifetime, or now if it is revoked. */
 export const renewalInfo = operation<AcmeParams>({
   summary: 'Read when a certificate should be renewed.',
   operationId: 'read-acme-renewal-info',

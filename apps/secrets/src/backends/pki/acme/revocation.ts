@@ -9,10 +9,10 @@ import { madeBy, orders, ordersOf } from './order';
 import { asProblem, fail } from './problem';
 import { byEither } from './signed-request';
 
-/** Reasons of RFC 5280 that a client may give. */
+/** Revocation reasons (RFC 5280) that clients may give. */
 const reasons = [0, 1, 3, 4, 5, 9];
 
-/** Revokes a certificate: for its account, an account that has proven all of its names, or who has its key. */
+/** Revokes a certificate on request of its account, an account authorized for all its names, or the holder of its key. */
 export const revokeCertificate = byEither('Revoke a certificate.', 'write-acme-revoke-cert', async (request) => {
   const { call, payload, key, account } = request;
   const { storage, nowMs } = call;
@@ -35,7 +35,7 @@ export const revokeCertificate = byEither('Revoke a certificate.', 'write-acme-r
   return { body: '' };
 });
 
-/** Whether an account has proven control over all names of an order, and the proofs have not ended. */
+/** Whether an account has unexpired valid authorizations for all names of an order. */
 async function hasProvenAll(storage: Storage, account: string, orderId: string, nowMs: number): Promise<boolean> {
   const order = await orders.find(storage, orderId);
   if (!order) return false;

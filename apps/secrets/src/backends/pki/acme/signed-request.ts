@@ -19,32 +19,32 @@ export type AcmeCall = Pick<
   'storage' | 'params' | 'path' | 'input' | 'mount' | 'nowMs' | 'caller' | 'alongside' | 'headOnly'
 >;
 
-/** A request whose signature and nonce are good. */
+/** A request with a verified signature and nonce. */
 export interface SignedRequest {
   readonly call: AcmeCall;
   readonly directory: Directory;
-  /** Where it was sent. */
+  /** The URL it was sent to. */
   readonly url: string;
-  /** Undefined if only the state is asked for. */
+  /** Undefined for POST-as-GET. */
   readonly payload: Readonly<Record<string, unknown>> | undefined;
   readonly jwk: Jwk;
   readonly thumbprint: string;
   readonly key: KeyObject;
 }
 
-/** The same, of an account. */
+/** A signed request of an account. */
 export interface AccountRequest extends SignedRequest {
   readonly account: Account;
 }
 
-/** What a client is answered. */
+/** A response to an ACME client. */
 export interface AcmeAnswer {
   readonly status?: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers in a directory: with a nonce, and with problems in the form that clients read; 404 while ACME is off. */
+/** Answers a request to a directory: adds a nonce, turns errors into problem documents; 404 if ACME is disabled. */
 export async function inDirectory(call: AcmeCall, run: (directory: Directory) => Promise<AcmeAnswer>): Promise<Reply> {
   let headers: Readonly<Record<string, string>> = {};
   try {
@@ -78,7 +78,7 @@ async function open(call: AcmeCall, directory: Directory, by: 'account' | 'key' 
   const account = header.kid === undefined ? undefined : await requireAccount(call, directory, header.kid);
   const { jwk, key } = account ? { jwk: account.jwk, key: keyOf(account.jwk) } : readJwk(header.jwk);
   verifyJws(jws, key);
-  // Only what is signed leaves a record.
+  // Store the nonce only after the signature is verified.
   await useNonce(storage, nonce);
   if (account && account.status !== 'valid') fail('unauthorized', `the account is ${account.status}`);
   if (account && directory.config.eab_policy === 'always-required' && !account.binding) {
@@ -94,7 +94,7 @@ async function requireAccount({ storage }: AcmeCall, { base, prefix }: Directory
   const start = `${base}/account/`;
   const id = typeof kid === 'string' && kid.startsWith(start) ? kid.slice(start.length) : '';
   const account = /^[0-9a-f-]{36}$/.test(id) ? await accounts.find(storage, id) : undefined;
-  // A directory does not know the accounts of others.
+  // Accounts are valid in their own directory only.
   return account?.prefix === prefix ? account : fail('accountDoesNotExist', 'there is no such account here');
 }
 
@@ -112,7 +112,7 @@ const declared = (summary: string, operationId: string, run: (call: AcmeCall) =>
   operationId,
 });
 
-/** An operation that an account signs. */
+/** An operation signed by an account. */
 export const byAccount = (
   summary: string,
   operationId: string,
@@ -122,13 +122,13 @@ export const byAccount = (
     inDirectory(call, async (directory) => run((await open(call, directory, 'account')) as AccountRequest)),
   );
 
-/** An operation that a key signs, with or without an account. */
+/** An operation signed by a key, with or without an account. */
 export const byKey = (summary: string, operationId: string, run: (request: SignedRequest) => Promise<AcmeAnswer>) =>
   declared(summary, operationId, (call) =>
     inDirectory(call, async (directory) => run(await open(call, directory, 'key'))),
   );
 
-/** An operation that an account or a key signs. */
+/** An operation signed by an account or by a key. */
 export const byEither = (
   summary: string,
   operationId: string,

@@ -12,12 +12,12 @@ import { problemText } from './problem';
 
 const due = 'acme/due/';
 
-/** If it is noted that an authorization is to be looked at. */
+/** Storage key of an authorization that is due for validation. */
 export const dueKey = (atMs: number, id: string): string => `${due}${String(Math.floor(atMs)).padStart(14, '0')} ${id}`;
 
-/** A node that has not come back by then is taken for dead. */
+/** After this time without a result the node counts as dead. */
 const claimMs = 30_000;
-/** How long after each failure it is tried again. */
+/** Delay before each retry. */
 const pausesMs = [5000, 10_000, 15_000, 20_000, 25_000];
 const cleanEveryMs = 600_000;
 const mostAtOnce = 100;
@@ -25,7 +25,7 @@ const perTick = 200;
 
 const processing = ({ challenges }: Authorization) => challenges.find(({ status }) => status === 'processing');
 
-/** The same authorization with its challenge as it is after a look; noted to be looked at again, if it is. */
+/** The authorization with its challenge after an attempt; schedules the next attempt if there is one. */
 function withChallenge(tx: Storage, one: Authorization, before: Challenge, after: Challenge): Authorization {
   if (before.dueAtMs !== undefined) tx.delete(dueKey(before.dueAtMs, one.id));
   if (after.dueAtMs !== undefined) tx.put(dueKey(after.dueAtMs, one.id), 'true');
@@ -37,17 +37,17 @@ function withChallenge(tx: Storage, one: Authorization, before: Challenge, after
   };
 }
 
-/** Looks whether challenges are met. Each look is claimed in the storage, so that one node at a time takes it. */
+/** Validates challenges in the background. Each attempt is claimed in the storage, so that only one node makes it. */
 export class Validations {
   private underWay = 0;
-  /** When each mount was cleaned last. */
+  /** Time of the last cleanup of each mount. */
   private readonly cleaned = new LRUCache<string, number>({ max: 1000 });
 
   constructor(private readonly probe: Probe) {}
 
-  /** Looks at one authorization, if it is due and no other node does. */
+  /** Validates one authorization, if it is due and no other node is validating it. */
   async look({ storage, nowMs }: BackgroundCall, id: string): Promise<void> {
-    // Later, by the clock.
+    // `tick` will try again.
     if (this.underWay >= mostAtOnce) return;
     this.underWay++;
     try {
@@ -57,7 +57,7 @@ export class Validations {
     }
   }
 
-  /** Looks at what is due, and now and then forgets what is over. */
+  /** Validates what is due, and sometimes cleans up. */
   async tick(call: BackgroundCall): Promise<void> {
     if (!(await findAcmeConfig(call.storage)).enabled) return;
     const { uuid } = call.mount;
@@ -97,7 +97,7 @@ export class Validations {
         : problemText('unauthorized', 'the account is no longer valid');
     await authorizations.change(storage, id, (one, tx) => {
       const challenge = one && processing(one);
-      // Another node has taken it meanwhile, or it was given up.
+      // Another node has claimed it, or it was deactivated.
       if (!challenge || challenge.tries !== tries || challenge.type !== type) return one;
       const after = { ...challenge, dueAtMs: undefined };
       if (!problem)
