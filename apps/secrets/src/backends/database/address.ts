@@ -3,7 +3,7 @@ import { usualReach } from '@keystead/outside';
 import { refuse } from '../../sdk/refuse';
 import type { DatabaseConfig } from './config-fields';
 
-/** The address of a database, and the user for it. */
+/** Address, user and password of a database. */
 export interface ConnectionAddress {
   readonly host: string;
   readonly port: number;
@@ -108,15 +108,15 @@ function fromText(text: string, words: { username: string; password: string }): 
   };
 }
 
-/** Throws `invalid` for a metadata service of a cloud. Names are checked when a connection is opened. */
+/** Throws `invalid` for cloud metadata addresses. Host names are checked when a connection is opened. */
 export function requireOpen(host: string): void {
   if (isIP(host) !== 0 && !usualReach.allows(host)) refuse(`the address ${host} may not be called`);
 }
 
-/** The name that a certificate of a host has; addresses have none. */
+/** The TLS server name of a host; undefined for an IP address. */
 export const serverName = (host: string): string | undefined => (isIP(host) === 0 ? host : undefined);
 
-/** A socket for a client to connect; it does not connect to closed addresses. */
+/** A socket that refuses to connect to blocked addresses. */
 export function openSocket(): Socket {
   const socket = new Socket();
   const connect = socket.connect.bind(socket);
@@ -124,7 +124,7 @@ export function openSocket(): Socket {
   return Object.assign(socket, { connect: (port: number, host: string) => connect({ port, host, lookup }) });
 }
 
-/** The address without the password that may be in it. */
+/** The address without its password. */
 export const shownAddress = (text: string): string =>
   text
     .replace(/^(\w+:\/\/[^:/?#@]*:)(?!\{\{)[^/?#]*(?=@)/, '$1xxxxx')

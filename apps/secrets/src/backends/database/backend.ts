@@ -14,7 +14,7 @@ import { roleListPath, rolePath } from './role';
 import { rotateWhenDue } from './rotation';
 import { rotateRolePath, staticCredsPath, staticRoleListPath, staticRolePath } from './static-role';
 
-/** What the engine gets. */
+/** Dependencies of the engine. */
 export interface DatabaseParts {
   readonly databases: Databases;
   readonly policies: PasswordPolicies;
@@ -45,7 +45,7 @@ export const database = (parts: DatabaseParts): Backend => {
       rotateRolePath(parts),
     ],
     secrets: { user: userSecret(databases) },
-    // A user whose password cannot be changed does not keep those of the connections waiting.
+    // A failing static role does not delay the rotation of configured users.
     tick: (call) => rotateWhenDue(parts, call).finally(() => rotateRootsWhenDue(databases, policies, call)),
     undo: {
       user: (user, call) => endUser(databases, user, call),

@@ -13,7 +13,7 @@ import {
 } from '../../sdk/fields';
 import { recordFields } from '../../sdk/record-fields';
 
-/** The fields that decide where the secrets of a connection are sent. */
+/** Fields that decide where the credentials of a connection are sent. */
 const places = [
   'connection_url',
   'host',
@@ -26,7 +26,7 @@ const places = [
   'insecure_tls',
 ] as const;
 
-/** The settings for a database's driver. */
+/** Settings for the driver. */
 export const connectionFields = recordFields({
   connection_url: [string().describe('Address; {{username}} and {{password}} in it are filled in.'), ''],
   host: [string().describe('Host, of Redis and Valkey.'), ''],
@@ -75,5 +75,5 @@ export const configFields = recordFields({
   password_policy: [string().describe('Password policy of the namespace; empty for 20 characters.'), ''],
 });
 
-/** How to reach a database. */
+/** The settings of a connection. */
 export type DatabaseConfig = z.output<typeof connectionFields.input>;

@@ -10,9 +10,9 @@ const Stored = configFields.input
   .extend(connectionFields.input.shape)
   .extend(rotationFields.input.partial().shape)
   .extend({
-    /** Fields that requests have sent: they are shown, also with their initial value. */
+    /** Fields that requests have set: responses include them even at their default. */
     sent: z.array(z.string()).optional(),
-    /** Changes with every write: connections of another are not used. */
+    /** Changes with every write: connections opened under another generation are not used. */
     generation: z.string(),
     /** The password that a rotation is about to set. */
     pending: z.string().optional(),
@@ -21,7 +21,7 @@ export type ConnectionRecord = z.output<typeof Stored>;
 /** The connections of a mount, by name. */
 export const configs = collection('config/', Stored);
 
-/** The connection of a name. Throws `invalid` if there is none. */
+/** Finds a connection by name. Throws `invalid` if there is none. */
 export const connectionOf = (storage: Storage, name: string): Promise<ConnectionRecord> =>
   configs.require(storage, name, `failed to find entry for connection with name: "${name}"`);
 
@@ -39,9 +39,9 @@ export function changeConfig(
   });
 }
 
-/** When the passwords of configured users are changed next. */
+/** Next rotations of the passwords of configured users. */
 export const rootPlans = collection('root-rotation/', Plan);
-/** Those of them that are due; they change in the turn of their connection. */
+/** The rotations that are due; changed under the lock of their connection. */
 export const dueRoots = dueRecords(
   rootPlans,
   'root-due/',

@@ -37,13 +37,13 @@ const ConfigInput = configFields.input
 const defaults = { ...configFields.defaults, ...connectionFields.defaults, ...rotationFields.defaults };
 const isSecret = (field: z.ZodType): boolean => fieldMeta(field).json.format === 'password';
 
-/** The names of the connections. */
+/** Lists connections. */
 export const configListPath = namesPath('config', configs, {
   summary: 'The connections of this mount.',
   list: 'List the names of the connections.',
 });
 
-/** One connection. */
+/** Reads, writes and deletes a connection. */
 export const configPath = (databases: Databases) =>
   path('config/:name', {
     summary: 'A connection: how to reach a database, and which roles may use it.',
@@ -126,7 +126,7 @@ export const configPath = (databases: Databases) =>
 
 const initially = connectionFields.defaults;
 
-/** Connections of versions before this have no settings of the rotation. */
+/** Connections stored by older releases lack the rotation settings. */
 const termsOf = (config: ConnectionRecord) => ({ ...rotationFields.defaults, ...config });
 
 function connectionData(config: ConnectionRecord): Record<string, unknown> {
@@ -150,7 +150,7 @@ function connectionData(config: ConnectionRecord): Record<string, unknown> {
 
 const underWay = () => new Refusal('conflict', 'another request is changing this connection; try again');
 
-/** Closes connections. */
+/** Closes a connection on all nodes; the next call opens a new one. */
 export const resetPath = (databases: Databases) =>
   path('reset/:name', {
     summary: 'The connections to a database.',
@@ -170,7 +170,7 @@ export const resetPath = (databases: Databases) =>
     },
   });
 
-/** Rotates the password of the configured user, so that only this service knows it. */
+/** Rotates the password of the configured user; after that only this service knows it. */
 export const rotateRootPath = (databases: Databases, policies: PasswordPolicies) =>
   path('rotate-root/:name', {
     summary: 'The password of the configured user.',
@@ -182,7 +182,7 @@ export const rotateRootPath = (databases: Databases, policies: PasswordPolicies)
       async run(call) {
         const { params, storage, nowMs } = call;
         const config = await rotateRoot(databases, policies, params.name, call);
-        // The next time is counted from this one.
+        // The next scheduled rotation counts from this one.
         await dueRoots.change(storage, params.name, (before) => before && planned(termsOf(config), nowMs, nowMs));
         return empty;
       },
@@ -214,7 +214,7 @@ async function rotateRoot(
   return config;
 }
 
-/** Changes the passwords of configured users that are due. */
+/** Rotates the passwords of configured users that are due. */
 export const rotateRootsWhenDue = (
   databases: Databases,
   policies: PasswordPolicies,
@@ -231,7 +231,7 @@ export const rotateRootsWhenDue = (
     return rotateAsPlanned(store, call.nowMs, () => rotateRoot(databases, policies, name, call));
   });
 
-/** Stores the password that is valid now: the undo of a rotation that stopped halfway. */
+/** Recovers from an interrupted rotation: stores the password that is valid now. */
 export async function resumeRootRotation(
   databases: Databases,
   name: string,

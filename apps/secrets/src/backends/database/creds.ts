@@ -12,10 +12,10 @@ import { type PasswordPolicies, usualPassword } from './passwords';
 import { type Role, roles } from './role';
 import { userName } from './user-name';
 
-/** Users expire in the database a little later than their leases, which drop them. */
+/** Users expire in the database shortly after their leases, which normally drop them. */
 const graceMs = 5_000;
 
-/** What dropping a user needs, even after its role is gone. */
+/** What is needed to drop a user, even after its role is deleted. */
 interface UserRecord {
   readonly name: string;
   readonly connection: string;
@@ -23,7 +23,7 @@ interface UserRecord {
   readonly revocation: readonly string[];
 }
 
-/** A user created on demand. */
+/** Creates a user. */
 export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
   path('creds/:name', {
     summary: 'Users of a database, created from a role.',
@@ -61,7 +61,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
         try {
           await opened.call('create', role.creation_statements, words);
         } catch (error) {
-          // If this fails, too, the intent continues.
+          // If this also fails, the recorded intent retries it.
           const undo = role.rollback_statements.length > 0 ? role.rollback_statements : user.revocation;
           await opened.call('remove', undo, wordsOf(name, nowMs)).then(
             () => intent.drop(),
@@ -84,7 +84,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
 const revocationOf = ({ creation_statements: creation, revocation_statements: given }: Role, { driver }: Opened) =>
   given.length > 0 ? given : (driver.revocationOf?.(creation) ?? []);
 
-/** A dry run of a role: its statements, executed and rolled back if the database can do that. */
+/** Dry run of a role: executes its statements and rolls them back, if the database can. */
 export const rehearsalPath = (databases: Databases) =>
   path('roles/:name/dry-run', {
     summary: 'A dry run of a role.',
@@ -105,7 +105,7 @@ export const rehearsalPath = (databases: Databases) =>
     },
   });
 
-/** How users are dropped and extended. */
+/** Revokes and renews users. */
 export const userSecret = (databases: Databases): SecretKind => ({
   revoke: (internal, call) => endUser(databases, internal, call),
   async renew(internal, { storage }) {
@@ -121,7 +121,7 @@ export const userSecret = (databases: Databases): SecretKind => ({
   },
 });
 
-/** Drops a user that was, or may have been, created. */
+/** Drops a user that may have been created. */
 export async function endUser(
   databases: Databases,
   user: Readonly<Record<string, unknown>>,
@@ -132,7 +132,7 @@ export async function endUser(
   await call('remove', revocation, wordsOf(name, nowMs));
 }
 
-/** The connection of a role. Throws `invalid` if it does not allow the role. */
+/** Finds the connection of a role. Throws `invalid` if it does not allow the role. */
 export async function allowed(
   databases: Databases,
   storage: BackgroundCall['storage'],
@@ -151,7 +151,7 @@ export function requireAllowed({ allowed_roles: globs }: ConnectionRecord, role:
   if (!globs.some((glob) => matcher.fits(glob, role))) refuse(`"${role}" is not an allowed role`);
 }
 
-/** A password by the policy of a role, or of its connection. */
+/** Generates a password by the policy of the role, or else of its connection. */
 export async function newPassword(
   policies: PasswordPolicies,
   mount: MountView,

@@ -13,7 +13,7 @@ let made = 0;
 
 describe('the engine database with PostgreSQL', () => {
   const clock = manualClock(Date.now());
-  /** Done when the service passes the named place. */
+  /** Callbacks for named fault points of the service. */
   const places = new Map<string, () => Promise<unknown>>();
   const secrets = startSecrets({
     clock,
@@ -100,7 +100,7 @@ describe('the engine database with PostgreSQL', () => {
       root_credentials_rotate_statements: [],
       password_policy: '',
     });
-    // Clients look for what they sent.
+    // Clients expect the fields they sent.
     await secrets.root.write(`${at}/config/pg`, { password_authentication: 'password' }).expect(204);
     await secrets.root.write(`${at}/config/pg`, { max_idle_connections: 0 }).expect(204);
     expect((await secrets.root.read(`${at}/config/pg`).expect(200)).body.data.connection_details).toMatchObject({
@@ -188,7 +188,7 @@ describe('the engine database with PostgreSQL', () => {
     await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id }).expect(204);
     expect(await exists(username)).toBe(0);
     expect(await logsIn(username, password)).toBe(false);
-    // Its tables are the manager's now; its sessions go as far as the manager may end them.
+    // The manager owns its tables now; its sessions are ended if the manager may end them.
     expect(
       (await admin.query(`SELECT tableowner FROM pg_tables WHERE tablename = 'of_${made}'`)).rows[0].tableowner,
     ).toBe(manager);
@@ -265,7 +265,7 @@ describe('the engine database with PostgreSQL', () => {
     const { username, password } = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
     expect(password).toMatch(/^[ab'"\\]{24}$/);
     expect(await logsIn(username, password)).toBe(true);
-    // The server would hash a password in the clear, in its own way.
+    // The server would hash a plaintext password with its own method.
     await admin.query(`ALTER ROLE ${manager} SET password_encryption = 'md5'`);
     await secrets.root.write(`${at}/reset/pg`).expect(204);
     const hashed = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
@@ -313,7 +313,7 @@ describe('the engine database with PostgreSQL', () => {
       await until(async () => (await read()).last_rotation !== null);
       expect(await logsIn(manager, managerPassword)).toBe(false);
       await secrets.root.read(`${at}/creds/app`).expect(200);
-      // The statement fails: the password stays, and the next try comes soon.
+      // The statement fails: the password stays, and the rotation is retried soon.
       await write({ root_rotation_statements: ['SELECT 1 / 0'] }).expect(204);
       const { last_rotation } = await read();
       clock.advance(3_601_000);
@@ -323,7 +323,7 @@ describe('the engine database with PostgreSQL', () => {
         last_rotation_error: expect.stringContaining('division by zero'),
       });
       await secrets.root.read(`${at}/creds/app`).expect(200);
-      // Its intent says which password is valid first; until then the connection cannot be changed.
+      // First its intent finds which password is valid; until then the connection cannot be changed.
       clock.advance(310_000);
       const daily = { rotation_period: 0, rotation_schedule: '0 3 * * *', rotation_window: '1h' };
       await until(async () => (await write(daily)).status === 204);

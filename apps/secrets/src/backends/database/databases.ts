@@ -14,7 +14,7 @@ import { redis } from './drivers/redis';
 import type { Words } from './statements';
 
 const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, mongodb, mssql, redis];
-/** How many configurations keep their connections; the least recently used are closed. */
+/** Most configurations with open connections; the least recently used are closed. */
 const mostKept = 500;
 
 /** The driver of a configuration. Throws `invalid` for an unsupported kind of database. */
@@ -48,7 +48,7 @@ interface KeptClient {
   readonly circuit: Circuit;
 }
 
-/** Connections to the databases of mounts, cached until their configuration changes. */
+/** Database connections of all mounts, cached until their configuration changes. */
 export class Databases {
   private readonly clients = new LRUCache<string, KeptClient>({
     max: mostKept,
@@ -84,7 +84,7 @@ export class Databases {
     };
   }
 
-  /** Calls a database with another configuration, on a connection that is closed afterwards. */
+  /** Calls a database with another configuration, on a temporary connection. */
   async once<T>(config: ConnectionRecord, run: (database: DatabaseClient) => Promise<T>): Promise<T> {
     const database = driverOf(config.plugin_name).open({ ...config, max_open_connections: 1 });
     const circuit = new Circuit('the database', this.parts.clock);
@@ -95,12 +95,12 @@ export class Databases {
     }
   }
 
-  /** Closes the connections of one name on this node; the next call opens others. */
+  /** Closes the connections of one configuration on this node; the next call opens new ones. */
   forget(mount: Pick<MountView, 'uuid'>, name: string): void {
     this.clients.delete(keyOf(mount, name));
   }
 
-  /** Closes them all. */
+  /** Closes all connections. */
   forgetAll(): void {
     this.clients.clear();
   }

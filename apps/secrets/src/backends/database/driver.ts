@@ -14,21 +14,21 @@ export const limits = { connectMs: 5_000, callMs: 30_000, idleMs: 30_000 } as co
 
 /** One kind of database: how its users are created and dropped. It does not know roles, leases or storage. */
 export interface Driver {
-  /** The names that configurations know it by. */
+  /** The values of `plugin_name` that select it. */
   readonly plugins: readonly string[];
-  /** There is no default way to create a user: a role must define it. */
+  /** Roles must define creation statements, as there is no default. */
   readonly needsCreation: boolean;
   /** The default template of user names, and the longest name. */
   readonly names: { readonly template: string; readonly longest: number };
   /** Checks a configuration without any call. Throws `invalid`. */
   check(config: DatabaseConfig): void;
-  /** The statements that drop a user, if a role has none and this depends on how it was created. Throws `invalid`. */
+  /** Default revocation statements that depend on the creation statements. Throws `invalid`. */
   revocationOf?(creation: Statements): Statements;
-  /** A connection or a pool; nothing is called yet. */
+  /** Creates a client without connecting. */
   open(config: DatabaseConfig): DatabaseClient;
 }
 
-/** A database for its configured user. Calls throw the client's errors; `close` waits for those under way. */
+/** A client logged in as the configured user. Calls throw the library's errors; `close` waits for running calls. */
 export interface DatabaseClient {
   verify(): Promise<void>;
   /** Creates a user; atomically if the database can do that. */
@@ -43,7 +43,7 @@ export interface DatabaseClient {
   close(): Promise<void>;
 }
 
-/** Calls of a client that would end them when it is closed. */
+/** Tracks running calls, for clients that would abort them when closed. */
 export class RunningCalls {
   private readonly running = new Set<Promise<unknown>>();
 
@@ -53,19 +53,19 @@ export class RunningCalls {
     return counted;
   }
 
-  /** Waits for those under way. */
+  /** Waits for running calls. */
   async end(): Promise<void> {
     await Promise.allSettled(this.running);
   }
 }
 
-/** Throws `invalid` for a limit of connections that a client does not have. */
+/** Throws `invalid` for connection limits that a client does not support. */
 export function refuseLimits(config: DatabaseConfig, database: string): void {
   for (const name of ['max_idle_connections', 'max_connection_lifetime'] as const)
     if (config[name] > 0) refuse(`${name} is not supported for ${database}`);
 }
 
-/** Why a call had no answer; undefined if the database answered with an error. */
+/** Why a call got no response; undefined if the database answered with an error. */
 export function unanswered(error: unknown): string | undefined {
   const { code, message } = error as { code?: unknown; message?: string };
   if (typeof code === 'string' && unansweredCodes.has(code)) return message || code;

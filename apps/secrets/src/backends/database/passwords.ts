@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { MountView } from '../../sdk/call';
 
-/** Makes passwords by the policies of a mount's namespace, `sys/policies/password`. */
+/** Generates passwords by the password policies of a mount's namespace. */
 export interface PasswordPolicies {
   /** Throws `invalid` if the namespace has no such policy. */
   generate(mount: Pick<MountView, 'uuid'>, policy: string): Promise<string>;

@@ -32,11 +32,10 @@ const roleFields = recordFields({
   credential_type: credentialRows.credential_type,
   credential_config: credentialRows.credential_config,
 });
-/** The roles for creating users. */
 export const roles = collection('role/', roleFields.input);
 export type Role = z.output<typeof roleFields.input>;
 
-/** Refuses other kinds of credentials, and settings that they do not have. */
+/** Refuses unsupported credential types, and settings of other types. */
 export function checkCredentials(type: string, config: Readonly<Record<string, string>>): void {
   if (!['password', 'rsa_private_key', 'client_certificate'].includes(type))
     refuse(`invalid credential_type "${type}"`);
@@ -45,16 +44,15 @@ export function checkCredentials(type: string, config: Readonly<Record<string, s
   if (unknown !== undefined) refuse(`credential_config: ${unknown} is not known; there is password_policy`);
 }
 
-/** A name belongs to only one kind of role. */
 export const namesClash = 'Role and Static Role names must be unique';
 
-/** The names of the roles. */
+/** Lists roles. */
 export const roleListPath = namesPath('roles', roles, {
   summary: 'The roles of this mount.',
   list: 'List the names of the roles.',
 });
 
-/** One role. */
+/** Reads, writes and deletes a role. */
 export const rolePath = recordPath('roles/:name', roles, {
   summary: 'A role: how users are created.',
   params: { name: 'name-at' },

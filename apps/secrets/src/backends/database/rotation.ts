@@ -4,12 +4,12 @@ import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
 import { dueAfter, dueStatic, missedWindow, nextUser, type StaticRole, staticRoles } from './static-record';
 
-/** No other node tries during this time. */
+/** No other node attempts the rotation during this time. */
 const claimMs = 60_000;
 const firstPauseMs = 10_000;
 const longestPauseMs = 600_000;
 
-/** What rotations get. */
+/** Dependencies of rotations. */
 export interface RotationParts {
   readonly databases: Databases;
   readonly policies: PasswordPolicies;
@@ -40,13 +40,13 @@ export async function rotateStatic(
     if (!claimed || pending === undefined) return undefined;
     const set = (user: string, password: string) =>
       opened.call('setPassword', claimed.rotation_statements, { name: user, username: user, password });
-    // A first rotation when the role is created shows that it works. No one gets this password.
+    // A new role with two users rotates once to test it. This password is not handed out.
     if (claimed.fresh && claimed.second_username !== '') {
       await set(claimed.second_username, await newPassword(policies, mount, found, opened));
     }
     await set(nextUser(claimed), pending);
   } catch (error) {
-    // Even if the connection is gone: roles that stay due would block all others.
+    // Even if the connection was deleted: a role that stays due would block all others.
     await dueStatic.change(storage, name, (role) => {
       if (!role || role.pending !== pending) return undefined;
       const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(role.failures, 20), longestPauseMs);
@@ -83,6 +83,6 @@ async function rotateInWindow(parts: RotationParts, name: string, call: Backgrou
   });
 }
 
-/** Changes the passwords that are due. Every node looks; the one that moves the time in the database does it. */
+/** Rotates the passwords that are due. Every node checks; the one that moves the due time in the database rotates. */
 export const rotateWhenDue = (parts: RotationParts, call: BackgroundCall): Promise<void> =>
   dueStatic.forEach(call.storage, call.nowMs, (name) => rotateInWindow(parts, name, call));

@@ -184,7 +184,6 @@ import {
     await secrets.root.write('database/roles/plain', { db_name: 're' }).expect(204);
     await secrets.root.read('database/creds/plain').expect(200);
     const admin = await connect();
-    // Every command waits that long.
     await admin.sendCommand(['CLIENT', 'PAUSE', '1500', 'ALL']);
     const making = secrets.root.read('database/creds/plain').then((answer) => answer);
     await new Promise((resolve) => setTimeout(resolve, 300));

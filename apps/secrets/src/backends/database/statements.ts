@@ -2,17 +2,17 @@ import { refuse } from '../../sdk/refuse';
 
 /** How SQL dialects differ in strings and comments. */
 export interface Dialect {
-  /** A backslash escapes in all strings; otherwise only in those that begin with E. */
+  /** Backslash escapes apply in all strings, not only in E'' strings. */
   readonly backslashes: boolean;
   /** Dollar-quoted strings (`$tag$`), and nested comments. */
   readonly dollars: boolean;
-  /** Names between backticks, and comments after `#`. */
+  /** Names in backticks, and comments after `#`. */
   readonly backticks: boolean;
-  /** Names between square brackets, and nested comments. */
+  /** Names in square brackets, and nested comments. */
   readonly brackets?: boolean;
 }
 
-/** The values of `{{name}}` and the like. */
+/** Values for placeholders such as `{{name}}`. */
 export type Words = Readonly<Record<string, string>>;
 
 const word = /\{\{\s*(\w+)\s*\}\}/y;
@@ -32,10 +32,10 @@ export function statementsOf(element: string, words: Words, dialect: Dialect): s
   return statements.map((statement) => statement.trim()).filter((statement) => statement !== '');
 }
 
-/** Reads an element from its beginning to its end, once. */
+/** Scans an element once. */
 class Scanner {
   readonly statements: string[] = [];
-  /** What is neither quoted nor a comment. */
+  /** The text outside quotes and comments. */
   plain = '';
   statement = '';
   private at = 0;
@@ -98,7 +98,7 @@ class Scanner {
   private quoted(quote: string): void {
     const { backslashes, backticks } = this.dialect;
     const escapes = quote !== '`' && (backslashes || (quote === "'" && /(?:^|[^\w])E$/i.test(this.plain)));
-    // If backticks are for names, double quotes are for strings.
+    // If backticks quote names, double quotes quote strings.
     const value = (text: string) =>
       (escapes && (quote === "'" || backticks) ? text.replaceAll('\\', '\\\\') : text).replaceAll(quote, quote + quote);
     this.plain += ' ';

@@ -27,25 +27,25 @@ export const staticFields = recordFields({
 });
 
 const Stored = staticFields.input.extend({
-  /** The user of `password`, if it is not `username`. */
+  /** The user that `password` belongs to, if not `username`. */
   active: z.string().optional(),
   password: z.string(),
-  /** The password that is being set; it may be the valid one already. */
+  /** The password being set; it may already be valid. */
   pending: z.string().optional(),
   rotatedAtMs: z.number(),
   dueAtMs: z.number(),
-  /** When it is tried next: when due, some time after a failure, or when the current attempt has timed out. */
+  /** Time of the next attempt: when due, after a pause if one failed, or when the current one has timed out. */
   tryAtMs: z.number(),
   failures: z.number(),
-  /** Its creation is not finished: no password of it is valid. */
+  /** Its creation is not finished: none of its passwords is valid yet. */
   fresh: z.boolean(),
 });
 export type StaticRole = z.output<typeof Stored>;
 type StaticTerms = z.output<typeof staticFields.input>;
-/** The users whose passwords this mount manages. */
+/** The static roles of a mount. */
 export const staticRoles = collection('static/', Stored);
 
-/** Those of them whose password is due. */
+/** Static roles whose rotation is due. */
 export const dueStatic = dueRecords(
   staticRoles,
   'due/',
@@ -62,13 +62,13 @@ export const nextUser = (role: StaticRole): string =>
     ? role.username
     : role.second_username;
 
-/** When the password is due, after it was set; epoch milliseconds. */
+/** When a password set at `rotatedAtMs` is due for rotation, in epoch milliseconds. */
 export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, rotatedAtMs: number): number {
   const next = rotation_schedule ? parseCron(rotation_schedule)?.next(rotatedAtMs) : undefined;
   return next ?? rotatedAtMs + rotation_period * 1000;
 }
 
-/** When a change that is overdue is tried instead: its window is over. Undefined: it may be tried now. */
+/** When to retry an overdue rotation whose rotation window is over; undefined if it may run now. */
 export function missedWindow(role: StaticRole, nowMs: number): number | undefined {
   const windowMs = (role.rotation_window ?? 0) * 1000;
   const isMissed = windowMs > 0 && !role.fresh && nowMs > role.dueAtMs + windowMs;

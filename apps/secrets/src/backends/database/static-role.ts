@@ -14,13 +14,13 @@ import { activeUser, dueAfter, dueStatic, type StaticRole, staticFields, staticR
 
 const shortestPeriodSeconds = 5;
 
-/** The names of the static roles. */
+/** Lists static roles. */
 export const staticRoleListPath = namesPath('static-roles', staticRoles, {
   summary: 'The users whose passwords this mount manages.',
   list: 'List the names of the static roles.',
 });
 
-/** One user whose password this service manages. */
+/** Reads, writes and deletes a static role. */
 export const staticRolePath = (parts: RotationParts) =>
   path('static-roles/:name', {
     summary: 'A static role: a user whose password this service manages, with its rotation.',
@@ -72,7 +72,7 @@ export const staticRolePath = (parts: RotationParts) =>
         try {
           await rotateStatic(parts, params.name, call);
         } catch (error) {
-          // Without an answer the password may be set: then it is kept, and tried again.
+          // Without a response the password may have been set: keep the role and retry.
           if (!(error instanceof Unreachable)) {
             await dueStatic.change(storage, params.name, (role) => (role?.fresh ? null : undefined));
           }
@@ -91,7 +91,7 @@ export const staticRolePath = (parts: RotationParts) =>
     },
   });
 
-/** The password of a static role. */
+/** Reads the password of a static role. */
 export const staticCredsPath = path('static-creds/:name', {
   summary: 'The password of a static role.',
   params: { name: 'name-at' },
@@ -122,7 +122,7 @@ export const staticCredsPath = path('static-creds/:name', {
   },
 });
 
-/** Rotates a password before it is due. */
+/** Rotates the password of a static role now. */
 export const rotateRolePath = (parts: RotationParts) =>
   path('rotate-role/:name', {
     summary: 'The password of a static role.',

@@ -4,16 +4,16 @@ import { refuse } from '../../sdk/refuse';
 import type { Driver } from './driver';
 
 const fieldNames = ['DisplayName', 'RoleName'];
-/** Names of callers and roles may be longer than user names. */
+/** Display and role names may be longer than user names. */
 const longestField = 1024;
 
-/** For whom a user is made. */
+/** Values for the user name template. */
 export interface UserNameParts {
   readonly displayName: string;
   readonly role: string;
 }
 
-/** A name by the configured template, or the driver's. Throws `cap-exceeded` if it is too long. */
+/** Generates a user name from the configured template, or the driver's. Throws `cap-exceeded` if it is too long. */
 export function userName(template: string, { names }: Driver, who: UserNameParts, nowMs: number): string {
   const name = filled(template || names.template, who, nowMs);
   if (name instanceof TemplateError || name === '' || name.length > names.longest) {
@@ -23,7 +23,7 @@ export function userName(template: string, { names }: Driver, who: UserNameParts
   return name;
 }
 
-/** Refuses a template that is invalid or gives no name. */
+/** Refuses a template that is invalid or produces an empty name. */
 export function checkTemplate(template: string): void {
   const refused = (what: string, { message }: TemplateError) =>
     refuse(`error creating database object: ${what} username template: ${message}`);
@@ -52,5 +52,5 @@ function filled(template: string, who: UserNameParts, nowMs: number): string | T
   }
 }
 
-/** No character with a meaning in a statement. */
+/** Replaces characters that have a meaning in statements. */
 const plain = (text: string): string => text.replace(/[^A-Za-z0-9_.@+:-]/g, '_');

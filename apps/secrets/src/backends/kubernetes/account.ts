@@ -2,12 +2,12 @@ import { audiencesOf, type Claims, importPublicKey, jwtAlgorithms, verifySignatu
 import { Refusal } from '@keystead/refusal';
 import type { KubernetesConfig } from './config';
 
-/** The unverified claims of a service account token; true once the cluster agrees. */
+/** The claims of a service account token, unverified until the cluster confirms them. */
 export interface ClaimedAccount {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** For tokens that are stored in a secret; otherwise empty. */
+  /** Set for tokens stored in a Secret; otherwise empty. */
   readonly secretName: string;
   readonly audiences: readonly string[];
 }
@@ -45,7 +45,7 @@ async function claimsOf(token: string, { pem_keys: keys }: KubernetesConfig): Pr
     const claims: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
     if (token.length <= longest && signature && isObject(claims)) return claims;
   } catch {
-    // No token at all.
+    // Not a JWT.
   }
   throw denied();
 }

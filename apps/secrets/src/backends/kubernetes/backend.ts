@@ -4,7 +4,7 @@ import { configPath } from './config';
 import { loginPath, renewLogin } from './login';
 import { roleListPath, rolePath } from './role';
 
-/** Logins of pods with service account tokens, which the cluster verifies. Decision 0115. */
+/** Logs pods in with service account tokens, which the cluster verifies. Decision 0115. */
 export const kubernetes = (cluster: Cluster): Backend =>
   backend({
     type: 'kubernetes',

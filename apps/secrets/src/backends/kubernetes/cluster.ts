@@ -38,7 +38,7 @@ export class Cluster {
       headers: { authorization: `Bearer ${reviewer ?? token}` },
       ca,
     });
-    // With its own token as credentials, another cluster's token is unknown there; with ours, ours would be.
+    // Without a reviewer the login token is also the credential, so 401 means that it is invalid. With one, 401 rejects the reviewer.
     if (status === 401 && reviewer === undefined) throw denied();
     if (status === 401 || status === 403) {
       throw new Refusal('upstream', `${who} answered ${status}: token_reviewer_jwt may not ask for token reviews`);
@@ -49,14 +49,14 @@ export class Cluster {
       throw new Refusal('upstream', `${who} answered, but not with a token review`);
     if (answer.authenticated !== true || answer.error) throw denied();
     const good = Array.isArray(answer.audiences) ? answer.audiences : [];
-    // A cluster that does not support audiences names none, and would accept a token meant for another audience.
+    // A cluster without audience support returns none, and would accept a token for another audience.
     if (audiences.length > 0 && !audiences.some((audience) => good.includes(audience))) throw denied();
     const [system, kind, namespace, name, ...more] = String(answer.user?.username ?? '').split(':');
     if (system !== 'system' || kind !== 'serviceaccount' || !namespace || !name || more.length > 0) throw denied();
     return { namespace, name, uid: String(answer.user?.uid ?? '') };
   }
 
-  /** The labels of a namespace. Throws `invalid` if no reviewer is configured, `upstream` as above. */
+  /** The labels of a namespace. Throws `invalid` if no reviewer is configured, `upstream` if the cluster is unavailable. */
   async labelsOf(config: KubernetesConfig, namespace: string): Promise<Readonly<Record<string, string>>> {
     const { ca, reviewer } = await this.accessOf(config);
     if (reviewer === undefined) {

@@ -34,7 +34,7 @@ export type KubernetesConfig = z.output<typeof fields.input>;
 /** The configuration of the mount. */
 export const config = single('config', fields.input);
 
-/** The cluster that verifies the tokens. */
+/** Reads and writes the configuration. */
 export const configPath = path('config', {
   summary: 'The cluster that reviews the tokens, and how to call it.',
   stored: ({ storage }) => config.find(storage),

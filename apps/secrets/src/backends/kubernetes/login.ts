@@ -38,7 +38,7 @@ export const loginPath = (cluster: Cluster) =>
         const account = await readToken(jwt, found, nowMs);
         const bySelector = checkBounds(role, account);
         const vouched = await cluster.review(found, jwt, role.audience ? [role.audience] : account.audiences);
-        // The token's own claims were not verified: the cluster must agree.
+        // The claims of the token are unverified until the cluster confirms them.
         const same = (['namespace', 'name', 'uid'] as const).every((part) => vouched[part] === account[part]);
         if (!same) throw denied();
         if (bySelector) await checkSelector(cluster, found, role, account.namespace);
@@ -63,7 +63,7 @@ export const loginPath = (cluster: Cluster) =>
     },
   });
 
-/** The login as it would be now. Throws if the role is gone. */
+/** The login under the current role. Throws if the role was deleted. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const name = String(internal.role);
   const role = await findRole(storage, name);
@@ -72,7 +72,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
 }
 
 /**
- * Whether the namespace's labels decide. Throws `denied` with what is not authorized, in the words that clients expect.
+ * Whether the namespace labels must be checked, too. Throws `denied` with the message that clients expect.
  */
 function checkBounds(role: KubernetesRole, { name, namespace, audiences }: ClaimedAccount): boolean {
   const compare = new Globs();
@@ -86,7 +86,7 @@ function checkBounds(role: KubernetesRole, { name, namespace, audiences }: Claim
   throw new Refusal('denied', 'namespace not authorized');
 }
 
-/** Only for accounts that the cluster has verified. */
+/** Call only with accounts that the cluster has verified. */
 async function checkSelector(
   cluster: Cluster,
   found: KubernetesConfig,

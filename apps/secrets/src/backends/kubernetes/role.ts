@@ -34,13 +34,13 @@ export function findRole(storage: Storage, name: string): Promise<KubernetesRole
   return roles.find(storage, name.toLowerCase());
 }
 
-/** The names of the roles. */
+/** Lists roles. */
 export const roleListPath = namesPath('role', roles, {
   summary: 'The roles of this method.',
   list: 'List the roles.',
 });
 
-/** One role. */
+/** Reads, writes and deletes a role. */
 export const rolePath = recordPath('role/:name', roles, {
   folds: { name: 'case' },
   summary: 'A role: which service accounts may log in, and the settings of their tokens.',

@@ -5,7 +5,7 @@ import { rolePaths } from './roles';
 import { signPaths } from './sign';
 import { zeroAddressPath } from './zero-address';
 
-/** Certificates and one-time passwords for SSH. */
+/** The SSH secrets engine: certificates and one-time passwords. */
 export const ssh = backend({
   type: 'ssh',
   kind: 'secret',

@@ -4,15 +4,15 @@ import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { publicLine } from './public-key';
 
-/** A key that signs certificates; fields have the names of the API. */
+/** A CA key; fields have the names of the API. */
 export interface SshIssuer {
   readonly issuer_id: string;
   readonly issuer_name: string;
-  /** A line. */
+  /** In `authorized_keys` format. */
   readonly public_key: string;
 }
 
-/** The issuers of a mount, without their private halves. One entry, so that names and the default are decided together. */
+/** The issuers of a mount, without private keys. One entry, so that names and the default change together. */
 export interface SshCa {
   readonly issuers: Readonly<Record<string, SshIssuer>>;
   readonly default_issuer: string;
@@ -27,7 +27,7 @@ const keyEntry = (id: string): string => `key/${id}`;
 /** The issuers of the mount. */
 export const findCa = async (storage: Storage): Promise<SshCa> => (await storage.read(entry, parse)) ?? noCa;
 
-/** Decides about the issuers when it is its turn; `change` may run more than once. */
+/** Changes the issuers, one change at a time; `change` may run more than once. */
 export function changeCa(storage: Storage, change: (ca: SshCa, tx: Storage) => SshCa): Promise<SshCa> {
   return storage.transaction(entry, async (tx) => {
     const before = await findCa(tx);
@@ -37,10 +37,10 @@ export function changeCa(storage: Storage, change: (ca: SshCa, tx: Storage) => S
   });
 }
 
-/** Reads a reference; `default` is the default issuer however it is written. */
+/** Normalizes a reference; `default` is recognized in any case. */
 export const folded = (ref: string): string => (ref.trim().toLowerCase() === 'default' ? 'default' : ref.trim());
 
-/** The issuer of an id or name, or the default one. */
+/** Finds an issuer by id or name, or the default one. */
 export function issuerRef({ issuers, default_issuer }: SshCa, ref: string): SshIssuer | undefined {
   if (ref === 'default') return issuers[default_issuer];
   if (Object.hasOwn(issuers, ref)) return issuers[ref];
@@ -57,8 +57,8 @@ export const signingKey = async (storage: Storage, id: string): Promise<KeyObjec
   (await findKept(storage, keyEntry(id))) ?? refuse(`ssh issuer id '${id}' does not exist`);
 
 /**
- * Adds an issuer, which becomes the default where that is asked for or there is no other. A key that is there already stays
- * as it is: `existed`.
+ * Adds an issuer, which becomes the default if requested or if it is the first. A key that already exists stays
+ * unchanged, and `existed` is true.
  */
 export async function addIssuer(
   storage: Storage,
@@ -85,7 +85,7 @@ export async function addIssuer(
 const withKey = ({ issuers }: SshCa, line: string): SshIssuer | undefined =>
   Object.values(issuers).find(({ public_key }) => public_key === line);
 
-/** The issuers without one of them, whose key is deleted. */
+/** Removes an issuer and deletes its key. */
 export function withoutIssuer(ca: SshCa, tx: Storage, id: string): SshCa {
   const { [id]: _gone, ...issuers } = ca.issuers;
   tx.delete(keyEntry(id));
@@ -94,7 +94,7 @@ export function withoutIssuer(ca: SshCa, tx: Storage, id: string): SshCa {
 
 const nameRule = /^\w([\w.-]*\w)?$/;
 
-/** A name for an issuer. Throws `invalid` for a reserved one. */
+/** Checks the name of an issuer. Throws `invalid` for reserved names. */
 export function checkedName(name: string): string {
   const trimmed = name.trim();
   if (trimmed === '') refuse('expected non-empty issuer name');

@@ -10,7 +10,7 @@ const signAside = promisify(sign) as (
   key: Parameters<typeof sign>[2],
 ) => Promise<Buffer>;
 
-/** What a certificate says. */
+/** The content of a certificate to sign. */
 export interface CertificateContent {
   readonly key: SshPublicKey;
   readonly kind: 'user' | 'host';
@@ -26,7 +26,7 @@ export interface CertificateContent {
 const byBytes = ([one]: readonly [string, string], [other]: readonly [string, string]) =>
   Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** Options in the order of their names, as they must be; a value that is not empty is a text within. */
+/** Encodes options, sorted by name as required; a non-empty value is a nested string. */
 const packed = (options: Readonly<Record<string, string>>): Buffer =>
   sized(
     Buffer.concat(
@@ -36,13 +36,13 @@ const packed = (options: Readonly<Record<string, string>>): Buffer =>
     ),
   );
 
-/** Makes a certificate (OpenSSH, PROTOCOL.certkeys). `algorithm` says what RSA keys sign with. */
+/** Signs a certificate (OpenSSH, PROTOCOL.certkeys). `algorithm` applies to RSA keys. */
 export async function makeCertificate(content: CertificateContent, signer: KeyObject, algorithm: string) {
   const { key, kind } = content;
   const [name, domain] = key.type.split('@');
   const type = `${name}-cert-v01@${domain ?? 'openssh.com'}`;
   const serial = randomBytes(8);
-  // All of the key but its type, as it is in the key itself.
+  // The encoded key without its type.
   const ofKey = key.blob.subarray(4 + key.type.length);
   const body = Buffer.concat([
     sized(type),
@@ -70,7 +70,7 @@ const rsaHashes: ReadonlyMap<string, string> = new Map([
   ['rsa-sha2-512', 'sha512'],
 ]);
 
-/** What `algorithm_signer` may be. */
+/** Values of `algorithm_signer`. */
 export const signerNames = [...rsaHashes.keys()];
 
 const ecHashes: ReadonlyMap<string, string> = new Map([

@@ -35,7 +35,7 @@ const FurtherIssuer = NewIssuer.extend({
 });
 const issuerOutput = z.object({ issuer_id: z.string(), issuer_name: z.string(), public_key: z.string() });
 
-/** The key that is asked for, made or given. Throws `invalid` for halves that do not belong together. */
+/** The requested key, generated or imported. Throws `invalid` if public and private key do not match. */
 async function askedKey(asked: z.output<typeof NewIssuer>) {
   const { generate_signing_key: generate, private_key: own = '', public_key: line = '' } = asked;
   if (generate && (own !== '' || line !== '')) {
@@ -69,7 +69,7 @@ async function keepAsked(
   return data({ ...issuer });
 }
 
-/** What an issuer was used for by roles, said when it gets another name or none. */
+/** Warns of roles that refer to an issuer that is renamed or deleted. */
 async function warnOfRoles({ storage, warn }: Pick<Call, 'storage' | 'warn'>, refs: readonly string[]): Promise<void> {
   const counts = await countReferences(storage);
   for (const ref of refs) {
@@ -81,7 +81,7 @@ async function warnOfRoles({ storage, warn }: Pick<Call, 'storage' | 'warn'>, re
 const plain = { media: ['text/plain'] } as const;
 const defaultOutput = z.object({ default: z.string() });
 
-/** Issuers: the keys that sign certificates. */
+/** Create, list, read, change and delete issuers. */
 export const issuerPaths = [
   path('config/ca', {
     summary: 'The default issuer, whose public key hosts and clients trust.',

@@ -11,7 +11,7 @@ const curves: ReadonlyMap<number, string> = new Map([
 ]);
 const mostRsaBits = 8192;
 
-/** Makes a key of a type, off the main thread; 0 bits are the usual ones. Throws `invalid` for unknown and weak ones. */
+/** Generates a key off the main thread; 0 bits means the default. Throws `invalid` for unknown and weak keys. */
 export async function makeKey(type: string, askedBits: number): Promise<KeyObject> {
   if (type === 'rsa' || type === 'ssh-rsa') {
     const modulusLength = askedBits || 4096;
@@ -32,7 +32,7 @@ export async function makeKey(type: string, askedBits: number): Promise<KeyObjec
 
 const ed25519Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** A private key in PEM or in the form of OpenSSH. Throws `invalid` for another text, an encrypted key or another type. */
+/** Parses a private key in PEM or OpenSSH format. Throws `invalid` if it is malformed, encrypted or of another type. */
 export function readPrivateKey(pem: string): KeyObject {
   try {
     const key = /BEGIN OPENSSH PRIVATE KEY/.test(pem) ? readOpenSsh(pem) : createPrivateKey(pem);
@@ -40,7 +40,7 @@ export function readPrivateKey(pem: string): KeyObject {
     const known = type === 'ec' ? [...curves.values()].includes(details?.namedCurve ?? '') : type === 'ed25519';
     if (known || (type === 'rsa' && (details?.modulusLength ?? 0) >= 2048)) return key;
   } catch {
-    // What the libraries say may hold parts of the key.
+    // Don't quote the library's message: it may contain parts of the key.
   }
   refuse(
     'could not parse private_key provided value: it must be an unencrypted key of RSA with 2048 bits or more, of ECDSA, or of Ed25519',
@@ -54,7 +54,7 @@ function readOpenSsh(pem: string): KeyObject {
   return createPrivateKey({ key: Buffer.concat([ed25519Head, part.k.data]), format: 'der', type: 'pkcs8' });
 }
 
-/** A private key in the form that ssh programs read. */
+/** A private key in OpenSSH format. */
 export function shownPrivateKey(key: KeyObject): string {
   if (key.asymmetricKeyType === 'rsa') return String(key.export({ type: 'pkcs1', format: 'pem' }));
   if (key.asymmetricKeyType === 'ec') return String(key.export({ type: 'sec1', format: 'pem' }));

@@ -2,7 +2,7 @@ import { refuse } from '../../sdk/refuse';
 import type { SshPublicKey } from './public-key';
 import type { SshRole } from './role';
 
-/** What roles may call a type of key, besides its name in OpenSSH. */
+/** Short names of key types in roles, besides the OpenSSH names. */
 const families: ReadonlyMap<string, readonly string[]> = new Map([
   ['rsa', ['rsa']],
   ['ecdsa', ['ecdsa', 'ec']],
@@ -19,12 +19,12 @@ export function checkKey({ type, family, bits }: SshPublicKey, role: SshRole): v
   const problem = (text: string) => refuse(`public_key failed to meet the key requirements: ${text}`);
   const rules = sizesIn(role, [...(families.get(family) ?? []), type]);
   if (rules.length === 0) problem(`key of type ${family} is not allowed`);
-  // A name that says the size already has no other one.
+  // A name that includes the size allows only that size.
   const fits = rules.some(([name, sizes]) => (sizedNames.includes(name) ? sizes.includes(bits) : sizes.length > 0));
   if (!fits) problem(`key is of an invalid size: ${bits}`);
 }
 
-/** Refuses to make a key whose type or size the role does not allow. */
+/** Refuses to generate a key whose type or size the role does not allow. */
 export function checkAskedKey(role: SshRole, type: string, bits: number): void {
   if (Object.keys(role.allowed_user_key_lengths).length === 0) return;
   const family = [...families].find(([, names]) => names.includes(type))?.[0] ?? type;

@@ -12,7 +12,7 @@ import { checkVisible } from './principals';
 import { listed, roles, type SshRole } from './role';
 import { zeroAddressRoles } from './zero-address';
 
-/** What a one-time password is good for, kept under its hash. */
+/** What a one-time password allows, stored under its hash. */
 interface KeptPassword {
   readonly ip: string;
   readonly username: string;
@@ -22,10 +22,10 @@ interface KeptPassword {
 const parse = JSON.parse as (text: string) => KeptPassword;
 const entryOf = (password: string): string => `otp/${createHash('sha256').update(password).digest('hex')}`;
 
-/** An address in its one spelling. Throws `invalid` for none and for another text. */
+/** An IP address in canonical form. Throws `invalid`. */
 function requireAddress(text: string): string {
   if (text === '') refuse('Missing ip');
-  // Numbers in other notations, and networks, are not among what clients send.
+  // Refuse networks and other number notations.
   const isAddress = /^[\da-f.:]+$/i.test(text) && (text.includes(':') || /^(\d+\.){3}\d+$/.test(text));
   if (!isAddress || !ipaddr.isValid(text) || /(^|\.)0\d/.test(text)) refuse(`Invalid IP ${JSON.stringify(text)}`);
   return ipaddr.process(text).toString();
@@ -39,7 +39,7 @@ const within = (address: string, networks: string): boolean => {
 const inNetworks = ({ cidr_list, exclude_cidr_list }: SshRole, address: string): boolean =>
   within(address, cidr_list) && !within(address, exclude_cidr_list);
 
-/** The user that is asked for. Throws `invalid` for one that the role does not allow. */
+/** The requested user. Throws `invalid` if the role does not allow it. */
 function allowedUser({ default_user, allowed_users }: SshRole, asked: string): string {
   const user = asked || default_user || refuse("No default username registered. Use 'username' option");
   checkVisible(user, 'username');
@@ -51,7 +51,7 @@ function allowedUser({ default_user, allowed_users }: SshRole, asked: string): s
   refuse('Username is not present is allowed users list');
 }
 
-/** One-time passwords for hosts, whose helper asks here whether one is right. */
+/** One-time passwords, and their verification for the helper on hosts. */
 export const otpPaths = [
   path('creds/:role', {
     summary: 'One-time passwords for hosts.',
@@ -106,7 +106,7 @@ export const otpPaths = [
         if (otp === 'verify-echo-request') return data({ message: 'verify-echo-response' });
         const entry = entryOf(otp);
         if (!(await storage.read(entry, parse))) refuse('OTP not found');
-        // Of several who ask at once, one is told.
+        // Only one of several concurrent requests succeeds.
         const { ip, role_name, username } = await storage.transaction(entry, async (tx) => {
           const found = (await tx.read(entry, parse)) ?? refuse('OTP not found');
           tx.delete(entry);
@@ -134,7 +134,7 @@ export const otpPaths = [
   }),
 ];
 
-/** How a one-time password ends with its lease. */
+/** Revokes one-time passwords with their leases. */
 export const otpSecret: SecretKind = {
   async revoke({ entry }, { storage }) {
     storage.delete(String(entry));

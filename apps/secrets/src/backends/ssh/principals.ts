@@ -4,17 +4,17 @@ import { listed, type SshRole } from './role';
 
 type Filling = Pick<Call, 'filled'>;
 
-/** What no name, option or key id may hold: what cannot be seen, ends a line, or changes the direction of text. */
+/** Characters that are invisible, end a line or change text direction: not allowed in names, options and key ids. */
 const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/u;
-/** What a name may not hold either: all white space but a blank. */
+/** White space other than a space: not allowed in names. */
 const blank = /[^\S ]/u;
 
-/** Refuses a text with characters that cannot be seen. */
+/** Refuses a text with invisible characters. */
 export function checkVisible(text: string, what: string): void {
   if (hidden.test(text)) refuse(`${what} holds a control character or another one that cannot be seen`);
 }
 
-/** The names that a certificate is for. Throws `invalid` for names that the role does not allow, and for none. */
+/** The principals of a certificate. Throws `invalid` if there are none, or the role does not allow one. */
 export function principalsOf(call: Filling, role: SshRole, kind: 'user' | 'host', asked: string | undefined): string[] {
   const isHost = kind === 'host';
   const allowedText = isHost ? role.allowed_domains : role.allowed_users;
@@ -47,13 +47,13 @@ export function principalsOf(call: Filling, role: SshRole, kind: 'user' | 'host'
   return names;
 }
 
-/** The default user of a role for this caller; none if its templates have no value. */
+/** The default user of a role for this caller; empty if its template has no value. */
 function defaultUser(call: Filling, { default_user, default_user_template }: SshRole): string {
   if (!default_user_template) return default_user;
   return call.filled(default_user) ?? '';
 }
 
-/** The names that one allowed word means for this caller; none if its templates have no value. */
+/** The principals that an allowed entry expands to for this caller; none if its templates have no value. */
 function filledNames(call: Filling, role: SshRole, word: string): string[] {
   const filled = call.filled(word);
   if (filled === undefined) return [];

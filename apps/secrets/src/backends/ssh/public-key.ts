@@ -2,12 +2,12 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { parses, refuse } from '../../sdk/refuse';
 import { parts, sized, whole } from './wire';
 
-/** A public key as OpenSSH writes it. */
+/** A parsed OpenSSH public key. */
 export interface SshPublicKey {
   readonly type: string;
-  /** All of it, with its type. */
+  /** The whole encoded key, with its type. */
   readonly blob: Buffer;
-  /** What roles call the type, and its size; of types with one size 0. */
+  /** Type as in roles, and size in bits; 0 for types with only one size. */
   readonly family: 'rsa' | 'ecdsa' | 'ed25519' | 'sk-ecdsa' | 'sk-ed25519';
   readonly bits: number;
 }
@@ -17,14 +17,14 @@ const text = (bytes: Buffer): string => bytes.toString('base64url');
 const leastRsaBits = 1024;
 const mostRsaBits = 16_384;
 
-/** What a type of key consists of. Undefined for another key. */
+/** Parses the fields of a key type; undefined if they are malformed. */
 type Reading = (fields: readonly Buffer[]) => Omit<SshPublicKey, 'type' | 'blob'> | undefined;
 
 const good = (jwk: JsonWebKey): boolean => parses(() => createPublicKey({ key: jwk, format: 'jwk' }));
 
 function readRsa([e, n, ...more]: readonly Buffer[]): ReturnType<Reading> {
   if (!e || !n || more.length > 0) return undefined;
-  // As they are written: no sign, no needless zeros.
+  // Numbers must be positive and without leading zeros.
   if (![e, n].every((number) => number.length > 0 && whole(number).equals(sized(number)))) return undefined;
   const bits = BigInt(`0x${n.toString('hex')}`).toString(2).length;
   if (bits < leastRsaBits || bits > mostRsaBits || e.length > 8 || (e.at(-1)! & 1) === 0) return undefined;
@@ -64,7 +64,7 @@ const readings: ReadonlyMap<string, Reading> = new Map<string, Reading>([
 
 const mostCharacters = 16_384;
 
-/** The key of a line of `authorized_keys`, or of its base64. Throws `invalid` with `problem` before the reason. */
+/** Parses an `authorized_keys` line, or its base64 only. Throws `invalid` with `problem` before the reason. */
 export function readPublicKey(line: string, problem: string): SshPublicKey {
   const no = (reason: string) => refuse(`${problem}: ${reason}`);
   if (line.length > mostCharacters) no('it is too long');
@@ -78,7 +78,7 @@ export function readPublicKey(line: string, problem: string): SshPublicKey {
   return { type: name, blob, ...(reading(fields) ?? no('ssh: invalid key')) };
 }
 
-/** The public half of a key in that form. */
+/** The public key of a key in OpenSSH wire format. */
 export function publicBlob(key: KeyObject): Buffer {
   const jwk = key.export({ format: 'jwk' });
   const bytes = (name: 'x' | 'y' | 'e' | 'n') => Buffer.from(jwk[name]!, 'base64url');
@@ -90,10 +90,10 @@ export function publicBlob(key: KeyObject): Buffer {
   return Buffer.concat([sized(`ecdsa-sha2-${name}`), sized(name), sized(point)]);
 }
 
-/** Type and base64 of a key or certificate, as a line. */
+/** The line of a key or certificate: type and base64. */
 export const lineOf = (type: string, blob: Buffer): string => `${type} ${blob.toString('base64')}\n`;
 
-/** The line of a key. */
+/** The `authorized_keys` line of a key. */
 export const publicLine = (key: KeyObject): string => {
   const blob = publicBlob(key);
   return lineOf(parts(blob)![0]!.toString(), blob);

@@ -9,7 +9,7 @@ import { signerNames } from './certificate';
 const flag = (text: string) => bool().describe(text);
 const text = (about: string) => string().describe(about);
 
-/** What a role allows and says of its certificates or one-time passwords. Lists are texts with commas, as clients send them. */
+/** Fields of a role. Lists are comma-separated strings, as clients send them. */
 export const roleFields = recordFields({
   key_type: [announced(string(), { enum: ['ca', 'otp'] }).describe('ca: certificates; otp: one-time passwords.'), ''],
   default_user: [text('The default user.'), ''],
@@ -56,13 +56,13 @@ export const roleFields = recordFields({
   port: [int().describe('Port of the hosts, returned to clients.'), 22],
 });
 
-/** A role, as it is stored. */
+/** A stored role. */
 export type SshRole = typeof roleFields.defaults;
 
 /** The roles of a mount. */
 export const roles = collection('role/', roleFields.input);
 
-/** The words of a text with commas. */
+/** Splits a comma-separated list. */
 export const listed = (list: string): string[] => [
   ...new Set(
     list
@@ -75,7 +75,7 @@ export const listed = (list: string): string[] => [
 const otpFields = ['default_user', 'cidr_list', 'exclude_cidr_list', 'key_type', 'port', 'allowed_users'] as const;
 const onlyOtp: readonly string[] = ['cidr_list', 'exclude_cidr_list', 'port'];
 
-/** What of a role is shown: the fields that its kind has. */
+/** A role as responses show it: the fields of its key type. */
 export function showRole(role: SshRole): Record<string, unknown> {
   const all = Object.entries(role);
   return Object.fromEntries(
@@ -85,7 +85,7 @@ export function showRole(role: SshRole): Record<string, unknown> {
   );
 }
 
-/** The role as it is kept. Throws `invalid` for what contradicts itself or is unknown. */
+/** Checks a role for storage. Throws `invalid` for contradictory or unknown values. */
 export function checkedRole(asked: SshRole): SshRole {
   for (const [name, list] of [
     ['cidr_list', asked.cidr_list],
@@ -135,7 +135,7 @@ function checkedSizes(sizes: unknown): number[] {
 
 const mostCounted = 1000;
 
-/** How many roles name which issuer, of as many roles as are worth reading. */
+/** Number of roles per issuer, counted over a limited number of roles. */
 export async function countReferences(storage: Storage): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   for (const name of await roles.list(storage, { limit: mostCounted })) {

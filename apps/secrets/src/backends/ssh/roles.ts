@@ -6,7 +6,7 @@ import { data, empty, keys, missing } from '../../sdk/reply';
 import { checkedRole, roleFields, roles, showRole } from './role';
 import { forgetZeroAddress } from './zero-address';
 
-/** What certificates and one-time passwords may be asked for, by name. */
+/** List, read, write and delete roles. */
 export const rolePaths = [
   path('roles', {
     summary: 'The roles of this mount.',

@@ -31,7 +31,7 @@ type AskedCall = Pick<
   'input' | 'params' | 'storage' | 'caller' | 'mount' | 'nowMs' | 'filled' | 'warn'
 >;
 
-/** Signs a key as the role allows it. Throws `invalid` for what it does not allow. */
+/** Signs a key. Throws `invalid` if the role does not allow the request. */
 async function signed(call: AskedCall, role: SshRole, key: SshPublicKey) {
   const { input, storage, nowMs } = call;
   const keyId = keyIdOf(call, role, key);
@@ -79,7 +79,7 @@ function keyIdOf(
     role_name: () => params.role,
     public_key_hash: () => createHash('sha256').update(key.blob).digest('hex'),
   };
-  // In one go, so that no value is read as a template.
+  // One pass, so that values are not expanded as templates.
   const id =
     asked ||
     (role.key_id_format || usual).replace(/\{\{(\w+)\}\}/g, (all, name: string) =>
@@ -99,7 +99,7 @@ function ttlOf({ input: { ttl: asked }, mount }: AskedCall, role: SshRole): numb
 
 const roleParameter = { params: { role: 'name-at' }, paramDocs: { role: 'Name of the role.' } } as const;
 
-/** Certificates: of a key that is sent, or of one that is made. */
+/** Sign a key, or generate one with its certificate. */
 export const signPaths = [
   path('sign/:role', {
     summary: 'Signs public keys.',

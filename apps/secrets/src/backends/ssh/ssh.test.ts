@@ -32,7 +32,7 @@ const hashes: Readonly<Record<string, 'sha256' | 'sha384' | 'sha512'>> = {
   'ecdsa-sha2-nistp521': 'sha512',
   'ssh-ed25519': 'sha512',
 };
-/** Whether the certificate is signed by this key, as another library computes it. */
+/** Whether this key signed the certificate, checked with another library. */
 function isSignedBy(line: string, issuer: string): boolean {
   const { signed, signature, signatureType } = readSshCertificate(line);
   const key = parseKey(issuer, 'ssh');

@@ -1,4 +1,4 @@
-/** Bytes with their length before them (RFC 4251, string). */
+/** A length-prefixed string (RFC 4251, string). */
 export function sized(bytes: Buffer | string): Buffer {
   const body = Buffer.from(bytes as string);
   const length = Buffer.alloc(4);
@@ -6,7 +6,7 @@ export function sized(bytes: Buffer | string): Buffer {
   return Buffer.concat([length, body]);
 }
 
-/** A positive whole number as its bytes, without needless zeros (mpint). */
+/** A positive integer without leading zeros (mpint). */
 export function whole(bytes: Buffer): Buffer {
   let start = 0;
   while (start < bytes.length && bytes[start] === 0) start++;
@@ -14,21 +14,21 @@ export function whole(bytes: Buffer): Buffer {
   return sized(plain.length > 0 && plain[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), plain]) : plain);
 }
 
-/** A number of 64 bits. */
+/** A 64-bit number (uint64). */
 export function wide(value: bigint): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(value);
   return bytes;
 }
 
-/** A number of 32 bits. */
+/** A 32-bit number (uint32). */
 export function narrow(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
 }
 
-/** The parts that a text of sized bytes consists of; undefined if it does not end with the last one. */
+/** Splits bytes into length-prefixed strings; undefined if bytes are left over. */
 export function parts(bytes: Buffer): Buffer[] | undefined {
   const found: Buffer[] = [];
   let at = 0;

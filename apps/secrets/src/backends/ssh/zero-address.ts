@@ -15,11 +15,11 @@ const fields = z.object({
 const entry = 'config/zeroaddress';
 const kept = single(entry, fields);
 
-/** The roles that are for any address. */
+/** Roles that allow any address. */
 export const zeroAddressRoles = async (storage: Storage): Promise<readonly string[]> =>
   (await kept.find(storage))?.roles ?? [];
 
-/** Takes a role, which is to be deleted, off the list. */
+/** Removes a role from the list when it is deleted. */
 export async function forgetZeroAddress(storage: Storage, name: string): Promise<void> {
   if (!(await zeroAddressRoles(storage)).includes(name)) return;
   await storage.transaction(entry, async (tx) => {
@@ -28,7 +28,7 @@ export async function forgetZeroAddress(storage: Storage, name: string): Promise
   });
 }
 
-/** Roles that are for any address. */
+/** Reads, writes and clears the list of roles that allow any address. */
 export const zeroAddressPath = path(entry, {
   summary: 'Roles whose one-time passwords are for any host.',
   read: {

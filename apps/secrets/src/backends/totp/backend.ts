@@ -102,7 +102,7 @@ const codePath = path('code/:name', {
   },
 });
 
-/** Makes one-time codes, and judges those of authenticators. */
+/** The TOTP secrets engine: generates and validates one-time codes. */
 export const totp = backend({
   type: 'totp',
   kind: 'secret',

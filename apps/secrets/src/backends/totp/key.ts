@@ -2,7 +2,7 @@ import { type Algorithm, type CodeScheme, fromBase32, matchCounter } from '@keys
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 
-/** A key, with how codes are made from it; fields that answers know have their names there. */
+/** A key with its code settings; fields shown in responses have the same names there. */
 export interface TotpKey {
   /** Base32. */
   readonly key: string;
@@ -14,7 +14,7 @@ export interface TotpKey {
   readonly skew: number;
 }
 
-/** The codes that have counted, each with when it can be forgotten. */
+/** Used codes, with the time when each can be deleted. */
 type SpentCodes = Readonly<Record<string, number>>;
 
 const prefix = 'key/';
@@ -22,32 +22,32 @@ const spentAt = (name: string): string => `spent/${name}`;
 const parseKey = JSON.parse as (text: string) => TotpKey;
 const parseSpent = JSON.parse as (text: string) => SpentCodes;
 
-/** Clocks of nodes differ: a code is remembered for this many periods after it could last be valid. */
+/** Periods to remember a used code after it expires, as clocks of nodes differ. */
 const periodsKept = 10;
 
-/** The names of the keys, bytewise sorted. */
+/** Key names, sorted by bytes. */
 export const listKeys = (storage: Storage, page: Parameters<Storage['list']>[1]): Promise<string[]> =>
   storage.list(prefix, page);
 
-/** The key of a name, if there is one. */
+/** Finds a key by name. */
 export const findKey = (storage: Storage, name: string): Promise<TotpKey | undefined> =>
   storage.read(prefix + name, parseKey);
 
-/** As findKey; throws `invalid` for none. */
+/** As findKey, but throws `invalid` if there is none. */
 export const requireKey = async (storage: Storage, name: string): Promise<TotpKey> =>
   (await findKey(storage, name)) ?? refuse(`unknown key: ${name}`);
 
-/** Keeps a key. Codes that have counted stay so, in case it is the same key again. */
+/** Stores a key. Used codes stay used, as it may be the same key again. */
 export const putKey = (storage: Storage, name: string, key: TotpKey): void =>
   storage.put(prefix + name, JSON.stringify(key));
 
-/** Forgets a key and its codes. */
+/** Deletes a key and its used codes. */
 export function deleteKey(storage: Storage, name: string): void {
   storage.delete(prefix + name);
   storage.delete(spentAt(name));
 }
 
-/** How codes of a key are made. */
+/** The code settings of a key. */
 export const schemeOf = ({ key, algorithm, digits, period }: TotpKey): CodeScheme => ({
   key: fromBase32(key),
   algorithm,
@@ -55,7 +55,7 @@ export const schemeOf = ({ key, algorithm, digits, period }: TotpKey): CodeSchem
   periodSeconds: period,
 });
 
-/** Uses up a code, which counts once among all nodes: undefined for a wrong one; throws `invalid` for one that has counted. */
+/** Validates a code and marks it as used on all nodes. Undefined if it is wrong; throws `invalid` if it was already used. */
 export async function spendCode(
   storage: Storage,
   name: string,
@@ -66,7 +66,7 @@ export async function spendCode(
   if (counterOf(await requireKey(storage, name)) === undefined) return undefined;
   return storage.transaction(spentAt(name), async (tx) => {
     const spent = (await tx.read(spentAt(name), parseSpent)) ?? {};
-    // It may have become another key meanwhile.
+    // Read the key again: it may have been replaced.
     const key = await requireKey(tx, name);
     const counter = counterOf(key);
     if (counter === undefined) return undefined;

@@ -7,7 +7,7 @@ import { refuse } from '../../sdk/refuse';
 import type { TotpKey } from './key';
 import { readUrl } from './url';
 
-/** A narrower picture cannot be scanned; a wider one adds nothing. */
+/** A smaller QR code cannot be scanned; a larger one adds nothing. */
 const edges = { least: 64, most: 1024 };
 const mostKeyBytes = 1024;
 
@@ -66,7 +66,7 @@ export function requestedKey(sent: KeyRequest): TotpKey {
   return { key, issuer, account_name, period, algorithm, digits, skew };
 }
 
-/** The key in the stored form of base32. Only some lengths modulo 8 are whole bytes. */
+/** Normalizes base32. Only some lengths modulo 8 are whole bytes. */
 function normalizedKey(text: string): string {
   if (text === '') refuse('the key value is required');
   const key = text.toUpperCase().replace(/(?<!=)=+$/, '');

@@ -1,11 +1,11 @@
 import { refuse } from '../../sdk/refuse';
 
-/** What an otpauth URL says of a key; what it does not say is absent. Throws `invalid` for another text. */
+/** Parses an otpauth URL; missing parts are undefined. Throws `invalid`. */
 export function readUrl(text: string) {
   const unreadable = 'an error occurred while parsing url string';
   if (!URL.canParse(text)) refuse(unreadable);
   const url = new URL(text);
-  // Codes of the other kind are counted, and would never be right.
+  // HOTP codes count uses instead of time, so they would never match.
   if (url.protocol !== 'otpauth:' || url.host.toLowerCase() !== 'totp') {
     refuse('the url value must begin with otpauth://totp/');
   }

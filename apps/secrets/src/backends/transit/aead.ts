@@ -6,7 +6,7 @@ type Aead = Extract<KeyKind, { family: 'aead' }>;
 
 const tagBytes = 16;
 
-/** Nonce, ciphertext and tag in one. */
+/** Encrypts; returns nonce, ciphertext and tag. */
 export function seal(kind: Aead, key: Buffer, nonce: Buffer, plaintext: Buffer, associated: Buffer): Buffer {
   const [innerKey, innerNonce] = inner(kind, key, nonce);
   const cipher = createCipheriv(kind.cipher as CipherGCMTypes, innerKey, innerNonce, { authTagLength: tagBytes });
@@ -14,7 +14,7 @@ export function seal(kind: Aead, key: Buffer, nonce: Buffer, plaintext: Buffer, 
   return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** What was sealed. Of what is wrong with a text nothing is told but that it does not authenticate. */
+/** Decrypts. For any fault the error says only that authentication failed. */
 export function open(kind: Aead, key: Buffer, sealed: Buffer, associated: Buffer): Buffer {
   if (sealed.length < kind.nonceBytes) refuse('invalid ciphertext length');
   if (sealed.length < kind.nonceBytes + tagBytes) fail(kind);
@@ -35,7 +35,7 @@ function fail({ cipher }: Aead): never {
   refuse(`${cipher.startsWith('aes') ? 'cipher' : 'chacha20poly1305'}: message authentication failed`);
 }
 
-/** The key and nonce that the cipher itself takes: of a long nonce the first part goes into the key. */
+/** Key and nonce of the underlying cipher: with XChaCha20, the start of the nonce derives the key. */
 function inner(kind: Aead, key: Buffer, nonce: Buffer): [Buffer, Buffer] {
   if (kind.nonceBytes === 12) return [key, nonce];
   return [hchacha20(key, nonce.subarray(0, 16)), Buffer.concat([Buffer.alloc(4), nonce.subarray(16)])];
@@ -43,7 +43,7 @@ function inner(kind: Aead, key: Buffer, nonce: Buffer): [Buffer, Buffer] {
 
 const constants = Buffer.from('expand 32-byte k', 'latin1');
 
-/** HChaCha20 of draft-irtf-cfrg-xchacha: the block function without its last addition, which is taken back here. */
+/** HChaCha20 (draft-irtf-cfrg-xchacha): the ChaCha20 block function, with its final addition subtracted here. */
 function hchacha20(key: Buffer, input: Buffer): Buffer {
   const block = createCipheriv('chacha20', key, input).update(Buffer.alloc(64));
   const subkey = Buffer.alloc(32);

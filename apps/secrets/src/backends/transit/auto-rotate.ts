@@ -2,7 +2,7 @@ import type { BackgroundCall } from '../../sdk/call';
 import { changeKey, due, dueAt, findKey, rotated, type TransitKey } from './key';
 import { makeVersion } from './material';
 
-/** Rotates the keys that are due. Every node looks; the one that stores its version first has done it. */
+/** Rotates the keys that are due. Every node checks; the first to store a new version wins. */
 export async function rotateWhenDue({ storage, nowMs }: BackgroundCall): Promise<void> {
   for (const name of await due.list(storage, nowMs)) {
     const key = await findKey(storage, name);

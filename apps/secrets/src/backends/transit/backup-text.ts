@@ -8,7 +8,7 @@ import { type KeyType, kindOf } from './key-type';
 import { checkDerivation, plainKey } from './make-key';
 import { materialOf, rawPublicKey, versionOfPair } from './material';
 
-// The backups that existing clients keep: JSON in base64, with the numbers of key pairs written out in decimal.
+// The backup format of existing clients: base64 JSON, with key pair numbers in decimal.
 
 const numbers: Readonly<Record<KeyType, number>> = {
   'aes256-gcm96': 0,
@@ -30,7 +30,7 @@ const nanoseconds = 1e9;
 const hkdf = 1;
 const convergentVersion = 3;
 
-/** The backup of a key with all of its versions. */
+/** Writes the backup of a key with all versions. */
 export function backupText(name: string, key: TransitKey): string {
   const entry = (number: number) => entryOf(key, number);
   const policy = {
@@ -98,7 +98,7 @@ const decimal = (text: string | undefined): ExactNumber =>
 
 const bad = (): never => refuse('backup is not a backup of a supported key');
 
-/** What a backup holds; throws `invalid` for anything else, and for keys that do not fit their type. */
+/** Parses a backup. Throws `invalid` if it is malformed or a key does not match its type. */
 export function parseBackup(text: string): { name: string; key: TransitKey } {
   let parsed: unknown;
   try {
@@ -162,7 +162,7 @@ function versionsIn({ policy, archived_keys }: BackupFields, key: TransitKey): R
   return versions;
 }
 
-/** No key is rotated so often; a backup that says so would only take time. */
+/** Limits the work that a forged backup can cause. */
 const mostVersions = 100_000;
 
 function versionIn(entry: BackupFields, key: TransitKey): KeyVersion {
@@ -208,7 +208,7 @@ function jwkIn(entry: BackupFields, type: KeyType): JsonWebKey {
   return { ...shared, d: urlOf(d), ...Object.fromEntries(Object.entries(crt).map(([name, n]) => [name, urlOf(n)])) };
 }
 
-/** Digits of a number that no RSA key of the types has. */
+/** More decimal digits than any supported RSA key has. */
 const longestDigits = 1300;
 
 function wholeNumber(value: unknown): bigint {

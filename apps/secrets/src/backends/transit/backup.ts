@@ -7,7 +7,7 @@ import { backupText, parseBackup } from './backup-text';
 import { decodeBase64 } from './base64';
 import { changeKey, requireKey } from './key';
 
-/** A key that is kept elsewhere, in the clear. */
+/** Backs up a key as plaintext. */
 export const backupPath = path('backup/:name', {
   summary: 'Backs up a key, in the clear.',
   read: {
@@ -56,7 +56,7 @@ const restoreOperation = operation<{ readonly name?: string }, typeof RestoreInp
   },
 });
 
-/** Keys that come back. */
+/** Restore a key from a backup. */
 export const restorePaths = [
   path('restore', {
     summary: 'Restores keys.',

@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
 
-/** Says of a text that is not base64 where that shows; clients know the words. */
+/** Refuses malformed base64 at a position, in the words that clients know. */
 const illegal = (at: number): never => {
   throw new Refusal('invalid', `illegal base64 data at input byte ${at}`);
 };
 
-/** The bytes of a padded base64 text; line ends are skipped. Anything else throws `invalid`. */
+/** Decodes padded base64; ignores line ends. Throws `invalid`. */
 export function decodeBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64');
   if (text.length % 4 === 0 && bytes.toString('base64') === text) return bytes;
@@ -23,7 +23,7 @@ export function decodeBase64(text: string): Buffer {
   return Buffer.from(plain, 'base64');
 }
 
-/** The same; anything else is refused with `problem`, which is given the reason. */
+/** As decodeBase64, but refuses with `problem`, which may include the reason. */
 export function decodeField(text: string, problem: string | ((reason: string) => string)): Buffer {
   try {
     return decodeBase64(text);

@@ -15,10 +15,10 @@ const textNames = [
   'reference',
 ] as const;
 
-/** One piece of work: of a batch, or what the fields of a request say. */
+/** An item of a batch, or the request itself as one item. */
 export type Item = { readonly [N in (typeof textNames)[number]]?: string } & { readonly key_version?: number };
 
-/** The items of a batch. Values stay out of refusals: they are what is to be kept secret. */
+/** The items of a batch. Error messages never quote their values, which are secret. */
 export const batch = () =>
   field<Record<string, unknown>[]>(
     { type: 'array', items: { type: 'object' }, maxItems: maxElements },
@@ -65,18 +65,18 @@ function goKind(value: unknown): string {
   return typeof value === 'string' ? 'string' : typeof value === 'boolean' ? 'bool' : 'json.Number';
 }
 
-/** What clients may have a batch answered with in which some items failed. */
+/** Status for a batch in which some items failed. */
 export const partialFailureCode = int()
   .optional()
   .describe('Status of the answer if some items of a batch fail and others succeed; 400 by default.');
 
-/** Statuses of answers about batches. */
+/** Response statuses of batches. */
 export const partialFailureResponses = {
   207: 'Some items of a batch failed, where partial_failure_response_code asks for this status.',
   400: 'The request was refused, or items of a batch failed: then each says why.',
 };
 
-/** Contexts decide about keys: a batch has one with each item, or none. */
+/** Either every item of a batch has a context, or none has. */
 export function checkContexts(items: readonly Item[]): void {
   const first = Boolean(items[0]?.context);
   if (items.some(({ context }) => Boolean(context) !== first)) {
@@ -84,12 +84,12 @@ export function checkContexts(items: readonly Item[]): void {
   }
 }
 
-/** So long a batch works before others get their turn. */
+/** Time a batch works before it yields to other requests. */
 const turnMs = 5;
 
 type Result = Readonly<Record<string, unknown>>;
 
-/** What the items of a request are; `required` is what each of a batch must say. */
+/** The items of a request; `required` names the fields each batch item must have. */
 export function itemsOf(
   several: readonly Readonly<Record<string, unknown>>[] | undefined,
   single: Item,
@@ -107,8 +107,8 @@ export function itemsOf(
 }
 
 /**
- * Works on each item in order. A batch answers with the result or the refusal of each, and with `failed` for what a refused
- * one shows besides; a single request is refused itself.
+ * Processes the items in order. A batch answers with the result or error of each, and adds `failed` to
+ * items with errors; a single item that fails refuses the request.
  */
 export async function workOn(
   several: readonly object[] | undefined,
@@ -137,7 +137,7 @@ export async function workOn(
   return { reply: data({ batch_results: results }), failures };
 }
 
-/** The same for encryption, where a failed item decides about the status. */
+/** As workOn, for encryption, where failed items set the status. */
 export async function workOnAll(
   call: {
     readonly input: { readonly batch_input?: readonly object[]; readonly partial_failure_response_code?: number };

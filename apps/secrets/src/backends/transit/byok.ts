@@ -37,7 +37,7 @@ const byokOperation = operation<ByokParams, typeof ByokInput>({
   },
 });
 
-/** A version as an import takes it: raw bytes, of pairs PKCS#8. */
+/** A version in import format: raw bytes, or PKCS#8 for key pairs. */
 function bytesOf(key: TransitKey, number: number): Buffer {
   const material = materialOf(key, number);
   if (!signs(key.type)) return material.secret;
@@ -52,7 +52,7 @@ function wrapped(wrappingKey: KeyObject, oaepHash: string, key: Buffer): string 
   return Buffer.concat([outer, cipher.update(key), cipher.final()]).toString('base64');
 }
 
-/** Keys that leave the service for another one, which imports them. */
+/** Export keys wrapped for import into another service. */
 export const byokPaths = [
   path('byok-export/:destination/:source', {
     summary: 'Exports a key wrapped with another.',

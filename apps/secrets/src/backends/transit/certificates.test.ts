@@ -26,7 +26,7 @@ describe('certificates of keys', () => {
   const read = async (path: string) => (await secrets.root.read(at(path)).expect(200)).body.data;
   const authority = rootOf('Acme Root');
   const spare = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-  /** A certificate that the authority makes for a key of the service. */
+  /** Issues a certificate for a transit key. */
   const leafOf = async (name: string) => {
     const [pem] = Object.values((await read(`export/public-key/${name}/latest?format=pem`)).keys) as string[];
     return authority.issue('web', { keys: { publicKey: createPublicKey(pem!), privateKey: spare } });

@@ -21,7 +21,7 @@ function requirePair(key: TransitKey): TransitKey {
   return key.derived ? refuse('operation not supported for keys with derivation enabled') : key;
 }
 
-/** The number of a version that a key still accepts. */
+/** Checks that a key still accepts a version; returns its number. */
 function versionOf(key: TransitKey, asked: number | undefined): number {
   const number = asked ?? key.latest_version;
   return number >= key.min_decryption_version && key.versions[number] ? number : refuse('no such key version');
@@ -29,7 +29,7 @@ function versionOf(key: TransitKey, asked: number | undefined): number {
 
 const absent = (name: string) => `key with provided name '${name}' not found`;
 
-/** A certificate signing request (CSR). */
+/** Creates a certificate signing request (CSR). */
 export const csrPath = path('keys/:name/csr', {
   summary: 'Certificate signing requests of a key.',
   write: {
@@ -64,7 +64,7 @@ function readTemplate(text: string): Template {
   }
 }
 
-/** The certificates stored with a key. */
+/** Stores a certificate chain with a key. */
 export const certificatePath = path('keys/:name/set-certificate', {
   summary: 'The certificates of a key.',
   write: {

@@ -8,7 +8,7 @@ import { encrypts, type KeyKind, kindOf } from './key-type';
 import { type Material, materialOf, requireContext } from './material';
 import { checkVersion, parseVersionText, versionFor, versionText } from './version-text';
 
-/** What goes with a text besides the key: both must be the same when it is decrypted. */
+/** Context and associated data: decryption needs the same values. */
 export interface Bound {
   readonly context: Buffer;
   readonly associated: Buffer;
@@ -19,7 +19,7 @@ export function checkEncrypts({ type }: TransitKey, what: 'encryption' | 'decryp
   if (!encrypts(type)) refuse(`message ${what} not supported for key type ${type}`);
 }
 
-/** Encrypts with the newest version, or the one that is asked for. */
+/** Encrypts with the latest version, or the requested one. */
 export async function encrypt(key: TransitKey, plaintext: Buffer, bound: Bound, asked: number) {
   checkEncrypts(key, 'encryption');
   const key_version = versionFor(key, asked, 'encryption');
@@ -31,7 +31,7 @@ export async function encrypt(key: TransitKey, plaintext: Buffer, bound: Bound, 
   return { ciphertext: versionText(key_version, bytes.toString('base64')), key_version };
 }
 
-/** Decrypts what any accepted version of the key has encrypted. */
+/** Decrypts with the version that encrypted, if it is still accepted. */
 export async function decrypt(key: TransitKey, ciphertext: string, bound: Bound): Promise<Buffer> {
   checkEncrypts(key, 'decryption');
   const parsed = parseVersionText(ciphertext, 'ciphertext');
@@ -59,7 +59,7 @@ function sealed(key: TransitKey, kind: Aead, material: Material, plaintext: Buff
   return seal(kind, cipherKey, nonceFor(kind, nonceKey, plaintext, bound.associated), plaintext, bound.associated);
 }
 
-/** The key of the cipher, and of a convergent key the one that makes nonces. */
+/** The cipher key, and the nonce key of a convergent key. */
 function keysFor(key: TransitKey, kind: Aead, material: Material, context: Buffer): [Buffer, Buffer | undefined] {
   if (!key.derived) return [material.secret, undefined];
   const both = material.derive(requireContext(context), kind.keyBytes + (key.convergent_encryption ? 32 : 0));
@@ -68,8 +68,8 @@ function keysFor(key: TransitKey, kind: Aead, material: Material, context: Buffe
 }
 
 /**
- * A convergent nonce depends on everything that is encrypted or authenticated with it: a nonce that served twice with other
- * associated data would betray the key that authenticates.
+ * A convergent nonce depends on everything it encrypts or authenticates: reusing a nonce with different
+ * associated data would reveal the authentication key.
  */
 function nonceFor({ nonceBytes }: Aead, nonceKey: Buffer | undefined, plaintext: Buffer, associated: Buffer): Buffer {
   if (!nonceKey) return randomBytes(nonceBytes);
@@ -78,7 +78,7 @@ function nonceFor({ nonceBytes }: Aead, nonceKey: Buffer | undefined, plaintext:
 }
 
 async function rsa(kind: KeyKind, material: Material, plaintext: Buffer): Promise<Buffer> {
-  // OAEP with SHA-256 takes two hashes and two bytes.
+  // OAEP with SHA-256 adds two hashes and two bytes.
   if (kind.family === 'rsa' && plaintext.length > kind.bits / 8 - 66) {
     refuse('failed to RSA encrypt the plaintext: crypto/rsa: message too long for RSA key size');
   }
@@ -88,7 +88,7 @@ async function rsa(kind: KeyKind, material: Material, plaintext: Buffer): Promis
 
 const unreadAssociated = 'unable to get associated_data/additional_data from factory[0]';
 
-/** What an item of a request binds its text to; `where` names the item. */
+/** The context and associated data of an item; `where` names the item in messages. */
 export function boundOf(
   { type }: TransitKey,
   item: { readonly context?: string; readonly associated_data?: string },

@@ -50,7 +50,7 @@ const cacheFields = recordFields({
 });
 const cacheConfig = single('config/cache', cacheFields.input);
 
-/** The size that older clients set. Each node limits its own cache. */
+/** For older clients. Each node limits its own cache. */
 export const cacheConfigPath = path('cache-config', {
   summary: 'The size of the key cache, stored for clients.',
   stored: ({ storage }) => cacheConfig.find(storage),

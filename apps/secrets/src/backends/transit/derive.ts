@@ -12,7 +12,7 @@ import { materialOf } from './material';
 
 const algorithm = 'ecdh';
 
-/** A key that two parties agree on, of which each sends only a public key. */
+/** Derives a key by key agreement (ECDH). */
 export const deriveKeyPath = path('derive-key/:name', {
   summary: 'Derives keys that two parties share.',
   write: {
@@ -60,7 +60,7 @@ export const deriveKeyPath = path('derive-key/:name', {
       const bytes = Buffer.from(hkdfSync('sha256', secret, '', '', kind.keyBytes)).toString('base64');
       const version = { key: bytes, hmacKey: randomBytes(32).toString('base64'), createdAtMs: nowMs };
       await changeKey(storage, params.name, (found) => {
-        // The reference adds a version to a key that exists, of any type.
+        // Vault would add a version to an existing key of any type.
         if (found) refuse(`key ${JSON.stringify(params.name)} already exists`);
         return withVersion({ ...plainKey, type, imported_key: true }, version);
       });

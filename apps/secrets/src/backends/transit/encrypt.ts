@@ -49,7 +49,7 @@ const EncryptInput = z.object({
   partial_failure_response_code: partialFailureCode,
 });
 
-/** Encrypts; makes the key if there is none and the caller may create it. */
+/** Encrypts; creates the key if it is missing and the caller may create it. */
 export const encryptPath = path('encrypt/:name', {
   summary: 'Encrypts with a key of this service.',
   exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,
@@ -97,7 +97,7 @@ async function keyToEncrypt(
   const { family } = kindOf(type);
   if (family === 'ecdsa') refuse(`key type ${type} not supported for this operation`);
   if (family !== 'aead') refuse(`unknown key type ${type}`);
-  // Nothing is made for requests of which nothing can be encrypted.
+  // Don't create a key for a request that cannot be encrypted.
   if (!input.batch_input) {
     decodeBase64(items[0]!.plaintext!);
     decodeBase64(items[0]!.context ?? '');
@@ -116,7 +116,6 @@ const DecryptInput = z.object({
 const bytesOf = (key: TransitKey, item: Item, at: number) =>
   decrypt(key, item.ciphertext || refuse('missing ciphertext to decrypt'), boundOf(key, item, `[${at}].`));
 
-/** Decrypts. */
 export const decryptPath = path('decrypt/:name', {
   summary: 'Decrypts what a key of this service has encrypted.',
   write: {
@@ -151,7 +150,7 @@ const RewrapInput = z.object({
   batch_input: batch(),
 });
 
-/** Encrypts again with a newer version; the plaintext is not shown. */
+/** Re-encrypts with a newer version, without returning the plaintext. */
 export const rewrapPath = path('rewrap/:name', {
   summary: 'Encrypts ciphertexts again with the newest version of their key.',
   write: {
@@ -190,7 +189,7 @@ const DatakeyInput = z.object({
   key_version: version,
 });
 
-/** New keys for use elsewhere, encrypted with a key of this service. */
+/** Generate data keys, encrypted with a transit key. */
 export const datakeyPaths = (['plaintext', 'wrapped'] as const).map((form) =>
   path(`datakey/${form}/:name`, {
     summary: 'Creates data keys, for use elsewhere.',

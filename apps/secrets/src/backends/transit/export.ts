@@ -56,18 +56,18 @@ function checkKind({ type }: TransitKey, kind: ExportKind): void {
   }
 }
 
-/** The numbers of the versions that are asked for: one, `latest`, or all that are accepted. */
+/** The requested versions: one, `latest`, or all accepted ones. */
 export function versionsOf(key: TransitKey, asked: string | undefined): readonly number[] {
   const accepted = acceptedVersions(key);
   if (asked === undefined) return accepted;
-  // Written in one way only, so that a policy on a path holds for the version.
+  // Only one spelling per version, so that path policies cannot be bypassed.
   if (asked !== 'latest' && !/^(0|[1-9]\d{0,8})$/.test(asked)) refuse('invalid key version');
   const number = asked === 'latest' ? key.latest_version : Number(asked);
   if (number < key.min_decryption_version) refuse('version for export is below minimum decryption version');
   return accepted.includes(number) ? [number] : refuse('version does not exist or cannot be found');
 }
 
-/** The text of a version: base64, or PEM; empty if a private key is asked for that was never here. */
+/** A version as base64 or PEM; empty if only its public key was imported. */
 function exported(key: TransitKey, number: number, kind: ExportKind, format: ExportFormat): string {
   if (kind === 'certificate-chain') {
     return chainText(key, number) || refuse('selected key version does not have a certificate chain imported');
@@ -99,11 +99,11 @@ function exported(key: TransitKey, number: number, kind: ExportKind, format: Exp
   return pemText(family, privateKey.export({ format: 'pem', type: family === 'rsa' ? 'pkcs1' : 'sec1' } as never));
 }
 
-/** Clients know the texts of RSA keys with a line end, and those of others without. */
+/** Clients expect a final line end for RSA keys only. */
 const pemText = (family: string, pem: string | Buffer): string =>
   family === 'rsa' ? String(pem) : String(pem).trimEnd();
 
-/** Keys that leave the service. */
+/** Export keys. */
 export const exportPaths = [
   path('export/:kind/:name', {
     summary: 'Exports a key.',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Hash functions by the names that requests have for them, with the names of the crypto library and their sizes. */
+/** Hash functions by their names in requests, with library names and sizes. */
 export const hashes = new Map(
   [
     ['sha1', 20],
@@ -20,5 +20,4 @@ export const hashes = new Map(
 
 export type Hash = { readonly digest: string; readonly bytes: number };
 
-/** The hash of some bytes. */
 export const hashOf = ({ digest }: Hash, input: Buffer): Buffer => createHash(digest).update(input).digest();

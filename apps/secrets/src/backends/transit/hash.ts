@@ -103,7 +103,7 @@ const randomOperation = operation<{ readonly source?: string; readonly urlbytes?
 
 const number = /^(?:0|[1-9]\d{0,8})$/;
 
-/** Hashes with and without a key, and random bytes. */
+/** Hashes, HMACs and random bytes. */
 export const hashPaths = [
   path('hmac/:name', {
     summary: 'Hashes with a key of this service.',

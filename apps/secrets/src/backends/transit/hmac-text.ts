@@ -5,7 +5,7 @@ import type { TransitKey } from './key';
 import { materialOf } from './material';
 import { checkVersion, parseVersionText, versionText } from './version-text';
 
-/** The HMAC of an input under the version's key for that. */
+/** The HMAC of an input under the HMAC key of a version. */
 export const makeHmac = (key: TransitKey, version: number, { digest }: Hash, input: Buffer): string =>
   versionText(version, createHmac(digest, materialOf(key, version).hmacKey).update(input).digest('base64'));
 

@@ -15,7 +15,7 @@ const at = 'wrapping-key';
 const wrappingType = 'rsa-4096';
 const parse = JSON.parse as (text: string) => KeyVersion;
 
-/** The pair that wraps keys on their way here; made when it is first asked for. */
+/** The wrapping key pair for imports; generated at first use. */
 async function wrappingPair(storage: Storage, nowMs: number): Promise<Material> {
   const found = await storage.read(at, parse);
   if (found) return materialOfVersion(wrappingType, found);
@@ -30,7 +30,7 @@ async function wrappingPair(storage: Storage, nowMs: number): Promise<Material> 
 
 const sizeOf = ({ key }: KeyVersion): number => Buffer.from(key!, 'base64').length;
 
-/** The public key that keys are wrapped with. */
+/** Reads the public wrapping key. */
 export const wrappingKeyPath = path('wrapping_key', {
   summary: 'The public key that wraps keys for import.',
   read: {
@@ -54,7 +54,7 @@ const broughtFields = {
   hash_function: hashFunction,
 };
 
-/** A key that was made elsewhere. */
+/** Imports a key. */
 export const importPath = path('keys/:name/import', {
   summary: 'Imports keys from elsewhere.',
   write: {
@@ -108,7 +108,7 @@ async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs:
   return { ...read, hmacKey, createdAtMs: nowMs };
 }
 
-/** Another version of such a key, or the private part of one. */
+/** Imports another version of a key, or the private key of a version. */
 export const importVersionPath = path('keys/:name/import_version', {
   summary: 'Imports new versions of imported keys.',
   write: {
@@ -142,7 +142,7 @@ function checkImported(key: TransitKey): TransitKey {
   return key.imported_key ? key : refuse('the import_version endpoint can only be used with an imported key');
 }
 
-/** The key with the private part of one version. */
+/** Adds the private key to a version. */
 function completed(key: TransitKey, number: number, brought: KeyVersion): TransitKey {
   const version = key.versions[number] ?? refuse('no such key version');
   if (!version.publicKey) refuse('provided type does not support importing key versions');

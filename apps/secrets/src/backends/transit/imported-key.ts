@@ -18,7 +18,7 @@ import { versionOfPair } from './material';
 const curveNames = { 'P-256': 'prime256v1', 'P-384': 'secp384r1', 'P-521': 'secp521r1' };
 const leastExponent = 65_537n;
 
-/** The bytes of a symmetric key; throws `invalid` for a size that the type does not have. */
+/** Checks the size of a symmetric key. Throws `invalid`. */
 export function readSymmetric(type: KeyType, bytes: Buffer): Buffer {
   const kind = kindOf(type);
   const fits = kind.family === 'aead' ? bytes.length === kind.keyBytes : isHmacSize(bytes.length);
@@ -26,7 +26,7 @@ export function readSymmetric(type: KeyType, bytes: Buffer): Buffer {
 }
 
 /**
- * A key pair, or a public key; throws `invalid` if it is not of the type, weak, or its halves do not belong together.
+ * Checks a key pair or public key. Throws `invalid` if it is weak, of another type, or its two keys do not match.
  */
 export function checkPair(type: KeyType, key: KeyObject): KeyObject {
   const kind = kindOf(type);
@@ -73,8 +73,8 @@ export const wrapCipher = 'id-aes256-wrap-pad';
 export const wrapStart = Buffer.from('a65959a6', 'hex');
 
 /**
- * Takes a key out of its wrapping. Everything that can be wrong with it is told in one text: its parts could be guessed by
- * others.
+ * Unwraps a key. All faults give the same message: different ones would
+ * let callers guess parts of the key.
  */
 function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer {
   const hash = oaepHash(hashName);
@@ -90,14 +90,14 @@ function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer 
   }
 }
 
-/** What a request brings: a wrapped key, or a public key in the clear. */
+/** Key material of an import: a wrapped key, or a plaintext public key. */
 export interface Brought {
   readonly ciphertext?: string;
   readonly public_key?: string;
   readonly hash_function?: string;
 }
 
-/** Reads what a request brings for a key of this type. */
+/** Reads the key material of an import for this key type. */
 export function readImported(
   type: KeyType,
   brought: Brought,
@@ -118,7 +118,7 @@ export function readImported(
   return versionOfPair(checkPair(type, readPrivate(bytes)));
 }
 
-/** A public key in PEM. */
+/** Parses a PEM public key. */
 export function readPublic(pem: string): KeyObject {
   if (!pem.includes('-----BEGIN PUBLIC KEY-----')) refuse('error parsing public key: not in PEM format');
   try {

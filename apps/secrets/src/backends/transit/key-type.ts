@@ -1,6 +1,6 @@
 import { refuse } from '../../sdk/refuse';
 
-/** How keys of a type work: an authenticated cipher, a signature scheme, or a keyed hash. */
+/** The algorithm of a key type: an authenticated cipher, a signature scheme or a MAC. */
 export type KeyKind =
   | { readonly family: 'aead'; readonly cipher: string; readonly keyBytes: number; readonly nonceBytes: number }
   | { readonly family: 'ed25519' }
@@ -15,7 +15,7 @@ const aead = (cipher: string, keyBytes: number, nonceBytes = 12): KeyKind => ({
   nonceBytes,
 });
 
-/** Every type of key, by the name that requests and backups have for it. */
+/** Key types by their names in requests and backups. */
 export const keyTypes = {
   'aes128-gcm96': aead('aes-128-gcm', 16),
   'aes256-gcm96': aead('aes-256-gcm', 32),
@@ -33,7 +33,6 @@ export const keyTypes = {
 
 export type KeyType = keyof typeof keyTypes;
 
-/** How keys of a type work. */
 export const kindOf = (type: KeyType): KeyKind => keyTypes[type];
 
 export const isKeyType = (name: string): name is KeyType => Object.hasOwn(keyTypes, name);
@@ -46,7 +45,7 @@ const hmacBytes = { least: 32, most: 512 };
 
 export const isHmacSize = (bytes: number): boolean => bytes >= hmacBytes.least && bytes <= hmacBytes.most;
 
-/** Refuses a size that no HMAC key has. */
+/** Refuses unsupported HMAC key sizes. */
 export function checkHmacSize(bytes: number): void {
   if (isHmacSize(bytes)) return;
   refuse(`invalid key size for HMAC key, must be between ${hmacBytes.least} and ${hmacBytes.most} bytes`);

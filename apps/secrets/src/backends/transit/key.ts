@@ -3,24 +3,24 @@ import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import type { KeyType } from './key-type';
 
-/** One version of a key. Keys are base64: raw bytes, of ed25519 the seed, of other pairs PKCS#8; public ones SPKI. */
+/** One version of a key, in base64: raw bytes, an Ed25519 seed, or PKCS#8 for other pairs; public keys are SPKI. */
 export interface KeyVersion {
   readonly key?: string;
   readonly publicKey?: string;
-  /** Of type hmac the key itself. */
+  /** For type `hmac`, the key itself. */
   readonly hmacKey: string;
   readonly createdAtMs: number;
-  /** Of a pair: DER as base64, its certificate first. */
+  /** For key pairs: the certificate chain, own certificate first, each DER in base64. */
   readonly certificates?: readonly string[];
 }
 
-/** A moment that a key remembers, with its newest version then. */
+/** A recorded time with the latest version at that time. */
 interface KeyMoment {
   readonly time: string;
   readonly version: number;
 }
 
-/** A key with all of its versions; fields that requests and answers know have their names there. */
+/** A key with all versions; fields of requests and responses have the same names there. */
 export interface TransitKey {
   readonly type: KeyType;
   readonly derived: boolean;
@@ -36,7 +36,7 @@ export interface TransitKey {
   readonly latest_version: number;
   readonly min_available_version: number;
   readonly min_decryption_version: number;
-  /** 0: the newest only by default. */
+  /** 0: by default, the latest only. */
   readonly min_encryption_version: number;
   readonly backup_info?: KeyMoment;
   readonly restore_info?: KeyMoment;
@@ -44,30 +44,30 @@ export interface TransitKey {
 }
 
 const prefix = 'key/';
-/** Of keys that are rotated by the clock. */
+/** Index of keys with automatic rotation. */
 export const due = dueIndex('due/');
 const parse = JSON.parse as (text: string) => TransitKey;
 
-/** The key of a name, if there is one. */
+/** Finds a key by name. */
 export const findKey = (storage: Storage, name: string): Promise<TransitKey | undefined> =>
   storage.read(prefix + name, parse);
 
-/** The names of keys, bytewise sorted. */
+/** Key names, sorted by bytes. */
 export const listKeys = (storage: Storage, page: Parameters<Storage['list']>[1]): Promise<string[]> =>
   storage.list(prefix, page);
 
-/** As findKey; throws `invalid` with `text` when absent, and when the key was deleted softly. */
+/** As findKey, but throws `invalid` if the key is missing (with `text`) or soft-deleted. */
 export async function requireKey(storage: Storage, name: string, text: string): Promise<TransitKey> {
   return usable((await findKey(storage, name)) ?? refuse(text));
 }
 
-/** The same key; throws `invalid` when it was deleted softly. */
+/** Returns the key; throws `invalid` if it is soft-deleted. */
 export const usable = (key: TransitKey): TransitKey =>
   key.soft_deleted ? refuse('refusing to use soft-deleted key') : key;
 
 /**
- * Decides about a key when it is its turn, and stores what `change` makes of it; null deletes it, and the same key is left
- * as it is. Nothing is lost of changes at the same moment, on any node.
+ * Changes a key, one change at a time on all nodes, so that none is lost. `change` returns null to delete it, or the same key
+ * to leave it unchanged.
  */
 export function changeKey<K extends TransitKey | null>(
   storage: Storage,
@@ -87,7 +87,7 @@ export function changeKey<K extends TransitKey | null>(
   });
 }
 
-/** What clients know of a version that is no longer accepted. */
+/** The message that clients know for a version no longer accepted. */
 export const tooOld = 'ciphertext or signature version is disallowed by policy (too old)';
 
 /** The numbers of the versions that still decrypt and verify. */
@@ -96,28 +96,28 @@ export const acceptedVersions = ({ versions, min_decryption_version: least }: Tr
     .map(Number)
     .filter((number) => number >= least);
 
-/** The key with a version that was made here; from then on no more can be imported. */
+/** Adds a version generated here; after that, none can be imported. */
 export const rotated = (key: TransitKey, made: KeyVersion): TransitKey => ({
   ...withVersion(key, made),
   imported_key: false,
 });
 
-/** The key with one more version. */
+/** Adds a version. */
 export function withVersion(key: TransitKey, version: KeyVersion): TransitKey {
   const latest_version = key.latest_version + 1;
   return { ...key, latest_version, versions: { ...key.versions, [latest_version]: version } };
 }
 
-/** The key without the versions below the least available one. */
+/** Removes the versions below the minimum available version. */
 export function withoutOldVersions(key: TransitKey): TransitKey {
   const kept = Object.entries(key.versions).filter(([number]) => Number(number) >= key.min_available_version);
   return { ...key, versions: Object.fromEntries(kept) };
 }
 
-/** Whether this service may make versions of the key. */
+/** Whether this service may generate versions of the key. */
 export const rotates = (key: TransitKey): boolean => !key.imported_key || key.imported_key_allow_rotation;
 
-/** When the key is rotated by the clock, epoch seconds; undefined if it is not. */
+/** Next automatic rotation in epoch seconds; undefined if it is off. */
 export function dueAt(key: TransitKey): number | undefined {
   if (key.auto_rotate_period === 0 || key.soft_deleted || !rotates(key)) return undefined;
   return Math.ceil(key.versions[key.latest_version]!.createdAtMs / 1000) + key.auto_rotate_period;

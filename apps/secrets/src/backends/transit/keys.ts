@@ -23,7 +23,7 @@ import { checkPeriod, createKey, plainKey } from './make-key';
 import { makeVersion } from './material';
 import { keyOutput, showKey } from './show-key';
 
-/** The names of the keys. */
+/** Lists keys. */
 export const keyListPath = path('keys', {
   summary: 'The keys of this mount.',
   list: {
@@ -51,7 +51,7 @@ const createFields = recordFields({
   key_size: [int().describe('Bytes of a key of type hmac.'), 0],
 });
 
-/** A key: made, read, deleted. */
+/** Creates, reads and deletes a key. */
 export const keyPath = path('keys/:name', {
   summary: 'A key, its versions and its rules.',
   read: {
@@ -113,7 +113,7 @@ const ConfigInput = z.object({
   auto_rotate_period: duration().optional().describe('Time after which the key is rotated; 0 for never.'),
 });
 
-/** The rules of a key. */
+/** Changes the configuration of a key. */
 export const keyConfigurationPath = path('keys/:name/config', {
   summary: 'The rules of a key.',
   write: {
@@ -134,7 +134,7 @@ export const keyConfigurationPath = path('keys/:name/config', {
   },
 });
 
-/** The key with other rules; throws `invalid` if they contradict each other or what there is. */
+/** Applies a configuration. Throws `invalid` if it contradicts itself or the key. */
 function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): TransitKey {
   const given = Object.entries(asked).filter(([, value]) => value !== undefined);
   const rules: TransitKey = { ...key, ...Object.fromEntries(given) };
@@ -167,7 +167,7 @@ function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): Transi
   };
 }
 
-/** A new version of a key. */
+/** Rotates a key. */
 export const rotatePath = path('keys/:name/rotate', {
   summary: 'New versions of a key.',
   write: {
@@ -179,7 +179,7 @@ export const rotatePath = path('keys/:name/rotate', {
       const { type, key_size } = requireRotatable(params.name, found);
       const made = await makeVersion(type, key_size, nowMs);
       const changed = await changeKey(storage, params.name, (key) => {
-        // Deleted and made again meanwhile, it may have become one of another type.
+        // It may have been deleted and created again with another type.
         if (key?.type !== type) refuse('key not found');
         return rotated(requireRotatable(params.name, usable(key)), made);
       });
@@ -193,7 +193,7 @@ function requireRotatable(name: string, key: TransitKey): TransitKey {
   return key;
 }
 
-/** Old versions of a key, removed for good. */
+/** Permanently removes old versions of a key. */
 export const trimPath = path('keys/:name/trim', {
   summary: 'Removes old versions of a key.',
   write: {
@@ -226,7 +226,7 @@ export const trimPath = path('keys/:name/trim', {
   },
 });
 
-/** Keys that are out of use but not lost. */
+/** Soft-delete and restore keys. */
 export const softDeletePaths = [
   path('keys/:name/soft-delete', {
     summary: 'Disables a key.',

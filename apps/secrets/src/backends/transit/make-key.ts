@@ -4,7 +4,7 @@ import { changeKey, findKey, type TransitKey, withVersion } from './key';
 import { derives, kindOf } from './key-type';
 import { makeVersion } from './material';
 
-/** What a key is that nothing else was asked of; without any version yet. */
+/** The default key, without versions. */
 export const plainKey: TransitKey = {
   type: 'aes256-gcm96',
   derived: false,
@@ -24,7 +24,7 @@ export const plainKey: TransitKey = {
   versions: {},
 };
 
-/** Makes a key with its first version; where there is one of this name, answers that. */
+/** Creates a key with its first version, or returns the existing key with this name. */
 export async function createKey(storage: Storage, name: string, asked: TransitKey, nowMs: number): Promise<TransitKey> {
   const found = await findKey(storage, name);
   if (found) return found;
@@ -45,7 +45,7 @@ export function checkDerivation({ type, derived, convergent_encryption }: Transi
 
 const hourSeconds = 3600;
 
-/** Throws `invalid` for a period that is too short to be kept. */
+/** Throws `invalid` if the rotation period is too short. */
 export function checkPeriod(seconds: number): void {
   if (seconds !== 0 && seconds < hourSeconds) {
     refuse('auto rotate period must be 0 to disable or at least an hour');

@@ -16,17 +16,17 @@ import { checkHmacSize, type KeyType, kindOf } from './key-type';
 const makePair = promisify(generateKeyPair);
 const noBytes = Buffer.alloc(0);
 
-/** The bytes around a seed that make it PKCS#8, by RFC 8410. */
+/** The PKCS#8 header of an Ed25519 seed (RFC 8410). */
 const seedHeader = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** The key pair that grows from a seed of 32 bytes. */
+/** The Ed25519 key pair of a 32-byte seed. */
 export const ed25519Key = (seed: Buffer): KeyObject =>
   createPrivateKey({ key: Buffer.concat([seedHeader, seed]), format: 'der', type: 'pkcs8' });
 
-/** The 32 public bytes of an Ed25519 key, private or not. */
+/** The 32-byte public key of an Ed25519 key, private or public. */
 export const rawPublicKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url');
 
-/** Makes a version. Pairs are made off the main thread. */
+/** Generates a version. Key pairs are generated off the main thread. */
 export async function makeVersion(type: KeyType, keySize: number, createdAtMs: number): Promise<KeyVersion> {
   const kind = kindOf(type);
   const hmacKey = randomBytes(32).toString('base64');
@@ -46,7 +46,7 @@ export async function makeVersion(type: KeyType, keySize: number, createdAtMs: n
   return { ...versionOfPair(privateKey), hmacKey, createdAtMs };
 }
 
-/** How a private key, or a public one that has none, is kept. */
+/** The stored form of a private key, or of a public key only. */
 export function versionOfPair(key: KeyObject): Pick<KeyVersion, 'key' | 'publicKey'> {
   const shared = key.type === 'private' ? createPublicKey(key as never) : key;
   const publicKey = shared.export({ format: 'der', type: 'spki' }).toString('base64');
@@ -56,7 +56,7 @@ export function versionOfPair(key: KeyObject): Pick<KeyVersion, 'key' | 'publicK
   return { key: kept.toString('base64'), publicKey };
 }
 
-/** A version of a key, made ready for use once on each node. */
+/** A version of a key, parsed and cached. */
 export class Material {
   readonly secret: Buffer;
   readonly hmacKey: KeyObject;
@@ -72,7 +72,7 @@ export class Material {
     this.hmacKey = createSecretKey(Buffer.from(version.hmacKey, 'base64'));
   }
 
-  /** Absent where only the public key was imported. */
+  /** Undefined if only the public key was imported. */
   get privateKey(): KeyObject | undefined {
     return this.keys().privateKey;
   }
@@ -81,7 +81,7 @@ export class Material {
     return this.keys().publicKey;
   }
 
-  /** For RSA: keys of the asynchronous interface, which works off the main thread. */
+  /** RSA keys for Web Crypto, which works off the main thread. */
   oaepKeys(): NonNullable<typeof this.oaep> {
     this.oaep ??= importOaep(this.version);
     return this.oaep;
@@ -101,7 +101,7 @@ export class Material {
     return Buffer.concat(blocks).subarray(0, bytes);
   }
 
-  /** Of an Ed25519 key the seed and the public key, as exports and backups have it; otherwise the key. */
+  /** For Ed25519, seed and public key as in exports and backups; otherwise the key. */
   bothHalves(): Buffer {
     return this.type === 'ed25519' ? Buffer.concat([this.secret, rawPublicKey(this.publicKey)]) : this.secret;
   }
@@ -133,11 +133,10 @@ async function importOaep({ key, publicKey }: KeyVersion) {
 
 const materials = new WeakMap<KeyVersion, Material>();
 
-/** The material of a version of a key, whose number was checked. */
+/** The material of a version; its number must be checked before. */
 export const materialOf = (key: TransitKey, number: number): Material =>
   materialOfVersion(key.type, key.versions[number] ?? refuse(tooOld));
 
-/** The material of a version of a key of this type. */
 export function materialOfVersion(type: KeyType, version: KeyVersion): Material {
   let material = materials.get(version);
   if (!material) {
@@ -147,7 +146,7 @@ export function materialOfVersion(type: KeyType, version: KeyVersion): Material 
   return material;
 }
 
-/** The context that a derived key needs with every use. */
+/** Throws `invalid` without the context that derived keys need. */
 export function requireContext(context: Buffer): Buffer {
   if (context.length > 0) return context;
   refuse(

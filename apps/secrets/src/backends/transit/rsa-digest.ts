@@ -9,10 +9,10 @@ import {
 } from 'node:crypto';
 import type { Hash } from './hash-name';
 
-// Signatures of digests that the caller has made. The crypto library signs messages only, so the encoding of RFC 8017 is
+// Signatures of digests that the caller computed. The crypto library signs messages only, so the encoding of RFC 8017 is
 // done here, and the library does the arithmetic and the blinding.
 
-/** The DER headers of digests, by RFC 8017 (9.2) and NIST's identifiers of SHA-3. */
+/** DER headers of digests (RFC 8017, 9.2; SHA-3 as in NIST's identifiers). */
 const identifiers = new Map(
   Object.entries({
     sha1: '3021300906052b0e03021a05000414',
@@ -27,14 +27,14 @@ const identifiers = new Map(
   }),
 );
 
-/** What a PKCS#1 v1.5 signature pads; without a hash, the input as it is. */
+/** The content of a PKCS#1 v1.5 signature; without a hash, the unchanged input. */
 export const digestInfo = (hash: Hash | undefined, digest: Buffer): Buffer =>
   hash ? Buffer.concat([Buffer.from(identifiers.get(hash.digest)!, 'hex'), digest]) : digest;
 
 export const signDigestInfo = (key: KeyObject, info: Buffer): Buffer =>
   privateEncrypt({ key, padding: constants.RSA_PKCS1_PADDING }, info);
 
-/** Compares with the only encoding there is, so that nothing can hide in the padding. */
+/** Compares the whole encoding, so that nothing can hide in the padding. */
 export function verifyDigestInfo(key: KeyObject, info: Buffer, signature: Buffer): boolean {
   const found = rawPublic(key, signature);
   if (!found || info.length > found.length - 11) return false;
@@ -42,7 +42,7 @@ export function verifyDigestInfo(key: KeyObject, info: Buffer, signature: Buffer
   return timingSafeEqual(found, Buffer.concat([Buffer.of(0, 1), padding, Buffer.of(0), info]));
 }
 
-/** EMSA-PSS (RFC 8017, 9.1). The moduli here are of whole bytes, so the encoding is as long and lacks one bit. */
+/** EMSA-PSS (RFC 8017, 9.1). Moduli are whole bytes, so the encoding has the same length, minus one bit. */
 export function signPss(key: KeyObject, hash: Hash, digest: Buffer, saltBytes: number): Buffer {
   const length = key.asymmetricKeyDetails!.modulusLength! / 8;
   const salt = randomBytes(saltBytes);
@@ -54,7 +54,7 @@ export function signPss(key: KeyObject, hash: Hash, digest: Buffer, saltBytes: n
   return privateEncrypt({ key, padding: constants.RSA_NO_PADDING }, encoded);
 }
 
-/** Verifies; without a length any salt will do. */
+/** Verifies; accepts any salt length if none is given. */
 export function verifyPss(key: KeyObject, hash: Hash, digest: Buffer, signature: Buffer, saltBytes?: number): boolean {
   const encoded = rawPublic(key, signature);
   const blockBytes = (encoded?.length ?? 0) - hash.bytes - 1;
@@ -80,7 +80,7 @@ function rawPublic(key: KeyObject, signature: Buffer): Buffer | undefined {
 const pssHash = ({ digest: name }: Hash, digest: Buffer, salt: Buffer): Buffer =>
   createHash(name).update(Buffer.alloc(8)).update(digest).update(salt).digest();
 
-/** The block with the mask that grows from a seed (MGF1), or without it; its first bit is not used. */
+/** Applies or removes the mask of a seed (MGF1); the first bit is unused. */
 function masked({ digest, bytes }: Hash, seed: Buffer, block: Buffer): Buffer {
   const result = Buffer.from(block);
   const counter = Buffer.alloc(4);

@@ -6,7 +6,7 @@ import { ed25519Key, materialOf, rawPublicKey } from './material';
 
 const moment = z.object({ time: z.string(), version: z.int() }).optional();
 
-/** A key in answers. */
+/** Schema of a key in responses. */
 export const keyOutput = z.looseObject({
   name: z.string(),
   type: z.string(),
@@ -30,7 +30,7 @@ export const keyOutput = z.looseObject({
   keys: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** A key as answers show it: everything but its secrets. A derived key shows the public key of `context`. */
+/** A key as responses show it, without secrets. A derived key shows the public key for `context`. */
 export function showKey(name: string, key: TransitKey, context: Buffer = Buffer.alloc(0)): Record<string, unknown> {
   const { versions, convergent_encryption, imported_key_allow_rotation, key_size, ...shown } = key;
   const { family } = kindOf(key.type);
@@ -46,7 +46,7 @@ export function showKey(name: string, key: TransitKey, context: Buffer = Buffer.
     ...(key_size !== 0 && { key_size }),
     ...(key.imported_key && { imported_key_allow_rotation }),
     ...(key.derived && { kdf: 'hkdf_sha256', convergent_encryption }),
-    // Each version has its own, which is 3 for all that were made here.
+    // Each version has its own, which is 3 for all that this service generated.
     ...(convergent_encryption && { convergent_encryption_version: -1 }),
     ...(family === 'aead' && { keys: each((number) => Math.floor(versions[number]!.createdAtMs / 1000)) }),
     ...(signs(key.type) && { keys: each((number) => showPair(key, number, context)) }),
@@ -63,7 +63,7 @@ function showPair(key: TransitKey, number: number, context: Buffer) {
   };
 }
 
-/** The public key of a version: PEM, of ed25519 base64 of its 32 bytes. */
+/** The public key of a version: PEM, or base64 of the 32 bytes for Ed25519. */
 function publicKeyText(key: TransitKey, number: number, context: Buffer): string {
   const material = materialOf(key, number);
   if (key.type !== 'ed25519') return material.publicKey.export({ format: 'pem', type: 'spki' }) as string;

@@ -47,7 +47,7 @@ const VerifyInput = z.object({
 type SignParams = { readonly name: string; readonly hash?: string };
 type AskedScheme = z.output<z.ZodObject<typeof schemeFields>>;
 
-/** The hash that a request names: in its path, its newer field, or its older one. */
+/** The hash that a request names, in its path, `hash_algorithm` or the older `algorithm`. */
 const hashName = ({ hash }: SignParams, input: { hash_algorithm?: string; algorithm?: string }): string =>
   hash || input.hash_algorithm || input.algorithm || 'sha2-256';
 
@@ -60,7 +60,7 @@ const schemeOf = (params: SignParams, input: AskedScheme) =>
     prehashed: input.prehashed ?? false,
   });
 
-/** The bytes of an item's input; `absent` is what to say where it has none. */
+/** Decodes the input of an item; refuses with `absent` if it has none. */
 export function inputBytes(item: Item, absent: string): Buffer {
   return decodeField(item.input ?? refuse(absent), (reason) => `unable to decode input as base64: ${reason}`);
 }
@@ -110,7 +110,7 @@ async function verifyAll(storage: Storage, params: SignParams, input: z.output<t
   return (await workOn(batch_input, items, verified, { valid: false })).reply;
 }
 
-/** Whether signatures or HMACs are to be verified: one request verifies one kind. */
+/** Whether the request verifies signatures or HMACs; it cannot mix them. */
 function proofOf(items: readonly Item[], several: boolean): 'signature' | 'hmac' {
   const has = (name: 'signature' | 'hmac') => items.some((item) => item[name] !== undefined);
   const [signatures, hmacs] = [has('signature'), has('hmac')];
@@ -140,7 +140,7 @@ async function hmacVerifier(storage: Storage, params: SignParams, input: z.outpu
   return (item: Item) => verifyHmac(key, hash, inputBytes(item, 'missing input'), item.hmac!);
 }
 
-/** Signatures made, and verified. */
+/** Sign and verify. */
 export const signPaths = [
   path('sign/:name', {
     summary: 'Signs with a key of this service.',

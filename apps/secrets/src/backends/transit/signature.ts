@@ -10,18 +10,18 @@ import { ed25519Key, type Material, materialOf, rawPublicKey, requireContext } f
 import { digestInfo, signDigestInfo, signPss, verifyDigestInfo, verifyPss } from './rsa-digest';
 import { checkVersion, parseVersionText, versionFor, versionText } from './version-text';
 
-/** How a request wants something signed, checked. */
+/** The checked signature options of a request. */
 export interface Scheme {
-  /** Undefined: what is signed is taken for a digest of no known hash. */
+  /** Undefined: the input is signed as a digest of an unknown hash. */
   readonly hash: Hash | undefined;
   readonly prehashed: boolean;
   readonly marshaling: 'asn1' | 'jws';
   readonly padding: 'pss' | 'pkcs1v15';
-  /** Bytes; `auto` is the longest there can be, and in verifying any. */
+  /** Bytes; `auto` signs with the maximum and verifies any. */
   readonly salt: number | 'auto' | 'hash';
 }
 
-/** What requests say about a scheme. */
+/** Signature fields of requests. */
 interface SchemeWords {
   readonly hash_algorithm: string;
   readonly marshaling_algorithm: string;
@@ -30,7 +30,7 @@ interface SchemeWords {
   readonly prehashed: boolean;
 }
 
-/** Reads a scheme; throws `invalid` for the first word that means nothing. */
+/** Parses a scheme. Throws `invalid` for the first unknown value. */
 export function parseScheme(words: SchemeWords): Scheme {
   const hash = hashes.get(words.hash_algorithm);
   if (!hash && words.hash_algorithm !== 'none') {
@@ -44,7 +44,7 @@ export function parseScheme(words: SchemeWords): Scheme {
   return { hash, marshaling, salt, padding, prehashed: words.prehashed };
 }
 
-/** Throws `invalid` if nothing hashes what is to be signed. */
+/** Throws `invalid` unless there is a hash, or the other options allow none. */
 export function checkUnhashed({ hash, prehashed, padding }: Scheme): void {
   if (hash || (prehashed && padding === 'pkcs1v15')) return;
   refuse('hash_algorithm=none requires both prehashed=true and signature_algorithm=pkcs1v15');
@@ -62,7 +62,7 @@ function parseSalt(text: string): Scheme['salt'] {
 const signLater = promisify(sign);
 const verifyLater = promisify(verify);
 
-/** Signs with the newest version, or the one that is asked for. A derived key shows its public key. */
+/** Signs with the latest version, or the requested one. Returns the public key of a derived key. */
 export async function signInput(key: TransitKey, input: Buffer, context: Buffer, scheme: Scheme, asked: number) {
   const key_version = versionFor(key, asked, 'signing');
   const material = materialOf(key, key_version);
@@ -112,7 +112,7 @@ function checkDigest({ hash, prehashed }: Scheme, input: Buffer): void {
 
 const longestSalt = (bits: number, { bytes }: Hash): number => bits / 8 - bytes - 2;
 
-/** The length of the salt; undefined if it is not said. */
+/** The salt length; undefined for any. */
 function saltBytes(bits: number, hash: Hash, salt: Scheme['salt']): number | undefined {
   if (salt === 'auto') return undefined;
   if (salt === 'hash') return hash.bytes;

@@ -3,10 +3,10 @@ import { type TransitKey, tooOld } from './key';
 
 const start = 'vault:v';
 
-/** What requests carry: the version of the key and the payload, as clients parse it. */
+/** Text of ciphertexts and signatures: key version and payload, as clients parse them. */
 export const versionText = (version: number, payload: string): string => `${start}${version}:${payload}`;
 
-/** The version that made a text, and its payload. `what` names the text in refusals, `whole` a text that is of another kind. */
+/** Parses the version and payload of a text. `what` names the text in messages, `whole` one of another kind. */
 export function parseVersionText(text: string, what: string, whole = what): { version: number; payload: string } {
   if (!text.startsWith(start)) refuse(`invalid ${whole}: no prefix`);
   const colon = text.indexOf(':', start.length);
@@ -16,13 +16,13 @@ export function parseVersionText(text: string, what: string, whole = what): { ve
   return { version: Number(number), payload: text.slice(colon + 1) };
 }
 
-/** Refuses versions that are not there yet, or that the key no longer accepts. */
+/** Refuses versions that do not exist yet or that the key no longer accepts. */
 export function checkVersion(key: TransitKey, version: number, what: string, old = tooOld): void {
   if (version > key.latest_version) refuse(`invalid ${what}: version is too new`);
   if (version < key.min_decryption_version) refuse(old);
 }
 
-/** The version that a request means for `use`: 0 is the newest. */
+/** The version that a request selects for `use`: 0 is the latest. */
 export function versionFor(key: TransitKey, asked: number, use: 'encryption' | 'signing'): number {
   if (asked === 0) return key.latest_version;
   const problem =

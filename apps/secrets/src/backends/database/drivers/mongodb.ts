@@ -31,14 +31,14 @@ export const mongodb: Driver = {
 const schemes = ['mongodb:'];
 const address = /^(mongodb:\/\/(?:[^/?#]*@)?)([^/?#@]+)(.*)$/s;
 
-/** Options of an address: those that say where users are, how they log in, and what TLS is used. */
+/** Supported URL options: authentication database, mechanism and TLS. */
 const Options = z.strictObject({
   authSource: z.string().optional(),
   authMechanism: z.enum(['SCRAM-SHA-1', 'SCRAM-SHA-256']).optional(),
   tls: z.enum(['true', 'false']).optional(),
   ssl: z.enum(['true', 'false']).optional(),
   tlsInsecure: z.enum(['true', 'false']).optional(),
-  // Every host in the address is called directly; the primary among them is found by asking.
+  // Connects to each host directly, and asks each whether it is the primary.
   replicaSet: z.string().optional(),
   directConnection: z.string().optional(),
   retryWrites: z.string().optional(),
@@ -52,13 +52,13 @@ const WriteConcern = z.strictObject({
 
 interface Settings {
   readonly hosts: readonly ConnectionAddress[];
-  /** Where the configured user is, and the users of static roles. */
+  /** Authentication database of the configured user and of static roles. */
   readonly source: string;
   readonly writeConcern: z.output<typeof WriteConcern> | undefined;
   readonly client: MongoClientOptions;
 }
 
-/** What a configuration says. Throws `invalid`. */
+/** Reads a configuration. Throws `invalid`. */
 function settingsOf(config: DatabaseConfig): Settings {
   const { connection_url: text, tls_ca, tls_certificate_key, tls_server_name, tls_skip_verify } = config;
   if (text.startsWith('mongodb+srv:')) refuse('connection_url must name its hosts: mongodb+srv is not supported');
@@ -108,7 +108,7 @@ function settingsOf(config: DatabaseConfig): Settings {
   };
 }
 
-/** Of JSON, in base64 or not. */
+/** Parses JSON, optionally in base64. */
 function writeConcernOf(text: string): Settings['writeConcern'] {
   if (text.trim() === '') return undefined;
   const json = text.trim().startsWith('{') ? text : Buffer.from(text, 'base64').toString('utf8');
@@ -119,7 +119,7 @@ function writeConcernOf(text: string): Settings['writeConcern'] {
 class MongoDatabase implements DatabaseClient {
   private readonly settings: Settings;
   private readonly clients: readonly MongoClient[];
-  /** The host that answered as the primary last. */
+  /** Index of the last known primary. */
   private current = 0;
   private readonly calls = new RunningCalls();
 
@@ -131,7 +131,7 @@ class MongoDatabase implements DatabaseClient {
     });
   }
 
-  /** Logs in; of several hosts at the one that takes writes. */
+  /** Logs in, at the primary if there are several hosts. */
   async verify(): Promise<void> {
     await this.run(this.settings.source, { connectionStatus: 1 });
   }
@@ -147,14 +147,14 @@ class MongoDatabase implements DatabaseClient {
     await this.change(databaseOf(statements) ?? this.settings.source, { updateUser: name, pwd: password });
   }
 
-  /** Its connections may do nothing from then on. */
+  /** MongoDB denies everything to its open connections afterwards. */
   async remove(statements: Statements, { name }: Words): Promise<void> {
     await this.change(databaseOf(statements) ?? 'admin', { dropUser: name }).catch((error) => {
       if (!(error instanceof MongoServerError && error.code === userNotFound)) throw error;
     });
   }
 
-  /** The client would end the calls under way. */
+  /** Waits first: the library would abort running calls. */
   async close(): Promise<void> {
     await this.calls.end();
     for (const client of this.clients) await client.close().catch(() => {});
@@ -190,7 +190,7 @@ class MongoDatabase implements DatabaseClient {
 
 class NotPrimary extends Error {}
 
-/** A host that does not answer, or must not be written to. */
+/** Whether a host is down or not the primary. */
 const isAway = (error: unknown): boolean =>
   error instanceof NotPrimary || error instanceof MongoNetworkError || error instanceof MongoServerSelectionError;
 
@@ -205,7 +205,7 @@ const role = z.union([
 const Creation = z.strictObject({ db: z.string().min(1).default('admin'), roles: z.array(role) });
 const Other = z.strictObject({ db: z.string().min(1) });
 
-/** The database and the roles of users. Throws `invalid`. */
+/** Parses a creation statement: database and roles. Throws `invalid`. */
 function creationOf(statements: Statements) {
   const read = Creation.safeParse(parsed(only(statements)));
   if (!read.success) {
@@ -217,7 +217,7 @@ function creationOf(statements: Statements) {
   return { db, roles: roles.map((one) => (typeof one === 'string' || one.db !== undefined ? one : one.role)) };
 }
 
-/** The database that another statement names; undefined if there is none. Throws `invalid`. */
+/** The database in a revocation statement, if there is one. Throws `invalid`. */
 function databaseOf(statements: Statements): string | undefined {
   if (statements.length === 0) return undefined;
   const read = Other.safeParse(parsed(only(statements)));

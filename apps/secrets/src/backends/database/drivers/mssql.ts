@@ -21,7 +21,7 @@ export const mssql: Driver = {
 };
 
 const dialect = { backslashes: false, dollars: false, backticks: false, brackets: true };
-/** How often a session that was killed is looked for, and how long one waits in between. */
+/** Checks for whether killed sessions have ended, and the pause between them. */
 const looks = 10;
 const lookMs = 200;
 
@@ -111,14 +111,14 @@ class MssqlDatabase implements DatabaseClient {
     });
   }
 
-  /** One that fails may have an open transaction, and is closed; another loses its settings, such as `USE`. */
+  /** Runs `work` on a session. If it fails, the session is closed, as a transaction may be open; otherwise settings such as `USE` are reset. */
   private async with<T>(work: (query: RunSql) => Promise<T>): Promise<T> {
     const session = await this.pool.acquire().promise.catch((error) => {
       throw plainError(error);
     });
     try {
       const answer = await work((sql) => session.run(sql));
-      // What was done stays done, also where the connection is lost after it.
+      // The work is already committed, so a failing reset is no error.
       await session.reset().catch(() => session.close());
       return answer;
     } catch (error) {
@@ -130,7 +130,7 @@ class MssqlDatabase implements DatabaseClient {
   }
 }
 
-/** Ends the sessions of a login. Those that end meanwhile are no error. */
+/** Ends the sessions of a login; ignores those that have already ended. */
 async function endSessions(query: RunSql, login: string): Promise<void> {
   for (let look = 0; look < looks; look++) {
     const sessions = await query(
@@ -145,7 +145,7 @@ async function endSessions(query: RunSql, login: string): Promise<void> {
 const writableDatabases =
   "SELECT name FROM sys.databases WHERE state = 0 AND HAS_DBACCESS(name) = 1 AND DATABASEPROPERTYEX(name, 'Updateability') = 'READ_WRITE'";
 
-/** Drops the user of a login, which may have another name in this database. */
+/** Drops the user of a login; its name in this database may differ. */
 const dropUserIn = (database: string, login: string): string => `
 DECLARE @user sysname = (SELECT name FROM ${quoted(database)}.sys.database_principals WHERE sid = SUSER_SID(${login}) AND principal_id > 4);
 DECLARE @sql nvarchar(max) = N'DROP USER ' + QUOTENAME(@user);
@@ -159,7 +159,7 @@ interface SessionSettings extends ConnectionConfiguration {
   readonly dial: () => Promise<Socket>;
 }
 
-/** What a configuration says. Throws `invalid`. */
+/** Reads a configuration. Throws `invalid`. */
 function settingsOf(config: DatabaseConfig): SessionSettings {
   const { connection_url, tls_ca, tls_server_name, tls_skip_verify } = config;
   const address = filledAddress(config, ['sqlserver:', 'mssql:'], 1433);
@@ -201,7 +201,7 @@ const encryptions = new Map<string, boolean | 'strict'>([
 
 const LOGIN = 0x10;
 
-/** The client would send the login in clear to a server that says it has no TLS. */
+/** Requires TLS here, because the library would send the login unencrypted to a server without TLS. */
 async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): Promise<Socket> {
   const socket = openSocket();
   await new Promise<void>((resolve, reject) => {
@@ -223,7 +223,7 @@ async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): P
   return socket;
 }
 
-/** A connection, and what it answers. */
+/** A connection with promises for its requests. */
 class Session {
   readonly openedMs = performance.now();
   isOpen = true;
@@ -232,7 +232,7 @@ class Session {
     connection.on('end', () => {
       this.isOpen = false;
     });
-    // A lost connection fails its request.
+    // Ignored: a lost connection also fails its request.
     connection.on('error', () => {});
   }
 
@@ -269,7 +269,7 @@ class Session {
   }
 }
 
-/** An error of the client with the code that others have for it: its own names say less. */
+/** Gives an error of the library the standard error code, which says more than its own. */
 function plainError(error: unknown): unknown {
   const { code, cause, message } = error as { code?: string; cause?: { code?: string }; message: string };
   const plain = { ETIMEOUT: 'ETIMEDOUT', ECONNCLOSED: 'ECONNRESET', ESOCKET: cause?.code ?? 'ECONNRESET' }[code ?? ''];

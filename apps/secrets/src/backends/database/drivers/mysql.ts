@@ -38,7 +38,7 @@ class MysqlDatabase implements DatabaseClient {
     this.pool = createPool(optionsOf(config));
     this.pool.on('connection', (connection) => {
       this.opened.set(connection, performance.now());
-      // A lost connection fails its call.
+      // Ignored: a lost connection also fails its call.
       connection.on('error', () => {});
     });
   }
@@ -66,7 +66,7 @@ class MysqlDatabase implements DatabaseClient {
         'SELECT ID AS id FROM information_schema.PROCESSLIST WHERE USER = ?',
         [words.name],
       );
-      // Sessions that have ended, or that we may not end, are ignored.
+      // Ignore sessions that have ended or that we may not end.
       for (const { id } of rows) await connection.query('KILL ?', [Number(id)]).catch(() => {});
     });
   }
@@ -75,7 +75,7 @@ class MysqlDatabase implements DatabaseClient {
     return this.pool.end().catch(() => {});
   }
 
-  /** One by one: each commits by itself. */
+  /** One by one: each statement commits on its own. */
   private run(statements: Statements, words: Words): Promise<void> {
     const filled = statements.flatMap((statement) => statementsOf(statement, words, dialect));
     return this.with(async (connection) => {

@@ -12,7 +12,7 @@ const { connectMs, callMs, idleMs } = limits;
 
 const mostTries = 50;
 
-/** Simultaneous statements on the same role or table, such as grants, conflict. */
+/** Whether it conflicted with a concurrent statement on the same role or table, such as a grant. */
 function wasInTheWay(error: unknown): boolean {
   const { code, message } = error as { code?: string; message: string };
   return code === '40001' || code === '40P01' || (code === 'XX000' && message === 'tuple concurrently updated');
@@ -41,7 +41,7 @@ class PostgresqlDatabase implements DatabaseClient {
 
   constructor(private readonly config: DatabaseConfig) {
     this.pool = poolOf(config);
-    // The first call gets the error.
+    // Not unhandled: the first call throws it.
     this.pool.catch(() => {});
   }
 
@@ -71,7 +71,7 @@ class PostgresqlDatabase implements DatabaseClient {
       const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
       if (statements.length > 0) await this.inTransaction(client, this.filled(statements, words), 'COMMIT');
       else if (rowCount) await this.inTransaction(client, await this.ending(client, name), 'COMMIT');
-      // Only after the role can no longer log in; without the right to end sessions, they end by themselves.
+      // Only after the role can no longer log in. Without the right to end sessions, wait for them to end.
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND pid <> pg_backend_pid()`;
       await client.query(ended, [name]).catch(() => {});
     });
@@ -81,7 +81,7 @@ class PostgresqlDatabase implements DatabaseClient {
     await this.pool.then((pool) => pool.end()).catch(() => {});
   }
 
-  /** Its objects are reassigned to us, its privileges revoked, here and in shared objects; then it is dropped. */
+  /** Statements that reassign its objects to us, revoke its privileges and drop it. */
   private async ending(client: PoolClient, name: string): Promise<string[]> {
     const role = escapeIdentifier(name);
     const { rows } = await client.query<{ superuser: boolean; member: boolean }>(
@@ -113,7 +113,7 @@ class PostgresqlDatabase implements DatabaseClient {
     return this.with((client) => this.inTransaction(client, filled, end));
   }
 
-  /** A transaction that conflicted with another is rolled back, so it is tried again. */
+  /** Retries transactions that were rolled back because of a conflict. */
   private async inTransaction(client: PoolClient, statements: readonly string[], end: 'COMMIT' | 'ROLLBACK') {
     for (let tries = 1; ; tries++) {
       try {
@@ -161,7 +161,7 @@ function addressOf(config: DatabaseConfig): ConnectionAddress {
   return address;
 }
 
-/** Everything is set explicitly, so that environment variables and password files have no effect. */
+/** Sets everything, so that environment variables and password files have no effect. */
 async function poolOf(config: DatabaseConfig): Promise<Pool> {
   const { host, port, user, password, database, options } = addressOf(config);
   const mode = options.sslmode ?? 'prefer';
@@ -178,7 +178,7 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     query_timeout: callMs,
     ssl: mode === 'disable' || mode === 'allow' ? false : tlsOf(config, mode, host),
   };
-  // The client requests TLS or not; servers without it refuse at once.
+  // The library cannot fall back to a connection without TLS, so ask the server first.
   if (mode === 'prefer' && !(await speaksTls(reach))) reach.ssl = false;
   const pool = new Pool({
     ...reach,
@@ -187,7 +187,7 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     maxLifetimeSeconds: config.max_connection_lifetime,
     allowExitOnIdle: true,
   });
-  // A lost connection is replaced by the next call; a running call gets its own error.
+  // Ignored: the next call opens a new connection, and a running call throws its own error.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;

@@ -31,7 +31,7 @@ class RedisDatabase implements DatabaseClient {
 
   constructor(config: DatabaseConfig) {
     this.client = clientOf(config);
-    // Running calls get the error; the next one reconnects.
+    // Ignored: running calls throw it, and the next call reconnects.
     this.client.on('error', () => {});
   }
 
@@ -49,7 +49,7 @@ class RedisDatabase implements DatabaseClient {
     await this.send('ACL', 'SETUSER', name!, 'RESETPASS', `>${password}`, ...rulesOf(statements, []));
   }
 
-  /** Its connections end with it. */
+  /** Redis closes the connections of a deleted user. */
   async remove(_statements: Statements, { name }: Words): Promise<void> {
     await this.send('ACL', 'DELUSER', name!);
   }
@@ -121,7 +121,7 @@ function rulesOf(statements: Statements, usual: readonly string[]): readonly str
     if (!Array.isArray(rules) || !rules.every((rule) => typeof rule === 'string')) {
       refuse('a statement for Redis must be a JSON list of rules, such as ["~app:*", "+get"]');
     }
-    // These rules would give the user other passwords than the issued one, or disable it.
+    // These rules would set other passwords or disable the user.
     const ownRule = rules.find((rule) => /^(?:[<>#!]|nopass$|resetpass$|reset$|on$|off$)/i.test(rule.trim()));
     return ownRule === undefined ? rules : refuse(`a statement for Redis cannot have the rule ${ownRule.slice(0, 1)}…`);
   });
