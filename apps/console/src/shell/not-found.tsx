@@ -7,7 +7,7 @@ export function NotFound() {
     <div className="stack">
       <PageHead title="Nothing here" />
       <Empty action={<Link to="/">To the first page</Link>}>
-        This address leads nowhere, or to something that is gone.
+        There is no page at this address, or it was deleted.
       </Empty>
     </div>
   );

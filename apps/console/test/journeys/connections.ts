@@ -63,10 +63,10 @@ describe('what stands outside of the workspace service', () => {
   journey('is a provider of SAML, which is refused until it can be believed', async () => {
     const page = await at.signedIn('workspaces', '/ui/admin/saml');
     await page.getByText('/users/saml/metadata').waitFor();
-    await page.getByLabel('People may sign in by SAML').check();
+    await page.getByLabel('Enable SAML sign-in').check();
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByRole('alert').waitFor();
-    await page.getByLabel('People may sign in by SAML').uncheck();
+    await page.getByLabel('Enable SAML sign-in').uncheck();
     await page.getByLabel('Address at which people sign in').fill('https://id.example.com/saml/sso');
     await page.getByLabel('Groups fill teams').check();
     await page.getByRole('button', { name: 'Save changes' }).click();
@@ -83,7 +83,7 @@ describe('what stands outside of the workspace service', () => {
   journey('is a directory, which is let in by a token that is shown once', async () => {
     const page = await at.signedIn('workspaces', '/ui/admin/scim');
     await page.getByRole('button', { name: 'Switch SCIM on' }).click();
-    await page.getByText('The directory shows a token with each call.').waitFor();
+    await page.getByText('The directory authenticates with a token').waitFor();
     await page.getByLabel('Description').fill('the directory of harbor');
     await page.getByRole('button', { name: 'Create token' }).click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
@@ -109,7 +109,7 @@ describe('what stands outside of the workspace service', () => {
     expect((await scim('Groups', { displayName: 'late' })).status).toBe(403);
     await page.getByRole('button', { name: 'Revoke the directory of harbor' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke token' }).click();
-    await page.getByText('The directory shows a token with each call.').waitFor();
+    await page.getByText('The directory authenticates with a token').waitFor();
     expect((await scim('Groups')).status).toBe(401);
     await page.getByRole('button', { name: 'Switch SCIM off' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Switch SCIM off' }).click();

@@ -148,7 +148,7 @@ variable "stones" {
     await row.getByText('disabled').waitFor();
     expect(await at.violations(page)).toEqual([]);
     await page.getByLabel('Program').selectOption({ label: 'Sentinel' });
-    await page.getByText('This service does not run policies of Sentinel.').waitFor();
+    await page.getByText('This service does not run Sentinel policies.').waitFor();
     await row.waitFor({ state: 'detached' });
   });
 

@@ -89,7 +89,7 @@ describe('the pages of an organization', () => {
     await hers.getByRole('button', { name: 'Join', exact: true }).click();
     await hers.getByText('You can sign in as ana.').waitFor();
     const late = await at.open(link);
-    await late.getByText('This link has been used, or is too old.').waitFor();
+    await late.getByText('This link was already used or has expired.').waitFor();
     await hers.goto(`${at.installation.workspacesUrl}/ui/organizations/net/teams`);
     await hers.getByLabel('Username').fill('ana');
     await hers.getByLabel('Password').fill('a long enough password');

@@ -597,7 +597,7 @@ describe('the console of the secrets service', () => {
     const lines = page.getByRole('table', { name: 'Audit entries' });
     await lines.getByText('sys/policies/acl/seen').first().waitFor();
     expect(await lines.getByText('ui/session').count()).toBe(0);
-    await page.getByLabel('Include what pages of the console ask by themselves').check();
+    await page.getByLabel('Include requests that the console makes in the background').check();
     await lines.getByText('ui/session').first().waitFor();
     expect(new URL(page.url()).searchParams.get('own')).toBe('true');
     await page.getByLabel('When').selectOption({ label: 'Since…' });

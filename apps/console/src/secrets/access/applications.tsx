@@ -48,7 +48,7 @@ export function Applications() {
         {clients.isPending ? <Skeleton rows={1} /> : null}
         {clients.data?.length === 0 ? (
           <Empty command="keystead write identity/oidc/client/wiki redirect_uris=https://wiki.example.com/callback assignments=allow_all">
-            No application signs people in here yet. Make a client for it; a provider takes those that it allows.
+            No application signs people in here yet. Create a client for it, and allow the client in a provider.
           </Empty>
         ) : (
           <ul className="list">

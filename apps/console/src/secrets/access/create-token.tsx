@@ -58,7 +58,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
         onChange={set('display_name')}
         hint="Shown in the list and in the audit."
       />
-      <PolicyPicker chosen={policies} onChange={setPolicies} hint="Without any, it has those of your session." />
+      <PolicyPicker chosen={policies} onChange={setPolicies} hint="If empty, it gets the policies of your session." />
       <TextField label="TTL" value={given.ttl} onChange={set('ttl')} placeholder="768h" hint="Such as 30m or 12h." />
       <details className="advanced">
         <summary>Advanced</summary>
@@ -75,7 +75,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
             label="Orphan"
             checked={isOrphan}
             onChange={setOrphan}
-            hint="It stays when your session ends. Needs sudo."
+            hint="It remains valid when your session ends. Needs sudo."
           />
         </div>
       </details>

@@ -148,7 +148,7 @@ function NewEnforcement({
       <fieldset className="fields">
         <legend className="label">At every login of</legend>
         {ways.length === 0 ? (
-          <p className="second small">No auth method is mounted but tokens, which need no second factor.</p>
+          <p className="second small">Only the token auth method is mounted, which needs no second factor.</p>
         ) : null}
         {ways.map(({ path, type, accessor }) => (
           <CheckField

@@ -69,7 +69,7 @@ export function SecondFactor() {
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data !== undefined && methods.length === 0 ? (
         <Empty>
-          A method says how one-time codes are made. People enroll in it, and a login enforcement requires it.
+          A method defines one-time codes. People enroll in it, and a login enforcement requires it.
         </Empty>
       ) : null}
       {methods.length === 0 ? null : (
@@ -133,7 +133,7 @@ function NewMethod({ onClose }: { readonly onClose: () => void }) {
         required
         value={given.issuer}
         onChange={set('issuer')}
-        hint="What authenticators show with the code."
+        hint="Shown in authenticator apps."
       />
       <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
     </FormDialog>

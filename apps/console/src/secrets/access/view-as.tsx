@@ -44,7 +44,7 @@ export function ViewAs() {
             </Link>
           }
         >
-          See what a token may do: the page of each token leads here.
+          Open a token to see what it may do.
         </Empty>
       ) : (
         <>
@@ -58,7 +58,7 @@ export function ViewAs() {
           <ErrorNotice error={found.error} />
           {found.isPending ? <Skeleton rows={4} /> : null}
           {rules === undefined ? null : rules.root ? (
-            <p>It is a root token: it may do everything, and no rule is asked.</p>
+            <p>It is a root token: it may do everything, without any rule.</p>
           ) : (
             <RuleTable rules={rules} />
           )}

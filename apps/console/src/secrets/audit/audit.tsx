@@ -124,7 +124,7 @@ export function Audit() {
           <div className="filters">{filters.slice(few).map(field)}</div>
         </details>
         <CheckField
-          label="Include what pages of the console ask by themselves"
+          label="Include requests that the console makes in the background"
           checked={search.own === true}
           onChange={(own) => look({ ...rest, ...(own ? { own } : {}) })}
         />

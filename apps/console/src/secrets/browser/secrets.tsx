@@ -20,7 +20,7 @@ export function Secrets() {
     return (
       <div className="stack">
         <PageHead title="Nothing here" crumbs={[{ label: 'Secrets', to: '/secrets' }]} />
-        <Empty>No engine that you may use keeps values at {at}.</Empty>
+        <Empty>There is no key/value engine at {at} that you may use.</Empty>
       </div>
     );
   }
@@ -40,7 +40,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
           </Link>
         }
       >
-        <p className="second">Key/value engines. Those that make credentials are under Engines.</p>
+        <p className="second">Key/value engines. Engines that issue credentials are under Engines.</p>
       </PageHead>
       {mounts.some(({ type }) => type === 'kv') ? null : (
         <Empty

@@ -57,7 +57,7 @@ export function Unwrap({ transport }: { readonly transport: Transport }) {
         </form>
       ) : (
         <>
-          <Notice tone="amber">It cannot be opened again: put it where it belongs before you leave.</Notice>
+          <Notice tone="amber">It cannot be opened again: save it before you leave.</Notice>
           <ValuesShown>
             <dl className="facts">
               {Object.entries(fieldsIn(opened)).map(([name, value]) => [

@@ -180,7 +180,7 @@ export function Versions({
           onClose={() => setDestroying(undefined)}
           onConfirm={() => act('destroy', destroying)}
         >
-          <p>Its data is removed for good. The version number stays in the list.</p>
+          <p>Its data is permanently deleted. The version number stays in the list.</p>
         </Confirm>
       )}
     </section>

@@ -44,7 +44,7 @@ export function Certificates({ mount }: { readonly mount: string }) {
   };
   if (found.data === undefined) return found.error ? <ErrorNotice error={found.error} /> : <Skeleton />;
   if (serials.length === 0)
-    return <Empty icon={FileBadge}>No certificates yet. A role says what may be issued, and issues it.</Empty>;
+    return <Empty icon={FileBadge}>No certificates yet. Issue one with a role.</Empty>;
   return (
     <div className="stack-tight">
       <ErrorNotice error={revoked.error ?? change.error ?? failure} />
@@ -115,7 +115,7 @@ export function Certificates({ mount }: { readonly mount: string }) {
             )
           }
         >
-          <p>The revocation list names it from now on. This cannot be undone.</p>
+          <p>It is added to the CRL. This cannot be undone.</p>
         </Confirm>
       )}
     </div>

@@ -19,7 +19,7 @@ export function Engines() {
           </Link>
         }
       >
-        <p className="second">Engines store values or make credentials, each at its own path.</p>
+        <p className="second">Engines store values or issue credentials, each at its own path.</p>
       </PageHead>
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />
       {mounts.known ? null : <Skeleton />}

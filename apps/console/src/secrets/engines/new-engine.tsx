@@ -71,7 +71,7 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
             value={given.path}
             onChange={set('path')}
             placeholder={type}
-            hint="Where requests reach it."
+            hint="The path of its API."
           />
           {type === 'kv' ? (
             <SelectField
@@ -90,7 +90,7 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
             value={given.default}
             onChange={set('default')}
             placeholder="as the server is set"
-            hint="For what it issues, such as 30m or 12h."
+            hint="For its leases and tokens, such as 30m or 12h."
           />
           <TextField
             label="Maximum lease TTL"

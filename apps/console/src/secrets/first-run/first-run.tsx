@@ -94,7 +94,7 @@ export function FirstRun({
             <div className="stack-tight">
               <h2>Root token</h2>
               <SecretValue name="root token" value={made.root_token} />
-              <p className="second small">For the first steps. Revoke it when people have their own accounts.</p>
+              <p className="second small">For the initial setup. Revoke it when people have their own accounts.</p>
             </div>
             <Button
               kind="primary"

@@ -16,7 +16,7 @@ export function LeasesOf({ accessor }: { readonly accessor: string }) {
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data?.leases.length === 0 ? (
-        <p className="second">None: it asked for no credentials, or they have ended.</p>
+        <p className="second">None: it has requested no credentials, or they have expired.</p>
       ) : null}
       {found.data === undefined || found.data.leases.length === 0 ? null : (
         <>

@@ -56,12 +56,12 @@ function RootToken() {
         <Notice tone="green">
           {token === undefined ? (
             <>
-              <span>Done. The person who began it has the one-time password that decodes the token.</span>
+              <span>Done. The person who started it has the one-time password that decodes the token.</span>
               <SecretValue name="encoded token" value={encoded} />
             </>
           ) : (
             <>
-              <span>Done. The root token, shown this once:</span>
+              <span>Done. The root token, shown only once:</span>
               <SecretValue name="root token" value={token} />
             </>
           )}

@@ -109,7 +109,7 @@ export function Limits() {
             )
           }
         >
-          <p>Requests or leases it limited are no longer limited.</p>
+          <p>Its requests or leases are no longer limited.</p>
         </Confirm>
       )}
       <SameBy api="LIST /v1/sys/quotas/rate-limit" command="keystead list sys/quotas/rate-limit" />

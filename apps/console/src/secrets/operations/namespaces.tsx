@@ -44,7 +44,7 @@ export function Namespaces() {
       <ErrorNotice error={list.error ?? change.error} />
       {unlockKey === undefined ? null : (
         <Notice tone="amber" alert>
-          <span>The namespace is locked. This key unlocks it, and is shown this once:</span>
+          <span>The namespace is locked. This key unlocks it, and is shown only once:</span>
           <Copied text={unlockKey} what="unlock key" />
         </Notice>
       )}

@@ -83,7 +83,7 @@ export function Explain() {
             placeholder="secret/data/team/db"
           />
         </div>
-        <p className="second small">The accessor names another token than your own; asking about it needs sudo here.</p>
+        <p className="second small">The accessor of another token; checking it needs sudo.</p>
         <div className="row">
           <Button type="submit" kind="primary" busy={ask.isPending}>
             Explain

@@ -86,7 +86,7 @@ export function PolicyPage() {
           <CodeEditor label="Rules" value={text} onChange={setText} wrongLine={wrongLine} shownLine={line} />
           <ErrorNotice error={change.error} />
           {change.isSuccess && !isChanged ? (
-            <p role="status">Saved. It holds at once, for tokens made before as well.</p>
+            <p role="status">Saved. It takes effect at once, also for existing tokens.</p>
           ) : null}
           <div className="row">
             <Button

@@ -65,7 +65,7 @@ export function WhoMay({ path, operation }: { readonly path: string; readonly op
           <dd>{found.entities.map(({ name }) => name).join(', ') || <span className="second">none</span>}</dd>
         </dl>
       )}
-      {found?.complete === false ? <p className="second">There are more than were looked at.</p> : null}
+      {found?.complete === false ? <p className="second">The list is incomplete: there were too many to check.</p> : null}
     </section>
   );
 }

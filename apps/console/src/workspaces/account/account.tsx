@@ -59,7 +59,7 @@ function Tokens({ user }: { readonly user: string }) {
         outline={2}
         empty={
           <Empty command={`terraform login ${location.host}`}>
-            A token lets a tool do what you may. The tool’s own login makes one by itself, or make one here.
+            A token gives a tool your permissions. Create one here, or with the login command of the tool.
           </Empty>
         }
       />

@@ -44,7 +44,7 @@ export function Passkeys() {
   return (
     <section className="stack-tight" aria-labelledby="passkeys">
       <h2 id="passkeys">Passkeys</h2>
-      <p>Sign in with the lock of a device or a security key instead of your password and a code.</p>
+      <p>Sign in with a device or security key instead of your password and a code.</p>
       <ErrorNotice error={known.error} onRetry={() => void known.refetch()} />
       {known.isPending ? <Skeleton rows={1} /> : null}
       {known.data === undefined || known.data.length === 0 ? null : (

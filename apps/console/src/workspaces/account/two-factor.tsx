@@ -108,7 +108,7 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
         <SecretValue name="secret" value={secret} />
       </li>
       <li>
-        <p>Keep these recovery codes where the authenticator is not. Each opens the account once.</p>
+        <p>Keep these recovery codes away from your authenticator. Each signs you in once.</p>
         <Notice tone="amber">
           <span className="row spread">
             <strong>They are not shown again.</strong>
@@ -126,7 +126,7 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
             autoComplete="one-time-code"
             value={code}
             onChange={setCode}
-            hint="That the authenticator shows now."
+            hint="The current code in your authenticator."
           />
         </Form>
       </li>

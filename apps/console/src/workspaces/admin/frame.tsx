@@ -54,7 +54,7 @@ export function AdminPage({
           <SameByApi path={path} />
         </>
       ) : (
-        <p>These pages are for site administrators, which you are not. One of them can make you one, below Users.</p>
+        <p>These pages are for site administrators. A site administrator can make you one under Users.</p>
       )}
     </div>
   );

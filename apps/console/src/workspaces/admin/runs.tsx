@@ -76,7 +76,7 @@ export function AdminRuns() {
                   api.POST('/api/v2/admin/runs/{run_id}/actions/force-cancel', { params: { path: { run_id: id } } })
                 }
               >
-                <p>What it has begun to change may be half done, and its state may not know of it.</p>
+                <p>Its changes may be incomplete, and the state may not include them.</p>
               </RemoveButton>
             ),
           },

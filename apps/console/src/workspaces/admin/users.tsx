@@ -82,7 +82,7 @@ export function AdminUsers() {
       </div>
       {typeof link === 'string' ? (
         <ShownOnce name={`Link for ${reset.variables?.attributes.username}`} value={link} onClose={reset.reset}>
-          Send it to them: they choose a new password with it, once.
+          Send them this link: they can use it once to choose a new password.
         </ShownOnce>
       ) : null}
       <ErrorNotice error={change.error ?? remove.error ?? reset.error} />

@@ -51,7 +51,7 @@ export function AdminVersions() {
         />
       </div>
       {tool === 'sentinel' ? (
-        <p className="second small">Kept for sets that name one. This service does not run policies of Sentinel.</p>
+        <p className="second small">For policy sets that name a version. This service does not run Sentinel policies.</p>
       ) : null}
       <ErrorNotice error={change.error} />
       <ResourceTable

@@ -77,7 +77,7 @@ export function Agents({ pool, may }: { readonly pool: string; readonly may: boo
                 forbidden={rule(may, 'can-update-agent-pools') ?? connected(status)}
                 call={(api) => api.DELETE('/api/v2/agents/{agent_id}', { params: { path: { agent_id: id } } })}
               >
-                <p>It is forgotten here. If it is started again, it registers as a new one.</p>
+                <p>The agent is removed from this list. If it starts again, it registers as a new agent.</p>
               </RemoveButton>
             ),
           },

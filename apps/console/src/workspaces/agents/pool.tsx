@@ -97,7 +97,7 @@ function Tokens({ pool, may }: PartProps) {
           label="Agent tokens"
           query={tokens}
           outline={1}
-          empty={<Empty>An agent shows who it belongs to with a token of its pool. It is good for nothing else.</Empty>}
+          empty={<Empty>Agents authenticate with a token of their pool. It gives no other access.</Empty>}
         />
       ) : null}
       <NewToken
@@ -159,7 +159,7 @@ function Removal({ pool, organization, may }: PartProps & { readonly organizatio
       to={`/organizations/${encodeURIComponent(organization)}/agents`}
       forbidden={rule(may, 'can-update-agent-pools') ?? used}
     >
-      The tokens of its agents end with it.
+      The tokens of its agents are revoked.
     </DangerZone>
   );
 }

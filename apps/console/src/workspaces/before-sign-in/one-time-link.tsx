@@ -51,7 +51,7 @@ export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
       <Framed title="A link for you">
         {over ? (
           <Notice tone="amber" alert>
-            This link has been used, or is too old. Ask its sender for another.
+            This link was already used or has expired. Ask its sender for a new one.
           </Notice>
         ) : (
           <ErrorNotice error={gone} />
@@ -185,7 +185,7 @@ function Use({
             type="password"
             required
             autoComplete={known ? 'current-password' : 'new-password'}
-            hint={known ? 'The one that you sign in with.' : 'At least ten characters.'}
+            hint={known ? 'Your current password.' : 'At least ten characters.'}
             value={given.password}
             onChange={set('password')}
             error={fieldError(error, 'password')}

@@ -50,7 +50,7 @@ function Explorer({ view }: { readonly view: ViewName }) {
           <DownloadButton path={`/api/v2/organizations/${org}/explorer/export/csv?${csvOf(query)}`} view={view} />
         }
       >
-        <p className="second">What the workspaces of this organization use, and how they are.</p>
+        <p className="second">Versions, modules and status of the workspaces in this organization.</p>
       </PageHead>
       <Tabs
         label="What is looked at"

@@ -9,7 +9,7 @@ export function PlanGraph({ plan, changes }: { readonly plan: PlanJson; readonly
   return (
     <>
       {plan.resource_dependencies === undefined ? (
-        <p className="second small">This plan was made before dependencies were kept: it is drawn without them.</p>
+        <p className="second small">This plan was created before dependencies were stored, so the graph shows none.</p>
       ) : null}
       <ResourceGraph nodes={nodes} />
     </>

@@ -147,7 +147,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
     >
       {typeof link === 'string' ? (
         <ShownOnce name={`Invitation of ${invited}`} value={link} onClose={invite.reset}>
-          Send this link to them: it makes the account, or accepts with the one they have.
+          Send them this link: it creates an account, or accepts with their existing one.
         </ShownOnce>
       ) : null}
       {invite.isSuccess && typeof link !== 'string' ? <p>{invited} has an account here, and is in.</p> : null}
@@ -179,7 +179,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
             label={name}
             checked={chosen.includes(id)}
             onChange={(on) => setChosen(on ? [...chosen, id] : chosen.filter((one) => one !== id))}
-            hint={name === 'owners' ? 'They may do everything.' : undefined}
+            hint={name === 'owners' ? 'Owners have all permissions.' : undefined}
           />
         ))}
       </fieldset>

@@ -111,7 +111,7 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
           ))}
         </fieldset>
       ))}
-      <CheckField label="Enabled" {...check('enabled')} hint="When off, nothing is sent and no test is made." />
+      <CheckField label="Enabled" {...check('enabled')} hint="When off, nothing is sent, not even a test." />
     </>
   );
 }

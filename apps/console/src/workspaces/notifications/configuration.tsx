@@ -62,7 +62,7 @@ export function NotificationConfiguration({ id, to }: { readonly id: string; rea
               to={to}
               forbidden={undefined}
             >
-              No more notifications are sent, including those that wait.
+              No more notifications are sent, including queued ones.
             </DangerZone>
           </>
         )

@@ -54,7 +54,7 @@ export function Policies() {
         label="Policies"
         query={policies}
         paged
-        empty={<Empty>A policy, written in Rego, judges the plan of a run before it is applied.</Empty>}
+        empty={<Empty>A policy, written in Rego, checks the plan of a run before it is applied.</Empty>}
         columns={[
           {
             head: 'Policy',
@@ -105,7 +105,7 @@ function NewPolicy({ org, onClose }: { readonly org: string; readonly onClose: (
         label="Query"
         required
         placeholder="data.terraform.owners.deny"
-        hint="The rule that lists what is wrong: an empty list passes."
+        hint="The rule that returns violations: an empty list passes."
         {...field('query')}
       />
       <SelectField label="Enforcement level" options={levels} {...field('enforcement-level')} />
@@ -148,7 +148,7 @@ export function PolicyPage() {
                 to={at}
                 forbidden={forbidden}
               >
-                It leaves its policy sets. Runs that are being judged are judged by it to the end.
+                It is removed from its policy sets. Runs being checked now still use it.
               </DangerZone>
             </>
           )
@@ -201,7 +201,7 @@ function Text({ policy, forbidden }: PolicyPartProps) {
           label="Text of the policy"
           value={text}
           onChange={setTyped}
-          hint={hasText ? undefined : 'Until a text is saved, the policy fails every run that it judges.'}
+          hint={hasText ? undefined : 'Until its code is saved, the policy fails every run that it checks.'}
         />
       </SettingsForm>
     </section>

@@ -68,7 +68,7 @@ export function PolicySets() {
         label="Policy sets"
         query={sets}
         paged
-        empty={<Empty>A policy set says which policies judge the runs of which workspaces.</Empty>}
+        empty={<Empty>A policy set checks the runs of its workspaces with its policies.</Empty>}
         columns={[
           {
             head: 'Policy set',
@@ -119,7 +119,7 @@ function NewSet({ org, onClose }: { readonly org: string; readonly onClose: () =
       <CheckField label="Apply to all workspaces" {...check('global')} />
       <CheckField
         label="Overridable"
-        hint="A failed mandatory policy holds the run, until someone with manage-policy-overrides lets it go on."
+        hint="A failed mandatory policy stops the run until someone with manage-policy-overrides overrides it."
         {...check('overridable')}
       />
     </FormDialog>
@@ -155,7 +155,7 @@ export function PolicySetPage() {
             <>
               {set.attributes.kind === 'sentinel' ? (
                 <Notice tone="amber">
-                  Sentinel is not run: mandatory policies of this set stop every run it reaches.
+                  Sentinel policies are not run: a mandatory one stops every run in the workspaces of this set.
                 </Notice>
               ) : null}
               <p className="second">Reaches {reach(set.attributes)}.</p>
@@ -192,7 +192,7 @@ export function PolicySetPage() {
                 to={at}
                 forbidden={forbidden}
               >
-                Its policies stay. It judges no further run.
+                Its policies stay. Further runs are not checked by this set.
               </DangerZone>
             </>
           );
@@ -399,7 +399,7 @@ function Settings({ set, forbidden }: SetPartProps) {
         <CheckField label="Overridable" {...check('overridable')} />
         <TextField
           label="OPA version"
-          hint="latest, or a version that the workers have."
+          hint="latest, or a version installed on the workers."
           {...field('policy-tool-version')}
         />
       </SettingsForm>

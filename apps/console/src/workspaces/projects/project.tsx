@@ -105,7 +105,7 @@ function General({ project }: { readonly project: ProjectResource }) {
       <CheckField
         label="Override the execution mode"
         {...check('own-mode')}
-        hint={`Otherwise as the organization says: ${attributes['default-execution-mode']}.`}
+        hint={`Otherwise the default of the organization: ${attributes['default-execution-mode']}.`}
       />
       {value['own-mode'] ? (
         <SelectField
@@ -138,7 +138,7 @@ function Removal({ project, organization }: { readonly project: ProjectResource;
       to={`/organizations/${encodeURIComponent(organization)}/projects`}
       forbidden={rule(permissions['can-destroy'], 'can-destroy') ?? held}
     >
-      Only an empty project can be deleted, and never the one that new workspaces go to.
+      Only an empty project can be deleted, and never the default project.
     </DangerZone>
   );
 }

@@ -114,7 +114,7 @@ function TestRuns({ module, at }: { readonly module: Module; readonly at: string
         label="Test runs"
         query={runs}
         paged
-        empty={<Empty>A test run plans and applies the module as its test files say, and removes what it made.</Empty>}
+        empty={<Empty>A test run plans and applies the module as its test files say, and then destroys the resources it created.</Empty>}
         columns={[
           { head: 'Test run', cell: ({ id }) => <Link to={`${at}/tests/${id}`}>{id}</Link> },
           { head: 'Status', className: 'tight', cell: ({ attributes }) => <Status status={attributes.status} /> },
@@ -211,7 +211,7 @@ function NewTestRun({
       <ValuesField {...field('variables')} hint="For this run only: one per line." />
       <TextField label="Test files" rows={2} hint="One per line. Empty: all." {...field('filters')} />
       <TextField label="Test folder" placeholder="tests" {...field('test-directory')} />
-      <CheckField label="Verbose" hint="Plans and states are in the log." {...check('verbose')} />
+      <CheckField label="Verbose" hint="Includes plans and states in the log." {...check('verbose')} />
     </FormDialog>
   );
 }
@@ -249,7 +249,7 @@ function Variables({ module, forbidden }: { readonly module: Module; readonly fo
         label="Variables"
         query={variables}
         outline={1}
-        empty={<p className="second">Tests get no variables of a workspace, only those that are set here.</p>}
+        empty={<p className="second">Tests get only these variables, none from workspaces.</p>}
         columns={[
           {
             head: 'Key',

@@ -137,7 +137,7 @@ export function ModulePage() {
                 to={at}
                 forbidden={forbidden}
               >
-                All its versions go. Workspaces that use one can no longer download it.
+                All its versions are deleted. Workspaces that use one can no longer download it.
               </DangerZone>
             </>
           )
@@ -381,7 +381,7 @@ function Usages({ module, org }: { readonly module: Module; readonly org: string
         label="Used by"
         query={usages}
         outline={2}
-        empty={<p className="second">No workspace: its newest run installed no version of this module.</p>}
+        empty={<p className="second">No workspace used this module in its latest run.</p>}
         columns={[
           {
             head: 'Workspace',

@@ -166,15 +166,15 @@ function FromGit({ org, onClose }: { readonly org: string; readonly onClose: () 
         label="Repository"
         required
         placeholder="team/terraform-aws-network"
-        hint="Its name says provider and module: terraform-PROVIDER-NAME."
+        hint="Named after provider and module: terraform-PROVIDER-NAME."
         {...field('identifier')}
       />
       <TextField
         label="Branch"
-        hint="Empty: each tag that is a version is published. A branch publishes each commit."
+        hint="If empty, each version tag is published. With a branch, each commit is published."
         {...field('branch')}
       />
-      <TextField label="Folder" hint="Where the module is not at the root." {...field('source-directory')} />
+      <TextField label="Folder" hint="If the module is not in the root folder." {...field('source-directory')} />
       <TextField label="Tag prefix" placeholder="network/" {...field('tag-prefix')} />
     </FormDialog>
   );

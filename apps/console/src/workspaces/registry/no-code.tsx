@@ -133,7 +133,7 @@ function Settings({
         label="Version"
         {...field('version-pin')}
         options={[{ value: '', label: 'Newest version' }, ...versions.map((one) => one.version)]}
-        hint="What new workspaces and upgrades get."
+        hint="The version for new workspaces and upgrades."
       />
       {(variables.data?.data ?? []).map(({ id, attributes: { name, description } }) => (
         <TextField
@@ -142,7 +142,7 @@ function Settings({
           value={options.get(name) ?? ''}
           onChange={(text) => setOptions(new Map(options).set(name, text))}
           placeholder="any"
-          hint={description || 'With commas between them; empty: people type any value.'}
+          hint={description || 'Comma-separated. If empty, any value is allowed.'}
         />
       ))}
     </FormDialog>

@@ -130,7 +130,7 @@ function SigningKeys({ org, forbidden }: { readonly org: string; readonly forbid
         label="Signing keys"
         query={keys}
         outline={1}
-        empty={<p className="second">The public half of the GPG key that signs your providers.</p>}
+        empty={<p className="second">The public GPG key that verifies your providers.</p>}
         columns={[
           { head: 'Key id', cell: ({ attributes }) => <code>{attributes['key-id']}</code> },
           { head: 'Added', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
@@ -213,7 +213,7 @@ export function ProviderPage() {
                 to={at}
                 forbidden={forbidden}
               >
-                All its versions go. Workspaces that use one can no longer download it.
+                All its versions are deleted. Workspaces that use one can no longer download it.
               </DangerZone>
             </>
           )
@@ -251,7 +251,7 @@ function Versions({ provider }: { readonly provider: ProviderResource }) {
         outline={2}
         empty={
           <Empty>
-            A version is its signed list of sums, and an archive for each platform. Upload it from a pipeline.
+            A version consists of a signed checksum file and an archive for each platform. Upload it from a pipeline.
           </Empty>
         }
         columns={[

@@ -104,7 +104,7 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
       <RunProblems run={run} logs={logs} />
       <RunChecks id={run.id} />
       {run.actions['is-confirmable'] && !run['plan-only'] ? (
-        <Notice tone="amber">Why it waits: the plan needs a person with can-apply to confirm it.</Notice>
+        <Notice tone="amber">Waiting for someone with can-apply to confirm the plan.</Notice>
       ) : null}
       {run['plan-only'] && isPlanned ? (
         <Notice>
@@ -120,7 +120,7 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
             isPlanned ? (
               <Resources planId={plan.id} log={logs.apply} />
             ) : (
-              <p className="second">The plan has not finished; its log tells how far it is.</p>
+              <p className="second">The plan has not finished; its log shows the progress.</p>
             )
           ) : null}
           {view === 'plan log' ? (

@@ -157,7 +157,7 @@ function Removal({ organization }: { readonly organization: Resource<'Organizati
       to="/"
       forbidden={rule(organization.attributes.permissions['can-destroy'], 'can-destroy')}
     >
-      Its workspaces, states, runs, teams and tokens go with it, at once and for good.
+      Its workspaces, states, runs, teams and tokens are permanently deleted at once.
     </DangerZone>
   );
 }

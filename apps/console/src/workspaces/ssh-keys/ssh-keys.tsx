@@ -26,7 +26,7 @@ export function SshKeys() {
       title="SSH keys"
       path="ssh-keys"
       about={
-        <p className="second">A workspace with an SSH key fetches its modules with it. Keys cannot be read back.</p>
+        <p className="second">Workspaces use an SSH key to fetch modules from Git. Keys cannot be read back.</p>
       }
       adding={{ label: 'Add SSH key', forbidden, form: (close) => <NewKey organization={name} onClose={close} /> }}
     >
@@ -62,7 +62,7 @@ export function SshKeys() {
                 forbidden={forbidden}
                 call={(api) => api.DELETE('/api/v2/ssh-keys/{ssh_key_id}', { params: { path: { ssh_key_id: id } } })}
               >
-                <p>Workspaces have none then, and their next run may not find its modules.</p>
+                <p>Workspaces that use it will have no key, and their next run may fail to fetch modules.</p>
               </RemoveButton>
             ),
           },

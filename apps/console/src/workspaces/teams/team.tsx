@@ -152,7 +152,7 @@ function Removal({ team, organization }: { readonly team: TeamResource; readonly
       to={`/organizations/${encodeURIComponent(organization)}/teams`}
       forbidden={rule(permissions['can-destroy'], 'can-destroy')}
     >
-      Its access and its tokens go with it.
+      Its access and tokens are deleted, too.
       {people === 0 ? null : ` ${people === 1 ? 'One person loses' : `${people} people lose`} what it gave.`}
     </DangerZone>
   );

@@ -48,7 +48,7 @@ export function Tokens() {
           query={teamTokens}
           paged
           outline={2}
-          empty={<Empty>No team whose tokens you manage has one. The page of a team creates one.</Empty>}
+          empty={<Empty>No team that you manage has a token. Create one on the page of a team.</Empty>}
         />
       </section>
       {organization.data?.data == null ? null : (

@@ -123,7 +123,7 @@ function Output({
         </Notice>
       )}
       {run.relationships['canceled-by'].data !== null && isUnderWay(run) ? (
-        <Notice tone="amber">It was told to stop. After a minute it can be ended by force.</Notice>
+        <Notice tone="amber">It is stopping. After a minute you can force it to stop.</Notice>
       ) : null}
       {errors.map((one) => (
         <RunError key={one.line} error={one} view="log" />

@@ -24,6 +24,6 @@ export function ConnectApp({ organization }: { readonly organization: string }) 
     if (app && code) mutate({ app, code, state: state ?? '' });
   }, [returned, mutate]);
   if (returned === undefined) return null;
-  if (!returned.get('code')) return <Notice tone="amber">The host made no app.</Notice>;
+  if (!returned.get('code')) return <Notice tone="amber">The host created no app.</Notice>;
   return end.error ? <ErrorNotice error={end.error} /> : <Notice>The app is being connected …</Notice>;
 }

@@ -122,7 +122,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
   return (
     <section className="stack-tight" aria-labelledby="tokens">
       <h2 id="tokens">Its token</h2>
-      {tokens.length === 0 ? <p>It has none: nothing can be read through it until you give it one.</p> : null}
+      {tokens.length === 0 ? <p>It has no token. Add one to read repositories.</p> : null}
       {tokens.length === 0 ? null : (
         <Table
           label="Tokens"
@@ -180,7 +180,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
                         })
                       }
                     >
-                      <p>Submodules that are fetched by SSH are not found from then on.</p>
+                      <p>Submodules over SSH can no longer be fetched.</p>
                     </RemoveButton>
                   ) : null}
                 </span>

@@ -33,7 +33,7 @@ export function Connections() {
       path="oauth-clients"
       about={
         <p className="second">
-          A workspace that follows a repository runs after each push, and plans what pull requests propose.
+          A workspace connected to a repository runs after each push, and plans each pull request.
         </p>
       }
       adding={{
@@ -189,7 +189,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
       {isApp ? (
         <>
           <TextField
-            label="Account that is to have the app"
+            label="Account that will own the app"
             {...field('account')}
             error={fieldError(make.error, 'account')}
             placeholder="your own"
@@ -201,7 +201,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
             </Button>
           </div>
           <ErrorNotice error={make.error} />
-          <p className="second">Or give the connection an app that is there already:</p>
+          <p className="second">Or use an existing app:</p>
           <TextField
             label="Id of the app"
             required

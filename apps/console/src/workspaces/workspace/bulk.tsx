@@ -247,7 +247,7 @@ function Ask({ org, action, all, onClose, onSend }: AskProps) {
       fields: (
         <>
           <p className="second">
-            Teams with access to the project get access to the workspaces, and its settings hold in them.
+            Teams with access to the project get access to the workspaces, and the project’s settings apply to them.
           </p>
           <ChoiceField
             label="Project"
@@ -289,7 +289,7 @@ function Ask({ org, action, all, onClose, onSend }: AskProps) {
         api.POST('/api/v2/workspaces/{workspace_id}/actions/lock', { params: params(id), body: { reason: text } }),
     },
     unlock: {
-      fields: <p className="second">Locks of runs and of other people stay.</p>,
+      fields: <p className="second">Locks held by runs or other people stay.</p>,
       call: (api, id) => api.POST('/api/v2/workspaces/{workspace_id}/actions/unlock', { params: params(id) }),
     },
     request: {

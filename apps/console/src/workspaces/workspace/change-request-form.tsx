@@ -48,7 +48,7 @@ export function RequestFields({
         rows={4}
         value={message}
         onChange={(next) => onChange({ ...value, message: next })}
-        hint="What to change, and why. Notifications of teams that may read the workspace carry it."
+        hint="What to change, and why. It is sent in the notifications of teams that can read the workspace."
       />
     </>
   );

@@ -48,7 +48,7 @@ function List({ org, workspace: { id, attributes } }: { readonly org: string; re
         label="Change requests"
         query={requests}
         paged
-        empty={<Empty>A change request asks the people of this workspace to change something in it.</Empty>}
+        empty={<Empty>A change request asks the people who work on this workspace for a change.</Empty>}
         columns={[
           {
             head: 'Request',

@@ -124,7 +124,7 @@ function Outputs({ workspace }: { readonly workspace: Workspace }) {
   return (
     <section className="stack-tight">
       <h2>Outputs</h2>
-      {may ? null : <p className="second">Who reads outputs needs can-read-state-outputs.</p>}
+      {may ? null : <p className="second">Reading outputs needs can-read-state-outputs.</p>}
       <ErrorNotice error={error} />
       {data?.data.length === 0 ? <p className="second">The state has no outputs.</p> : null}
       {data === undefined || data.data.length === 0 ? null : (
@@ -169,7 +169,7 @@ function Resources({ workspace }: { readonly workspace: Workspace }) {
           ]}
         />
       ) : (
-        <p className="second">Who lists resources needs can-read-state-versions.</p>
+        <p className="second">Listing resources needs can-read-state-versions.</p>
       )}
     </section>
   );

@@ -109,11 +109,11 @@ function NewQuery({
       onBack={onClose}
       onSend={() => start.mutate()}
     >
-      <p className="second">It uses the configuration that was uploaded last.</p>
+      <p className="second">It uses the latest uploaded configuration.</p>
       <ValuesField {...field('variables')} hint="For this query only: one per line." />
       <CheckField
         label="Generate configuration"
-        hint="Writes a block for everything that is found."
+        hint="Writes configuration for every result."
         {...check('generate-config-out')}
       />
     </FormDialog>

@@ -132,7 +132,7 @@ export function Repository({ workspace, org }: { readonly workspace: Workspace; 
               })
             }
           >
-            <p>Pushes start no runs from then on. States, variables and runs stay.</p>
+            <p>Pushes no longer start runs. States, variables and runs stay.</p>
           </RemoveButton>
         </span>
       )}
@@ -200,7 +200,7 @@ function RepositoryForm({
           rows={3}
           {...field('folders')}
           error={error('trigger-prefixes')}
-          hint="One on each line, in addition to the folder of the configuration."
+          hint="One per line, in addition to the working directory."
         />
       ) : null}
       {value.starts === 'patterns' ? (
@@ -226,7 +226,7 @@ function RepositoryForm({
       <CheckField
         label="Start automatically"
         {...check('queue-all-runs')}
-        hint="Otherwise no push starts a run until one has been started by hand."
+        hint="Otherwise pushes start runs only after you have started the first one."
       />
     </SettingsForm>
   );

@@ -43,7 +43,7 @@ export function Settings() {
               )
             }
           >
-            With a workspace go its states, its variables and its runs. What it manages in the world stays.
+            Its states, variables and runs are deleted. The infrastructure that it manages stays.
           </DangerZone>
         </>
       )}

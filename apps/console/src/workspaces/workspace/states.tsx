@@ -47,7 +47,7 @@ export function States() {
     <div className="stack">
       <WorkspaceHead />
       {workspace !== undefined && !may ? (
-        <p className="second">Who reads states needs can-read-state-versions.</p>
+        <p className="second">Reading states needs can-read-state-versions.</p>
       ) : null}
       {workspace === undefined ? null : <Quarantine workspace={workspace} />}
       {from !== undefined && until !== undefined ? (
@@ -170,7 +170,7 @@ function RollBack({ workspace, state }: { readonly workspace: Workspace; readonl
         The state becomes a copy of that one, with a new serial. What there is in the world stays as it is: the next
         plan shows the difference.
       </p>
-      {locked ? null : <p className="second">The workspace is locked while it happens, and unlocked again.</p>}
+      {locked ? null : <p className="second">The workspace is locked during the rollback.</p>}
     </RemoveButton>
   );
 }

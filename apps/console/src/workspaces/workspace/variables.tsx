@@ -45,14 +45,14 @@ export function Variables() {
         </Opener>
       </div>
       {workspace !== undefined && !mayRead ? (
-        <p className="second">Who reads variables needs can-read-variable.</p>
+        <p className="second">Reading variables needs can-read-variable.</p>
       ) : (
         <ResourceTable
           label="Variables"
           query={asked}
           empty={
             <Empty command={`keystead var set -organization=${org} -workspace=${ws} region=eu-1`}>
-              Runs of this workspace are given no variables. Add one here, or in a set that reaches it.
+              Runs of this workspace get no variables. Add one here, or in a variable set.
             </Empty>
           }
           columns={[

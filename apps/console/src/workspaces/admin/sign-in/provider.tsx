@@ -61,7 +61,7 @@ export function SignInProvider() {
                 to="/admin/sign-in"
                 forbidden={undefined}
               >
-                Sessions of those who came from it end. Their accounts and teams stay.
+                Sessions that started at this provider end. Accounts and team memberships stay.
               </DangerZone>
             </>
           )
@@ -85,7 +85,7 @@ function Edit({ provider }: { readonly provider: ProviderResource }) {
     <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       <ProviderFields draft={draft} error={save.error} stored />
       {draft.changes.enabled === false ? (
-        <Notice tone="amber">All sessions that began at it end when you save.</Notice>
+        <Notice tone="amber">All sessions that started at this provider end when you save.</Notice>
       ) : null}
     </SettingsForm>
   );

@@ -55,14 +55,14 @@ function OldCertificate({ attributes }: { readonly attributes: SamlSettings }) {
   if (attributes['old-idp-cert'] === null) return null;
   return (
     <Notice tone="amber">
-      <span>Answers signed with the certificate before the present one are still taken.</span>
+      <span>Responses signed with the previous certificate are still accepted.</span>
       <span>
         <RemoveButton
           label="Revoke old certificate"
           title="Revoke the old certificate?"
           call={(api) => api.POST('/api/v2/admin/saml-settings/actions/revoke-old-certificate')}
         >
-          <p>From then on only the present one counts. Do this once the provider signs with it.</p>
+          <p>Only the current certificate will be accepted. Do this once the provider signs with it.</p>
         </RemoveButton>
       </span>
     </Notice>
@@ -119,7 +119,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
   return (
     <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       <CheckField
-        label="People may sign in by SAML"
+        label="Enable SAML sign-in"
         hint="Needs the address and the certificate of the provider."
         {...check('enabled')}
       />
@@ -132,7 +132,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       <TextField
         label="Certificate of the provider"
         rows={5}
-        hint="In PEM: answers are signed with it. The previous one stays valid until you revoke it."
+        hint="In PEM: verifies signed responses. The previous one stays valid until you revoke it."
         {...field('idp-cert')}
       />
       <CheckField
@@ -180,7 +180,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
         />
       </details>
       {draft.changes.enabled === false ? (
-        <Notice tone="amber">All sessions that began by SAML end when you save.</Notice>
+        <Notice tone="amber">All SAML sessions end when you save.</Notice>
       ) : null}
     </SettingsForm>
   );

@@ -145,7 +145,7 @@ function Tokens() {
         label="Tokens of directories"
         query={tokens}
         outline={1}
-        empty={<Empty>The directory shows a token with each call. It opens /scim/v2 and nothing else.</Empty>}
+        empty={<Empty>The directory authenticates with a token, which gives access to /scim/v2 only.</Empty>}
         end={(id) => (api) =>
           api.DELETE('/api/v2/admin/scim-tokens/{scim_token_id}', { params: { path: { scim_token_id: id } } })
         }
@@ -214,7 +214,7 @@ function Groups() {
                     })
                   }
                 >
-                  <p>Its members can do everything on this site from now on; those of the former group no longer.</p>
+                  <p>Its members become site administrators. Members of the previous group no longer are.</p>
                 </RemoveButton>
               ),
           },
@@ -229,7 +229,7 @@ function SwitchOff() {
     <section className="stack-tight danger-zone" aria-labelledby="end">
       <h2 id="end">Switch SCIM off</h2>
       <p className="second">
-        Accounts, teams and what the directory said stay; its tokens are good for nothing until it is on again.
+        Accounts, teams and data from the directory stay. Its tokens do not work until SCIM is enabled again.
       </p>
       <span>
         <RemoveButton
