@@ -12,7 +12,7 @@ const shapes: { readonly [T in Tone]: LucideIcon } = {
   plain: Circle,
 };
 
-/** A state in one or two words, with a shape as well as a colour. */
+/** A status in one or two words, with an icon as well as a colour. */
 export function Badge({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ReactNode }) {
   const Shape = shapes[tone];
   return (

@@ -8,16 +8,16 @@ export interface ButtonProps {
   readonly small?: boolean;
   readonly type?: 'button' | 'submit';
   readonly icon?: LucideIcon;
-  /** Why it cannot be pressed now: the rule that forbids it, and whom to ask. It stays focusable, so that all can read it. */
+  /** Why it is disabled: the rule, and who to ask. It stays focusable, so that everyone can read the reason. */
   readonly forbidden?: string | undefined;
   /** Shown below the reason. */
   readonly why?: ReactNode;
-  /** While what it began goes on. */
+  /** True while its action runs. */
   readonly busy?: boolean;
   readonly label?: string;
 }
 
-/** A button says what happens. One that may not be pressed says why: on pointing at it, to who hears it, and when it is pressed. */
+/** A button named after its action. A disabled one explains why on hover, on press and to screen readers. */
 export function Button({
   children,
   onClick,
@@ -61,7 +61,7 @@ export function Button({
   );
 }
 
-/** Opens what is hidden below an element, wholly within the window. A click elsewhere and Escape close it. */
+/** Opens a popover below an element, kept within the window. A click elsewhere or Escape closes it. */
 function showBelow(hidden: HTMLElement, element: HTMLElement): void {
   hidden.showPopover();
   const { left, bottom, top } = element.getBoundingClientRect();

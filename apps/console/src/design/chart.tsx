@@ -1,5 +1,5 @@
 export interface Bar {
-  /** When it is, as read out and shown on pointing at it. */
+  /** The time, shown on hover and read to screen readers. */
   readonly label: string;
   readonly value: number;
 }
@@ -7,7 +7,7 @@ export interface Bar {
 const height = 56;
 const step = 10;
 
-/** How much there was, one bar for each stretch of time. */
+/** A bar chart of amounts over time. */
 export function BarChart({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) {
   const most = Math.max(1, ...bars.map(({ value }) => value));
   const sum = bars.reduce((total, { value }) => total + value, 0);
@@ -41,7 +41,7 @@ export function BarChart({ label, bars }: { readonly label: string; readonly bar
 
 const hourMs = 3_600_000;
 
-/** Counts moments by hour: 24 bars from a moment on. */
+/** Counts times by hour: 24 bars from a start time. */
 export function hoursFrom(from: number, moments: readonly number[]): readonly Bar[] {
   const counts = Array.from({ length: 24 }, () => 0);
   for (const moment of moments) {

@@ -1,11 +1,11 @@
 import './code-editor.css';
 import { useEffect, useId, useRef } from 'react';
 
-/** Comments, texts, names before a block or a value, and everything else. */
+/** Tokens: comments, strings, names before a block or value, and other text. */
 const grammar =
   /(#.*|\/\/.*|\/\*[\s\S]*?\*\/)|("(?:[^"\\\n]|\\.)*"?)|\b([A-Za-z_]\w*)(?=\s*(?:[={]|"))|[^#"/\w]+|\w+|[#"/]/g;
 
-/** A text in pieces, each with the class that colours it. */
+/** A text as tokens, each with its CSS class. */
 function tokensOf(text: string): readonly (readonly [string | undefined, string])[] {
   return [...text.matchAll(grammar)].map(([token, comment, quoted, name]) => [
     comment ? 'comment' : quoted ? 'quoted' : name ? 'name' : undefined,
@@ -15,7 +15,7 @@ function tokensOf(text: string): readonly (readonly [string | undefined, string]
 
 const intoSight = (line: HTMLSpanElement | null) => line?.scrollIntoView({ block: 'nearest' });
 
-/** Text with numbered lines; the line with the error is marked and holds the cursor. */
+/** An editor with line numbers; marks the line with the error and moves the cursor there. */
 export function CodeEditor({
   label,
   value,
@@ -27,10 +27,10 @@ export function CodeEditor({
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** The line that an error is at. */
+  /** The line with an error. */
   readonly wrongLine?: number | undefined;
   readonly hint?: string | undefined;
-  /** The line that a link led to. */
+  /** The line that the address points to. */
   readonly shownLine?: number | undefined;
 }) {
   const id = useId();
@@ -94,7 +94,7 @@ export function CodeEditor({
   );
 }
 
-/** The line that the message of a refusal names; undefined if it names none. */
+/** The line number in an error message, if there is one. */
 export const lineIn = (message: string): number | undefined => {
   const [, line] = /(?:line |At |:)(\d+)(?::\d+)?/.exec(message) ?? [];
   return line === undefined ? undefined : Number(line);

@@ -1,7 +1,7 @@
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
 
-/** Copies a text. What is secret is taken out of the clipboard again after 30 s, where the browser lets us. */
+/** Copies a text. Clears secrets from the clipboard after 30 s, if the browser allows it. */
 export function CopyButton({
   text,
   what,
@@ -43,7 +43,7 @@ export function CopyButton({
   );
 }
 
-/** An id, a path, an address: in full, with its copy. */
+/** An id, path or URL in full, with a copy button. */
 export function Copied({ text, what }: { readonly text: string; readonly what: string }) {
   return (
     <span className="copied">

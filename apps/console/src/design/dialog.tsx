@@ -3,7 +3,7 @@ import { Button } from './button';
 import { TextField } from './field';
 import { LayerContext } from './layer';
 
-/** A modal dialog. The browser's own: it keeps the focus inside. */
+/** A modal dialog. The browser's element keeps the focus inside. */
 export function Dialog({
   title,
   onClose,
@@ -34,9 +34,9 @@ export function Dialog({
 
 export interface ConfirmProps {
   readonly title: string;
-  /** What the button says: what happens. */
+  /** Text of the button: its action. */
   readonly action: string;
-  /** Has to be typed first, for what cannot be undone. */
+  /** Name to type first, for actions that cannot be undone. */
   readonly name?: string;
   readonly danger?: boolean;
   readonly busy?: boolean;
@@ -45,7 +45,7 @@ export interface ConfirmProps {
   readonly children?: ReactNode;
 }
 
-/** Asks once more; what cannot be undone asks for its name. */
+/** Asks for confirmation; if the action cannot be undone, asks for the name to be typed. */
 export function Confirm({ title, action, name, danger, busy, onClose, onConfirm, children }: ConfirmProps) {
   const [typed, setTyped] = useState('');
   const right = name === undefined || typed === name;
@@ -55,7 +55,7 @@ export function Confirm({ title, action, name, danger, busy, onClose, onConfirm,
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          // The form around the button that asked is not sent by it.
+          // Don't submit the form around the button.
           event.stopPropagation();
           if (right && !busy) onConfirm();
         }}

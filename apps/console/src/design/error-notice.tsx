@@ -2,18 +2,18 @@ import { createContext, type ReactNode, useContext } from 'react';
 import { Button } from './button';
 import { Notice } from './notice';
 
-/** As much of a failure as is looked at here: the status of the answer, and what had been asked for. */
+/** The parts of an error used here: response status and request. */
 interface Failure {
   readonly status?: number;
   readonly refused?: { readonly method: string; readonly path: string };
 }
 
-/** Says why a request is refused by the rules, where there are some to name. */
+/** Explains which policy rules refused a request. */
 export const WhyContext = createContext<((refused: NonNullable<Failure['refused']>) => ReactNode) | undefined>(
   undefined,
 );
 
-/** What a service refused, in its words, why, and a way to try again. */
+/** An error in the words of the service, the reason, and a retry button. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const why = useContext(WhyContext);
   if (error === null || error === undefined) return null;

@@ -11,7 +11,7 @@ export interface TextFieldProps extends Common {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly type?: 'text' | 'search' | 'number' | 'url' | 'email' | 'password';
-  /** A secret that password managers must not offer to save: shown as dots, in a field without a name. */
+  /** A secret that password managers must not offer to save: masked, in a field without a name. */
   readonly masked?: boolean;
   readonly autoComplete?: string;
   readonly placeholder?: string;
@@ -28,16 +28,16 @@ export interface TextFieldProps extends Common {
  */
 const isFirst = (field: HTMLElement | null) => field?.setAttribute('autofocus', '');
 
-/** Texts that hold a line break, as keys and certificates do: a field of one line would turn it into a space. */
+/** Texts with line breaks, such as keys and certificates: a single-line field would turn them into spaces. */
 const hasLines = (text: string): boolean => /[\r\n]/.test(text);
 
-/** The text with its original line breaks: a text area has only one kind. */
+/** The text with its original line breaks, which a text area would normalize. */
 const withBreaksOf = (before: string, text: string): string =>
   before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text;
 
 /**
- * A field of text, of one line or, with `rows`, of several. One that holds several lines, or gets them pasted, becomes a field
- * of several: no line break is ever lost.
+ * A text field with one line or, with `rows`, several. If several lines are pasted into it, it becomes a text area,
+ * so that no line break is lost.
  */
 export function TextField({
   label,
@@ -132,7 +132,7 @@ export interface CheckFieldProps extends Common {
   readonly onChange: (checked: boolean) => void;
 }
 
-/** Yes or no. */
+/** A checkbox. */
 export function CheckField({ label, hint, error, checked, onChange }: CheckFieldProps) {
   const id = useId();
   return (
@@ -192,7 +192,7 @@ export function SinceField({ label, value, onChange }: Pick<TextFieldProps, 'lab
   );
 }
 
-/** A moment, picked in the chosen time zone and kept as an instant in UTC; empty for none. */
+/** A time, picked in the chosen time zone and stored in UTC; empty for none. */
 export function MomentField({ label, value, onChange }: Pick<TextFieldProps, 'label' | 'value' | 'onChange'>) {
   const id = useId();
   const zone = useTimeZone();
@@ -212,7 +212,7 @@ export function MomentField({ label, value, onChange }: Pick<TextFieldProps, 'la
   );
 }
 
-/** The time in the format of the field: in a time zone that is not named. */
+/** The time in the format of the field, which has no time zone. */
 function writtenIn(zone: TimeZone, instant: string): string {
   const at = new Date(instant);
   if (Number.isNaN(at.getTime())) return '';

@@ -4,7 +4,7 @@ import { Dialog } from './dialog';
 import { ErrorNotice } from './error-notice';
 import { Notice } from './notice';
 
-/** As much of a change as a form shows: that it goes on, and why it was refused. */
+/** The parts of a mutation that a form shows: that it runs, and its error. */
 export interface FormChange {
   readonly isPending: boolean;
   readonly error: unknown;
@@ -12,15 +12,15 @@ export interface FormChange {
 
 export interface FormProps {
   readonly title?: string;
-  /** A panel stands apart; a line holds a field or two and their button. */
+  /** `panel` is a separate box; `line` holds one or two fields and their button. */
   readonly layout?: 'plain' | 'panel' | 'dialog' | 'line';
-  /** What the button says: what happens. */
+  /** Text of the button: its action. */
   readonly action: string;
   readonly kind?: ButtonProps['kind'] | undefined;
   readonly change: FormChange;
-  /** What is wrong before anything is sent. */
+  /** A validation error found before submitting. */
   readonly problem?: string | undefined;
-  /** Why it cannot be sent now. */
+  /** Why it cannot be submitted now. */
   readonly forbidden?: string | undefined;
   readonly onSend: () => void;
   readonly onBack?: (() => void) | undefined;
@@ -31,7 +31,7 @@ export interface FormProps {
 
 const classOf = { plain: 'form', panel: 'form panel', dialog: 'stack', line: 'inline-form' } as const;
 
-/** Fields with the button that sends them, once at a time and never where it may not; what was refused stands above it. */
+/** Fields with their submit button. Submits once at a time and only if allowed; shows errors above the button. */
 export function Form({
   title,
   layout = 'plain',
@@ -47,7 +47,7 @@ export function Form({
 }: FormProps) {
   const send = (event: FormEvent) => {
     event.preventDefault();
-    // A form around the one it opened is not sent by it.
+    // Don't submit an outer form.
     event.stopPropagation();
     if (!change.isPending && forbidden === undefined) onSend();
   };
@@ -101,7 +101,7 @@ export interface SettingsFormProps extends Omit<FormProps, 'action' | 'layout' |
   readonly change: FormChange & { readonly isSuccess: boolean };
 }
 
-/** Stored values, of which those that were changed are sent. */
+/** Stored values with edits; only changed values are sent. */
 export function SettingsForm({ draft, action = 'Save changes', forbidden, children, ...form }: SettingsFormProps) {
   const { isChanged, reset } = draft;
   return (

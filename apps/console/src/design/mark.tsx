@@ -1,7 +1,7 @@
 const stones =
   'M2 21V12A10 10 0 0 1 7.9 2.88L10.2 8A4.4 4.4 0 0 0 7.6 12V21ZM22 21V12A10 10 0 0 0 16.1 2.88L13.8 8A4.4 4.4 0 0 1 16.4 12V21Z';
 
-/** The mark of the product: the keystone that holds an arch. */
+/** The logo: the keystone of an arch. */
 export function Mark({ size = 20 }: { readonly size?: number }) {
   return (
     <svg className="product-mark" aria-hidden="true" width={size} height={size} viewBox="0 0 24 24">
@@ -11,7 +11,7 @@ export function Mark({ size = 20 }: { readonly size?: number }) {
   );
 }
 
-/** The name of the product and of a service, above what asks before pages can be shown. */
+/** Names of the product and the service, above pages shown before sign-in. */
 export function Product({ service }: { readonly service: string }) {
   return (
     <p className="product">

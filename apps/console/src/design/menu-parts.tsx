@@ -5,7 +5,7 @@ import { useLayer } from './layer';
 
 export interface MenuProps {
   readonly button: ReactElement<Record<string, unknown>>;
-  /** As wide as its button. */
+  /** The menu is as wide as its button. */
   readonly wide?: boolean;
   readonly side?: 'bottom' | 'top';
   readonly children: ReactNode;
@@ -30,7 +30,7 @@ export interface MenuItemProps {
   readonly icon?: LucideIcon;
   readonly danger?: boolean;
   readonly onClick?: () => void;
-  /** The link that it is, in place of an action. */
+  /** A link, instead of an action. */
   readonly link?: ReactElement;
   readonly children: ReactNode;
 }

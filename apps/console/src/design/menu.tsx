@@ -7,7 +7,7 @@ const PartsContext = createContext<MenuParts | undefined>(undefined);
 const useParts = (): MenuParts => useContext(PartsContext)!;
 
 /**
- * What a button opens: a few things to do or to choose. A fifth of the first load placed popups: that code comes when a
+ * A menu of a few actions or choices. The code that places popups was a fifth of the first load, so it loads when a
  * pointer or the keyboard first comes near the button.
  */
 export function Menu(props: MenuProps) {
@@ -16,7 +16,7 @@ export function Menu(props: MenuProps) {
   const [isPressed, setPressed] = useState(false);
   const [hasFocus, setFocus] = useState(false);
   if (parts !== undefined) {
-    // The button is another element from here on, and keeps the focus.
+    // The loaded menu replaces the button element, so move the focus.
     const here = cloneElement(button, { autoFocus: hasFocus });
     return (
       <PartsContext.Provider value={parts}>
@@ -24,7 +24,7 @@ export function Menu(props: MenuProps) {
       </PartsContext.Provider>
     );
   }
-  // Where it does not come, coming near once more asks again.
+  // If loading fails, the next hover or focus retries.
   const prepare = () => void import('./menu-parts').then(setParts, () => undefined);
   return cloneElement(button, {
     'aria-haspopup': 'menu',
@@ -42,25 +42,24 @@ export function Menu(props: MenuProps) {
   });
 }
 
-/** One line of a menu. */
 export function MenuItem(props: MenuItemProps) {
   const parts = useParts();
   return <parts.MenuItem {...props} />;
 }
 
-/** Lines with a name above them. */
+/** Items with a heading. */
 export function MenuGroup(props: MenuGroupProps) {
   const parts = useParts();
   return <parts.MenuGroup {...props} />;
 }
 
-/** A line between groups. */
+/** A separator between groups. */
 export function MenuRule() {
   const parts = useParts();
   return <parts.MenuRule />;
 }
 
-/** One of a few, chosen in a menu. */
+/** A choice of one option in a menu. */
 export function MenuChoice<Value extends string>(props: MenuChoiceProps<Value>) {
   const parts = useParts();
   return <parts.MenuChoice {...props} />;

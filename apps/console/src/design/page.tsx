@@ -4,26 +4,26 @@ import { createContext, type ReactNode, useContext, useEffect } from 'react';
 import { createPortal } from 'react-dom';
 import { CopyButton } from './copy';
 
-/** Where the frame shows which page this is; without a frame the page shows it itself. */
+/** Where the frame shows the page title; without a frame the page shows it. */
 export const CrumbsContext = createContext<HTMLElement | null>(null);
 
 export interface Crumb {
   readonly label: string;
   readonly to?: string;
-  /** The query of the address. */
+  /** Search parameters of the link. */
   readonly search?: Readonly<Record<string, unknown>>;
 }
 
 export interface PageHeadProps {
   readonly title: string;
   readonly crumbs?: readonly Crumb[];
-  /** The state it is in, as a badge. */
+  /** Status badge. */
   readonly state?: ReactNode;
   readonly actions?: ReactNode;
   readonly children?: ReactNode;
 }
 
-/** Where am I, what state is it in, what can I do next. Names in titles are never values. */
+/** Page head: title, status and actions. Titles never contain secret values. */
 export function PageHead({ title, crumbs = [], state, actions, children }: PageHeadProps) {
   useEffect(() => {
     document.title = `${title} · Keystead`;
@@ -68,11 +68,11 @@ export function PageHead({ title, crumbs = [], state, actions, children }: PageH
 export interface TabProps {
   readonly to: string;
   readonly label: string;
-  /** Active only at exactly this address, not below it. */
+  /** Active only at exactly this address. */
   readonly exact?: boolean;
 }
 
-/** Parts of one thing, each with its own address. */
+/** Tabs, each with its own address. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly TabProps[] }) {
   return (
     <nav className="tabs" aria-label={label}>
@@ -85,7 +85,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   );
 }
 
-/** An empty list teaches: one sentence, one button, one command. */
+/** Shown for an empty list: one sentence, one button, one command. */
 export function Empty({
   icon: Shape,
   children,
@@ -117,7 +117,7 @@ export function Command({ text }: { readonly text: string }) {
   );
 }
 
-/** Several lines for a file, with a button to copy them. */
+/** Lines of a file, with a copy button. */
 export function Lines({ text, what }: { readonly text: string; readonly what: string }) {
   return (
     <div className="code-block row spread lines">
@@ -127,7 +127,7 @@ export function Lines({ text, what }: { readonly text: string; readonly what: st
   );
 }
 
-/** The foot of every page: the API call and the command that give the same. */
+/** Page footer: the equivalent API call and command. */
 export function SameBy({ api, command }: { readonly api: string; readonly command?: string }) {
   return (
     <details className="same-by">

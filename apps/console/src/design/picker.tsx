@@ -11,16 +11,16 @@ export interface PickerOption {
 export interface PickerProps {
   readonly label: string;
   readonly hint?: ReactNode;
-  /** What there is to pick from; empty while it is not known, or may not be listed. */
+  /** The options; empty while loading, or if they may not be listed. */
   readonly options: readonly PickerOption[];
   readonly chosen: readonly string[];
   readonly onChange: (chosen: string[]) => void;
-  /** What is typed may be added as well: not everything is listed. */
+  /** Allows values that are not in the list. */
   readonly free?: boolean;
   readonly placeholder?: string;
 }
 
-/** Picks some of many by a few letters of their names. */
+/** Selects several of many options by typing part of their names. */
 export function PickerField({ label, hint, options, chosen, onChange, free, placeholder }: PickerProps) {
   const id = useId();
   const layer = useLayer();
@@ -42,7 +42,7 @@ export function PickerField({ label, hint, options, chosen, onChange, free, plac
         autoHighlight
         value={[...chosen]}
         onValueChange={(next, { reason }) => {
-          // Escape closes the list; it never empties the field.
+          // Escape closes the list without clearing the field.
           if (reason === 'escape-key') return;
           onChange(next);
           setText('');

@@ -1,4 +1,4 @@
-/** Gives a text to the person as a file; it never leaves the browser. */
+/** Saves a text as a file, without sending it anywhere. */
 export function saveFile(name: string, text: string, type = 'text/plain'): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement('a');

@@ -3,7 +3,7 @@ import { createContext, type ReactNode, useContext, useEffect, useMemo, useState
 import { Button } from './button';
 import { CopyButton } from './copy';
 
-/** For how long a revealed value is seen. */
+/** How long a revealed value is visible. */
 export const shownMs = 30_000;
 
 interface ShownValue {
@@ -12,14 +12,14 @@ interface ShownValue {
 }
 const ShownContext = createContext<ShownValue | undefined>(undefined);
 
-/** Within it one value at most is shown at a time. */
+/** Shows at most one of the values inside at a time. */
 export function ValuesShown({ children }: { readonly children: ReactNode }) {
   const [which, show] = useState<string>();
   const shown = useMemo(() => ({ which, show }), [which]);
   return <ShownContext.Provider value={shown}>{children}</ShownContext.Provider>;
 }
 
-/** A value that is dots until asked for, and dots again after 30 s or when another one is shown. */
+/** A masked value; when revealed, it is masked again after 30 s or when another one is revealed. */
 export function SecretValue({ name, value }: { readonly name: string; readonly value: string }) {
   const own = useState<string>();
   const around = useContext(ShownContext);

@@ -5,13 +5,13 @@ export interface Stat {
   readonly label: string;
   readonly icon?: LucideIcon;
   readonly value: ReactNode;
-  /** What is worth a look. */
+  /** Highlights the number. */
   readonly tone?: 'red' | 'amber' | 'green' | undefined;
-  /** The link to where they are. */
+  /** Link to what is counted. */
   readonly link?: (children: ReactNode) => ReactNode;
 }
 
-/** A few numbers that say how things are; each leads to what it counts. */
+/** Key figures, each with a link to what it counts. */
 export function Stats({ label, stats }: { readonly label: string; readonly stats: readonly Stat[] }) {
   if (stats.length === 0) return null;
   return (

@@ -2,11 +2,11 @@ import { ArrowDown, ArrowUp } from 'lucide-react';
 import { type ReactNode, useMemo, useState } from 'react';
 
 export interface Column<Row> {
-  /** Empty for what needs no name: what can be done with a row. */
+  /** Empty for the column of row actions. */
   readonly head: string;
   readonly cell: (row: Row) => ReactNode;
   readonly className?: string;
-  /** What rows are sorted by when the head is pressed. */
+  /** Sort key of the column, if it is sortable. */
   readonly sortBy?: (row: Row) => string | number;
 }
 
@@ -15,11 +15,11 @@ export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** What a narrow screen does with the cells of a row, which scroll by sideways unless told otherwise. */
+  /** Layout on narrow screens; by default, rows scroll sideways. */
   readonly narrow?: 'stacked' | 'flow';
 }
 
-/** A table with a name, declared by its columns. It scrolls by itself where the window is narrow. */
+/** A named table, declared by its columns. It scrolls on its own in narrow windows. */
 export function Table<Row>({ label, columns, rows, keyOf, narrow }: TableProps<Row>) {
   const [order, setOrder] = useState<{ readonly head: string; readonly down: boolean }>();
   const sortBy = columns.find(({ head }) => head === order?.head)?.sortBy;

@@ -22,10 +22,10 @@ function watch(watcher: () => void): () => void {
   return () => watchers.delete(watcher);
 }
 
-/** The chosen time zone; what shows times follows a change at once. */
+/** The chosen time zone; components that show times update when it changes. */
 export const useTimeZone = (): TimeZone => useSyncExternalStore(watch, chosenTimeZone);
 
-/** "29 Nov 2026, 12:43:05 UTC": a moment in a zone, to the second. */
+/** "29 Nov 2026, 12:43:05 UTC": a time in a zone, to the second. */
 export function exactTime(at: Date, zone: TimeZone): string {
   return at.toLocaleString('en-GB', {
     ...(zone === 'utc' ? { timeZone: 'UTC' } : {}),

@@ -14,7 +14,7 @@ const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'sh
 /** "3 min. ago", "in 2 hr."; below a minute "just now" or "in some seconds". */
 function sinceOrUntil(then: number, now: number): string {
   const exact = (then - now) / 1000;
-  // An hour that was begun a moment ago is an hour, not 59 minutes.
+  // Round to minutes, so that an hour that has just begun does not show as 59 minutes.
   const seconds = Math.abs(exact) < 60 ? exact : Math.round(exact / 60) * 60;
   for (const [unit, length] of units) {
     if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
@@ -22,7 +22,7 @@ function sinceOrUntil(then: number, now: number): string {
   return seconds <= 0 ? 'just now' : 'in some seconds';
 }
 
-/** "3 d 4 h", "2 min 5 s", "480 ms": the two largest parts of a length of time. */
+/** "3 d 4 h", "2 min 5 s", "480 ms": the two largest units of a duration. */
 export function lengthOf(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`;
   const parts: [number, string][] = [
@@ -41,7 +41,7 @@ export function lengthOf(milliseconds: number): string {
   return said.slice(0, 2).join(' ');
 }
 
-/** A moment as people say it; the exact one, in the chosen time zone, on pointing at it. */
+/** A relative time; hover shows the exact time in the chosen time zone. */
 export function Time({ at }: { readonly at: string | number | null | undefined }) {
   const [now, setNow] = useState(() => Date.now());
   const zone = useTimeZone();

@@ -3,7 +3,7 @@ import type { LucideIcon } from 'lucide-react';
 import type { ReactElement } from 'react';
 import { useLayer } from './layer';
 
-/** A name that shows on pointing at something, and on reaching it by the keyboard. */
+/** A tooltip, shown on hover and keyboard focus. */
 function Tip({ text, children }: { readonly text: string; readonly children: ReactElement }) {
   const layer = useLayer();
   return (
@@ -18,7 +18,7 @@ function Tip({ text, children }: { readonly text: string; readonly children: Rea
   );
 }
 
-/** A button that is only an icon. Its name says what happens. */
+/** An icon button, named after its action. */
 export function IconButton({
   icon: Shape,
   name,

@@ -13,13 +13,13 @@ import { useReadable } from './readable';
 import { encodedPath, listed } from './reads';
 
 const dayMs = 86_400_000;
-/** What expires within this many days is shown, and within the shorter time stands out. */
+/** Shows what expires within this many days, and highlights the shorter time. */
 const soonDays = 30;
 const urgentMs = 7 * dayMs;
 const mostShown = 10;
-/** One engine that issues for hours only does not hide what the others have. */
+/** Limit per engine, so that one with short-lived items does not hide the others. */
 const mostOfOne = 5;
-/** Each is one request. */
+/** Limit, because each takes one request. */
 const mostSources = 40;
 
 interface Expiring {
@@ -32,7 +32,7 @@ interface Expiring {
   readonly link: (children: ReactNode) => ReactNode;
 }
 
-/** A list that can be asked for what expires soon, and how its entries are shown. */
+/** A list that can return what expires soon, and how to show its entries. */
 interface ExpiringList {
   readonly path: string;
   readonly how: 'list' | 'scan';
@@ -90,7 +90,7 @@ const secretsOf = (mount: string): ExpiringList => ({
   }),
 });
 
-/** Tokens, certificates and secrets that expire next, of those lists that this session may read; nothing if none does soon. */
+/** Tokens, certificates and secrets that expire soon, from lists that this session may read; nothing if there are none. */
 export function ExpiringSoon() {
   const { transport } = useSession();
   const { secret: mounts } = useMounts();

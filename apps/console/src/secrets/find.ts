@@ -18,15 +18,15 @@ import { hasVersions, holdsValues, type Mount, mountOf, useMounts } from './moun
 import { mountPage, page, policyPage } from './pages';
 import { encodedPath, type Listing } from './reads';
 
-/** Names are asked for once while the palette is open, not for every letter. */
+/** Names are requested once while the palette is open, not for every key press. */
 const goodForMs = 30_000;
-/** Of each kind. */
+/** Most results of each kind. */
 const most = 8;
-/** Secrets of an engine beyond these are not looked through. */
+/** Most secrets searched in each engine. */
 const mostSecrets = 5000;
-/** Tokens beyond these are not looked through. */
+/** Most tokens searched. */
 const mostTokens = 5000;
-/** Where auth methods keep the names of those who log in, and what one is called. */
+/** Lists of users or roles by auth method, with the word for one. */
 const names: ReadonlyMap<string, readonly [list: string, icon: LucideIcon]> = new Map([
   ['userpass', ['users', UserRound]],
   ['approle', ['role', LogIn]],
@@ -40,7 +40,7 @@ interface FoundName {
   readonly id?: string;
 }
 
-/** What the palette finds, as far as it may be listed: secrets by path, users, roles, tokens, groups, entities, policies, mounts. */
+/** What the palette searches, if listing is allowed: secret paths, users, roles, tokens, groups, entities, policies, mounts. */
 export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();
@@ -52,7 +52,7 @@ export function useFind(): Find {
     async (text) => {
       const wanted = text.toLowerCase();
       const go = (to: { readonly to: string; readonly search: never }) => () => void navigate(to);
-      /** The names of a list that have the text in them; none where it may not be read. */
+      /** Names in a list that contain the text; none if it may not be listed. */
       const listed = async (path: string, below = ''): Promise<readonly FoundName[]> => {
         let kept = lists.current.get(path);
         if (kept === undefined || Date.now() - kept.at > goodForMs) {
@@ -119,7 +119,7 @@ export function useFind(): Find {
             group: 'Policies',
             run: () => void navigate(policyPage(name)),
           }));
-      // People who may read a secret and not list it open it by its path.
+      // People who may read a secret but not list it can open it by its path.
       const path = text.replace(/^\/+/, '');
       const opened = mountOf(secret.filter(holdsValues), path);
       const found = await Promise.all([

@@ -15,7 +15,7 @@ import { router } from './routes';
 
 const Authorize = lazy(() => import('./authorize/authorize').then((m) => ({ default: m.Authorize })));
 
-/** The pages, or the one that applications send people to. Called after sign-in, which may have changed the address. */
+/** The pages, or the authorization page. Called after sign-in, which may have changed the address. */
 function Pages() {
   const [asked] = useState(() => authorizeRequest(location));
   if (asked === undefined) return <RouterProvider router={router} />;

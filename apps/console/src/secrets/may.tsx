@@ -8,13 +8,13 @@ import { type Explanation, operationOf, pathOf, RuleLine, wouldBecomeYes } from 
 
 type PolicyVerb = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
 
-/** Props of a button that a policy forbids; empty if it may be pressed. */
+/** Props that disable a forbidden button; empty if it is allowed. */
 export interface Forbidding {
   readonly forbidden?: string;
   readonly why?: ReactNode;
 }
 
-/** All of these capabilities, at a path. */
+/** Requires all of these capabilities on a path. */
 export interface Need {
   readonly path: string;
   readonly capabilities: readonly PolicyVerb[];
@@ -23,8 +23,8 @@ export interface Need {
 const methods: Partial<Record<PolicyVerb, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
 
 /**
- * Reads once what the session may do at the paths of a page, and disables buttons with the reason. Until that is known,
- * and where it cannot be read, buttons are enabled: the service decides in the end.
+ * Reads once the capabilities of the session on the paths of a page, and disables buttons with the reason. While loading,
+ * and if they cannot be read, buttons are enabled: the service decides.
  */
 export function useMay(paths: readonly string[]): (...either: readonly Need[]) => Forbidding {
   const { transport, session } = useSession();
@@ -60,7 +60,7 @@ export function useMay(paths: readonly string[]): (...either: readonly Need[]) =
 }
 
 /**
- * The rule that refuses a request of this session, and what would have to be written for it; nothing if no rule does.
+ * The policy rule that refuses a request of this session, and what would allow it; nothing if no rule refuses it.
  */
 export function Why({ refused }: { readonly refused: Refused }) {
   const { transport } = useSession();

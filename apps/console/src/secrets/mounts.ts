@@ -1,8 +1,8 @@
 import { useRead } from './reads';
 
-/** A mount as this session may know of it. */
+/** A mount as this session may see it. */
 export interface Mount {
-  /** With its slash; of auth methods below `auth/`. */
+  /** With a final slash; for auth methods, below `auth/`. */
   readonly path: string;
   readonly type: string;
   readonly accessor: string;
@@ -15,7 +15,7 @@ interface MountList {
   readonly auth: Readonly<Record<string, Omit<Mount, 'path'>>>;
 }
 
-/** The mounts that this session may know of, by their paths. */
+/** The mounts that this session may see, by path. */
 export function useMounts() {
   const { data, error, refetch } = useRead<MountList>('sys/internal/ui/mounts');
   const listed = (mounts: MountList['secret'] | undefined): readonly Mount[] =>
@@ -25,17 +25,17 @@ export function useMounts() {
   return { known: data !== undefined, error, refetch, secret: listed(data?.secret), auth: listed(data?.auth) };
 }
 
-/** Whether a mount can be browsed: people keep values in it. */
+/** Whether a mount can be browsed: it stores secrets. */
 export const holdsValues = ({ type }: Pick<Mount, 'type'>): boolean => type === 'kv' || type === 'cubbyhole';
 
-/** Whether a mount keeps versions. */
+/** Whether a mount stores versions. */
 export const hasVersions = ({ type, options }: Mount): boolean => type === 'kv' && options?.version === '2';
 
-/** What its kind is called. */
+/** Name of its type. */
 export const kindOf = (mount: Mount): string =>
   mount.type === 'kv' ? `kv version ${hasVersions(mount) ? 2 : 1}` : mount.type;
 
-/** The mount that a path is in: the one with the longest path that it begins with. */
+/** The mount of a path: the one with the longest matching prefix. */
 export function mountOf(mounts: readonly Mount[], at: string): Mount | undefined {
   return [...mounts].sort((a, b) => b.path.length - a.path.length).find(({ path }) => at.startsWith(path));
 }

@@ -5,7 +5,7 @@ import { useSession } from '../shell/session';
 import { page } from './pages';
 import { useList } from './reads';
 
-/** The namespace that the pages are about, and those below it. */
+/** Shows the current namespace and its children. */
 export function NamespaceSwitcher({ namespace }: { readonly namespace: string }) {
   const name = namespace === '' ? 'root' : namespace.slice(0, -1);
   return (
@@ -24,7 +24,7 @@ export function NamespaceSwitcher({ namespace }: { readonly namespace: string })
   );
 }
 
-/** Read once the menu is open. */
+/** Loaded when the menu opens. */
 function Choices({ namespace }: { readonly namespace: string }) {
   const { session } = useSession();
   const below = useList('sys/namespaces');

@@ -18,7 +18,7 @@ import {
 import type { NavGroup, NavItem } from '../shell/navigation';
 import { useReadable } from './readable';
 
-/** A page, and what one must be able to read or list for it to show anything. */
+/** A page, and the paths that must be readable or listable for it to show anything. */
 interface GuardedItem extends NavItem {
   readonly reads?: string;
   readonly readsAsSudo?: string;
@@ -72,7 +72,7 @@ const guarded = navigation.flatMap(({ items }) => items);
 const pathsOf = (guard: 'reads' | 'readsAsSudo' | 'lists') => guarded.flatMap((item) => item[guard] ?? []);
 const [reads, sudoReads, lists] = [pathsOf('reads'), pathsOf('readsAsSudo'), pathsOf('lists')];
 
-/** The pages of the rail: without those that would only say no to this session. */
+/** Pages in the navigation, without those that this session may not use. */
 export function useNavigation(): readonly NavGroup[] {
   const readable = useReadable(reads, sudoReads);
   const listable = useReadable(lists, [], 'list');

@@ -31,12 +31,12 @@ interface LeaseList {
   readonly leases: readonly Lease[];
 }
 
-/** Whether all is well, what needs attention, and what changed last; each part for those who may read it. */
+/** Health, warnings and latest changes; each part only if it may be read. */
 export function Overview() {
   const { session, config, transport } = useSession();
   const readable = useReadable(sources, sudoSources);
   const mounts = useMounts();
-  // Counters, nodes and audit devices belong to the whole installation, which the root namespace looks after.
+  // Counters, nodes and audit devices belong to the whole installation, so only the root namespace shows them.
   const isRoot = !session.namespace && !transport.headers.has('X-Service-Namespace');
   const may = (path: string) => ({ enabled: isRoot && readable.has(path) });
   const tokens = useRead<Counters>('sys/internal/counters/tokens', may('sys/internal/counters/tokens'));
@@ -219,7 +219,7 @@ export function Overview() {
   );
 }
 
-/** Requests that changed something, without what the pages of a console ask by themselves. */
+/** Requests that changed something, without background requests of a console. */
 const isChange = ({ entry }: AuditLine): boolean =>
   entry.type === 'request' && entry.error === undefined && !isAskedByPages(entry.request?.path ?? '');
 

@@ -9,7 +9,7 @@ interface Named {
   readonly id?: string;
 }
 
-/** The pages of this console, and what their addresses may say after the question mark. */
+/** The pages of this console, and their search parameters. */
 export interface Pages {
   '/': { readonly ns?: string };
   '/secrets': SecretSearch;
@@ -45,25 +45,25 @@ export interface Pages {
   '/audit': AuditSearch;
 }
 
-/** The page of a secrets engine, or of an auth method, which belongs to other pages of the rail. */
+/** The page of a secrets engine or auth method, which have separate navigation entries. */
 export const mountPage = (search: Pages['/engines/mount']) =>
   page(search.mount?.startsWith('auth/') ? '/access/mount' : '/engines/mount', search);
 
-/** The page that enables a secrets engine or an auth method, of a type that is chosen there unless it is known. */
+/** The page that enables a secrets engine or auth method, optionally with a type. */
 export const enablePage = (kind: 'secret' | 'auth', type?: string) =>
   page(kind === 'auth' ? '/access/new' : '/engines/new', type === undefined ? {} : { type });
 
-/** Props for a link or `navigate`; an unknown page or a search that it does not take is a type error. */
+/** Props for a link or `navigate`; unknown pages and search parameters are type errors. */
 export const page = <A extends keyof Pages>(to: A, search?: Pages[A]) => ({
   to: to as string,
   search: search as never,
 });
 
-/** The page of a policy, at a line of it. */
+/** The page of a policy, at a line. */
 export const policyPage = (name: string, search?: Pages['/policies/$name']) => ({
   ...page('/policies/$name', search),
   params: { name } as never,
 });
 
-/** What the address of this page says. */
+/** The search parameters of this page. */
 export const useAddress = <A extends keyof Pages>(_page: A): Pages[A] => useSearch({ strict: false }) as Pages[A];

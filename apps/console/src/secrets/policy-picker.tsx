@@ -1,7 +1,7 @@
 import { PickerField } from '../design/picker';
 import { useList } from './reads';
 
-/** Picks policies by name; others can be typed where they may not be listed. */
+/** Selects policies by name; names can also be typed, as listing may be forbidden. */
 export function PolicyPicker({
   label = 'Policies',
   hint,

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSession } from '../shell/session';
 
-/** Which of these paths this session may read, or list, some of them only with sudo; asked first, so that people who may not see no refusals. Empty until it is known. */
+/** Which of these paths this session may read or list, some only with sudo. Checked first, to avoid showing refusals. Empty while loading. */
 export function useReadable(
   paths: readonly string[],
   sudo: readonly string[] = [],

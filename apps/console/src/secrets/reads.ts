@@ -3,7 +3,7 @@ import { ApiError } from '../api/api-error';
 import type { Transport } from '../api/transport';
 import { useSession } from '../shell/session';
 
-/** Reads below `/v1/`; answers the `data` of the envelope. */
+/** Reads below `/v1/`; returns the `data` of the envelope. */
 export function useRead<T>(
   path: string,
   options: { readonly everyMs?: number; readonly enabled?: boolean } = {},
@@ -17,13 +17,13 @@ export function useRead<T>(
   });
 }
 
-/** Names, and what a list says about each. */
+/** Names with their list details. */
 export interface Listing<Info = Readonly<Record<string, unknown>>> {
   readonly keys: readonly string[];
   readonly key_info?: Readonly<Record<string, Info>>;
 }
 
-/** Lists names with what is said about each; none if there is nothing to list. */
+/** Lists names with details; empty if there are none. */
 export function useListing<Info = Readonly<Record<string, unknown>>>(path: string): UseQueryResult<Listing<Info>> {
   const { transport } = useSession();
   return useQuery({
@@ -32,7 +32,6 @@ export function useListing<Info = Readonly<Record<string, unknown>>>(path: strin
   });
 }
 
-/** Lists only the names. */
 export function useList(path: string): UseQueryResult<readonly string[]> {
   const { transport } = useSession();
   return useQuery<Listing, Error, readonly string[]>({
@@ -42,7 +41,7 @@ export function useList(path: string): UseQueryResult<readonly string[]> {
   });
 }
 
-/** Lists names once, directly in a folder or at any depth; none if there is nothing to list. */
+/** Lists names once, in a folder or at any depth; empty if there are none. */
 export async function listed<Info>(
   transport: Transport,
   path: string,
@@ -58,14 +57,14 @@ export async function listed<Info>(
   }
 }
 
-/** One change below `/v1/`; afterwards what was read is read again. */
+/** A mutation below `/v1/`; afterwards, queries are refetched. */
 export interface ChangeCall {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
 }
 
-/** Sends changes; answers the whole envelope. */
+/** Sends a mutation; returns the whole envelope. */
 export function useChange<T = unknown>(onDone?: (answer: T, change: ChangeCall) => void) {
   const { transport } = useSession();
   const queries = useQueryClient();
@@ -78,5 +77,5 @@ export function useChange<T = unknown>(onDone?: (answer: T, change: ChangeCall) 
   });
 }
 
-/** A path as written in an address: each part encoded, slashes kept. */
+/** Encodes each segment of a path for a URL. */
 export const encodedPath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');

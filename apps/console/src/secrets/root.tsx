@@ -12,20 +12,20 @@ import { useAddress } from './pages';
 
 const header = 'X-Service-Namespace';
 
-/** Reads which namespace is looked at out of an address. */
+/** Reads the namespace from an address. */
 export const namespaceSearch = (search: Record<string, unknown>): { ns?: string } =>
   typeof search.ns === 'string' ? { ns: search.ns } : {};
 
 const why = (refused: Refused) => <Why refused={refused} />;
 
-/** Every page, in the namespace that the address names or the session is of. */
+/** All pages, in the namespace of the address or else of the session. */
 export function Root() {
   const { session, transport } = useSession();
   const { ns } = useAddress('/');
   const queries = useQueryClient();
   const namespace = ns ?? session.namespace ?? '';
   const before = useRef(namespace);
-  // Before any page below asks for anything: what was read elsewhere means something else here.
+  // Clear the cache before pages load, as data of another namespace does not apply.
   useMemo(() => {
     if (namespace === '') transport.headers.delete(header);
     else transport.headers.set(header, namespace);
@@ -39,7 +39,7 @@ export function Root() {
   );
 }
 
-/** What may be seen differs by namespace. */
+/** Permissions differ by namespace. */
 function NamespaceFrame({ namespace }: { readonly namespace: string }) {
   const nav = useNavigation();
   const find = useFind();

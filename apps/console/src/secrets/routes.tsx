@@ -23,7 +23,7 @@ const root = createRootRoute({
   search: { middlewares: [retainSearchParams(['ns'])] },
 });
 
-/** Every page, where it is loaded from when it is opened, and what reads its address. */
+/** All pages, with their lazy imports and search parsers. */
 const pages: {
   readonly [A in keyof Pages]: readonly [RouteComponent, reads?: (search: Record<string, unknown>) => object];
 } = {

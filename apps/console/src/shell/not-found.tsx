@@ -6,9 +6,7 @@ export function NotFound() {
   return (
     <div className="stack">
       <PageHead title="Nothing here" />
-      <Empty action={<Link to="/">To the first page</Link>}>
-        There is no page at this address, or it was deleted.
-      </Empty>
+      <Empty action={<Link to="/">To the first page</Link>}>There is no page at this address, or it was deleted.</Empty>
     </div>
   );
 }

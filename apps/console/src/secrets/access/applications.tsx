@@ -5,7 +5,7 @@ import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { mountPage } from '../pages';
 import { encodedPath, useList } from '../reads';
 
-/** The objects to set up with the generated forms, in the order in which they are needed. */
+/** Objects to create with the generated forms, in the order needed. */
 const steps = [
   ['oidc/key/{name}', 'Keys', 'sign the tokens of applications'],
   ['oidc/assignment/{name}', 'Assignments', 'say who may sign in to an application'],

@@ -12,7 +12,7 @@ interface TokenAnswer {
   readonly auth: { readonly client_token: string; readonly policies: readonly string[] };
 }
 
-/** Makes a token, which is shown once. */
+/** Creates a token, which is shown once. */
 export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   const [given, setGiven] = useState({ display_name: '', ttl: '', num_uses: '' });
   const [policies, setPolicies] = useState<readonly string[]>([]);

@@ -5,7 +5,7 @@ import { RemoveFactor } from './remove-factor';
 interface Holder {
   readonly id: string;
   readonly name: string;
-  /** By the id of their method. */
+  /** Factors by method id. */
   readonly mfa_secrets?: Readonly<Record<string, { readonly method_name: string; readonly type: string }>>;
 }
 

@@ -47,10 +47,10 @@ const words = {
   group: { title: 'Groups', one: 'group', to: '/access/groups' },
 } as const;
 
-/** The entities: their list, or the one that is looked at. */
+/** Entities: the list, or a single one. */
 export const Entities = () => <Identities kind="entity" />;
 
-/** The same for groups. */
+/** Groups: the list, or a single one. */
 export const Groups = () => <Identities kind="group" />;
 
 function Identities({ kind }: { readonly kind: IdentityKind }) {
@@ -73,7 +73,7 @@ function useIdentities(kind: IdentityKind) {
   });
 }
 
-/** What an entity is called, and the names that it logs in with. */
+/** The name of an entity and its aliases. */
 const nameAndLogins = (info: IdentityListing['key_info'][string] | undefined, id: string) => ({
   name: info?.name ?? id,
   logins: (info?.aliases ?? []).map(({ name }) => name).join(', '),
@@ -166,7 +166,7 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
   );
 }
 
-/** Picks entities by their names. */
+/** Selects entities by name. */
 function EntityPicker({
   chosen,
   onChange,

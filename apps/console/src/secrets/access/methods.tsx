@@ -6,7 +6,7 @@ import { Table } from '../../design/table';
 import { useMounts } from '../mounts';
 import { enablePage, mountPage } from '../pages';
 
-/** How people and programs log in. */
+/** Auth methods. */
 export function Methods() {
   const mounts = useMounts();
   return (

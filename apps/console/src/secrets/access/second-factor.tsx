@@ -36,7 +36,7 @@ interface NewSecret {
 
 const nameOf = ({ name, issuer }: FactorMethod): string => name || issuer;
 
-/** Methods of second factors, people's enrolment at them, and the logins that need one. */
+/** MFA methods, enrolment, and login enforcements. */
 export function SecondFactor() {
   const { transport, session } = useSession();
   const [making, setMaking] = useState(false);
@@ -68,9 +68,7 @@ export function SecondFactor() {
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data !== undefined && methods.length === 0 ? (
-        <Empty>
-          A method defines one-time codes. People enroll in it, and a login enforcement requires it.
-        </Empty>
+        <Empty>A method defines one-time codes. People enroll in it, and a login enforcement requires it.</Empty>
       ) : null}
       {methods.length === 0 ? null : (
         <ul className="list" aria-label="Methods">

@@ -1,4 +1,4 @@
-/** A token as its accessor looks it up. */
+/** A token as a lookup by accessor returns it. */
 export interface TokenRecord {
   readonly accessor: string;
   readonly display_name: string;

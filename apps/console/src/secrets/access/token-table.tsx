@@ -12,10 +12,10 @@ import { page } from '../pages';
 import { useList } from '../reads';
 import type { TokenRecord } from './token-record';
 
-/** Each row is one request. */
+/** Small, because each row takes one request. */
 const pageSize = 20;
 
-/** Tokens by their names, as far as this session may look them up. */
+/** Tokens with the details that this session may look up. */
 export function TokenTable({ mayLookUp }: { readonly mayLookUp: boolean }) {
   const { transport, session } = useSession();
   const found = useList('auth/token/accessors');

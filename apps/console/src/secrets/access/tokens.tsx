@@ -169,7 +169,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
   );
 }
 
-/** A run that a token belongs to is a link to it, where the other console is known. */
+/** Links a token to its run, if the workspaces console is known. */
 function RunOr({ name, value }: { readonly name: string; readonly value: string }) {
   const { config } = useSession();
   const workspaces = config.other.workspaces;

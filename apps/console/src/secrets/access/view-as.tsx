@@ -19,7 +19,7 @@ interface ResultantRules {
 
 const operations = ['read', 'list', 'create', 'update', 'patch', 'delete', 'scan'];
 
-/** What another token may do, by its accessor: all its rules together, and one question to them. Needs sudo here. */
+/** Shows the combined policy rules of another token, by accessor, and checks a request against them. Needs sudo. */
 export function ViewAs() {
   const { accessor = '' } = useAddress('/access/view-as');
   const found = useRead<ResultantRules>(`sys/internal/ui/resultant-acl?accessor=${encodeURIComponent(accessor)}`, {

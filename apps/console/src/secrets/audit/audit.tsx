@@ -17,7 +17,7 @@ import { page, useAddress } from '../pages';
 import { useListing, useRead } from '../reads';
 import { type AuditSearch, filters, isAskedByPages } from './search';
 
-/** Who, by the name of an entity; the search is by its id. */
+/** Entity name typed by the person; the search uses its id. */
 function EntityField({ value, onChange }: { readonly value: string; readonly onChange: (id: string) => void }) {
   const entities = useListing<{ readonly name: string }>('identity/entity/id');
   const options = (entities.data?.keys ?? []).map((id) => ({
@@ -63,10 +63,10 @@ const operations = [
   { value: '', label: 'Any' },
   ...['create', 'update', 'patch', 'delete', 'read', 'list'].map((value) => ({ value, label: value })),
 ];
-/** The filters that are always seen. */
+/** Filters that are always visible. */
 const few = 4;
 
-/** The audit table: searched, one request followed, and its chains verified. */
+/** The audit table: search, details of a request, and verification of its hash chains. */
 export function Audit() {
   const { transport } = useSession();
   const search = useAddress('/audit');
@@ -103,7 +103,7 @@ export function Audit() {
     return <TextField key={name} {...shared} type={name === 'path' ? 'search' : 'text'} />;
   };
   const all = found.data?.pages.flatMap(({ entries }) => entries) ?? [];
-  // A search for a request or a path means it, also if a page sent it.
+  // A search by request or path includes requests of the console.
   const lines =
     search.own || search.request_id || search.path
       ? all
@@ -223,7 +223,7 @@ interface Verified {
   };
 }
 
-/** The ends of the chains, and whether every link holds. */
+/** Verification of the hash chains, and their latest hashes. */
 function Chain() {
   const { transport } = useSession();
   const heads = useRead<{ heads: readonly Head[] }>('sys/audit-chain');

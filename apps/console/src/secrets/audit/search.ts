@@ -1,4 +1,4 @@
-/** What is searched for; it is kept in the address, so that a search can be shared. */
+/** The search, kept in the address, so that it can be shared. */
 export interface AuditSearch {
   readonly path?: string;
   readonly accessor?: string;
@@ -7,7 +7,7 @@ export interface AuditSearch {
   readonly operation?: string;
   readonly since?: string;
   readonly until?: string;
-  /** Also what pages of the console ask by themselves. */
+  /** Include requests that the console makes in the background. */
   readonly own?: true;
 }
 export const filters = [
@@ -20,12 +20,12 @@ export const filters = [
   ['accessor', 'Accessor'],
 ] as const;
 
-/** Reads the search out of an address; values that are not text are left out. */
+/** Reads the search from an address; ignores values that are not strings. */
 export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
   ...Object.fromEntries(filters.flatMap(([name]) => (typeof search[name] === 'string' ? [[name, search[name]]] : []))),
   ...(search.own === true ? { own: true } : {}),
 });
 
-/** What pages ask to know what they may show; people who look for changes do not mean it. */
+/** Paths that pages call to find permissions, hidden unless included. */
 export const isAskedByPages = (path: string): boolean =>
   /^sys\/(capabilities-self|policies\/explain)|^ui\/|^auth\/token\/lookup/.test(path);

@@ -10,12 +10,12 @@ interface Answer {
   readonly iss?: string;
   readonly error?: string;
   readonly error_description?: string;
-  /** With an error: it may be sent to the application. */
+  /** With an error, if it may be sent to the application. */
   readonly redirect_uri?: string;
   readonly errors?: readonly string[];
 }
 
-/** Sends the signed-in person back to the application that asked, with a code; or says why not. */
+/** Sends the signed-in person back to the application with an authorization code, or shows an error. */
 export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
   const { session, isFresh, transport, signOut } = useSession();
   const { provider, namespace } = request;

@@ -1,4 +1,4 @@
-/** What an application sent a person here with. */
+/** An authorization request of an application. */
 export interface AuthorizeRequest {
   readonly provider: string;
   /** Empty for the root namespace. */
@@ -8,7 +8,7 @@ export interface AuthorizeRequest {
 
 const place = /^\/ui\/((?:[^/]+\/)*)identity\/oidc\/provider\/([^/]+)\/authorize\/?$/;
 
-/** The authorization endpoint of a provider, if that is the address; parameters as they came, before any router reads them. */
+/** Reads an authorization request from the address, with its parameters unchanged by the router. */
 export function authorizeRequest({ pathname, search }: Pick<Location, 'pathname' | 'search'>) {
   const [, namespace, provider] = place.exec(pathname) ?? [];
   if (provider === undefined) return undefined;
@@ -19,7 +19,7 @@ export function authorizeRequest({ pathname, search }: Pick<Location, 'pathname'
   } satisfies AuthorizeRequest;
 }
 
-/** Where the browser goes with an answer: never to an address that would run script here. */
+/** The redirect address: never one that would run script here. */
 export function addressWith(redirectUri: string, answer: Readonly<Record<string, string | undefined>>): string {
   const url = new URL(redirectUri);
   if (/^(javascript|data|vbscript|blob|file|about):$/.test(url.protocol))
@@ -28,7 +28,7 @@ export function addressWith(redirectUri: string, answer: Readonly<Record<string,
   return url.href;
 }
 
-/** What is left to ask of a request once its person has signed in for it. */
+/** The request without the requirement to sign in, which was met. */
 export function afterSignIn({
   max_age: _age,
   prompt = '',

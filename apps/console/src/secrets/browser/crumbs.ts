@@ -1,7 +1,7 @@
 import type { Crumb } from '../../design/page';
 import type { Mount } from '../mounts';
 
-/** The way to a place: its mount and its folders, each a link. */
+/** Breadcrumbs of a path: mount and folders, each a link. */
 export function crumbsOf(mount: Mount, path: string): Crumb[] {
   const folders = path
     .split('/')

@@ -10,7 +10,7 @@ import { changesOf, textOf, useSecret } from './values';
 
 const signs = { added: '+', removed: '−', changed: '~', same: ' ' } as const;
 
-/** What is different between two versions, field by field; values are dots until both versions are revealed together. */
+/** Differences between two versions by field; values are masked until both versions are revealed. */
 export function Difference({
   mount,
   path,

@@ -6,7 +6,7 @@ import { encodedPath, useChange, useRead } from '../reads';
 import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
 import { type Secret, valuesAt } from './values';
 
-/** Overwrites a secret. Where versions are kept it refuses to overwrite one that was written meanwhile. */
+/** Overwrites a secret. With versions, it refuses to overwrite a newer one. */
 export function EditSecret({
   mount,
   path,
@@ -34,7 +34,7 @@ export function EditSecret({
     if (twice !== undefined) return setProblem(`Two fields are named ${twice}.`);
     setProblem(undefined);
     const data = fieldsOf(rows);
-    // The number that was newest when this was opened.
+    // The latest version when this form was opened.
     const body = versioned ? { data, options: { cas: metadata.data?.current_version ?? secret.version } } : data;
     return change.mutate({ method: 'POST', path: encodedPath(valuesAt(mount, path)), body });
   };

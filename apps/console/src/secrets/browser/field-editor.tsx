@@ -9,12 +9,12 @@ import { fieldsIn, objectOf } from './fields-in-file';
 import type { Fields } from './values';
 import { textOf } from './values';
 
-/** One field as it is edited. */
+/** A field being edited. */
 export interface FieldRow {
   readonly id: number;
   readonly name: string;
   readonly value: string;
-  /** What it was, where that is not a text: it stays so unless it is changed. */
+  /** The original value if it is not a string: kept unless edited. */
   readonly was?: unknown;
 }
 
@@ -30,7 +30,7 @@ export function rowsOf(fields: Fields): FieldRow[] {
   return rows.length === 0 ? [emptyRow(rows)] : rows;
 }
 
-/** Rows as fields; those without a name are left out. What was no text and is unchanged, or still is JSON, stays so. */
+/** Rows as fields, without unnamed rows. Values that were not strings keep their type if unchanged or still JSON. */
 export function fieldsOf(rows: readonly FieldRow[]): Fields {
   const named = rows.filter(({ name }) => name !== '');
   return Object.fromEntries(
@@ -46,11 +46,11 @@ export function fieldsOf(rows: readonly FieldRow[]): Fields {
   );
 }
 
-/** The names that two rows have. */
+/** Duplicate field names. */
 export const repeated = (rows: readonly FieldRow[]): string | undefined =>
   rows.find(({ name }, index) => name !== '' && rows.findIndex((row) => row.name === name) !== index)?.name;
 
-/** The fields of a secret, a row each. Values are dots unless they are shown. */
+/** The fields of a secret, one row each. Values are masked unless shown. */
 export function FieldEditor({
   rows,
   onChange,
@@ -140,7 +140,7 @@ export function FieldEditor({
 
 const noObject = 'This is not a JSON object.';
 
-/** All fields as one text; the form is not sent while it is not a JSON object. */
+/** All fields as JSON; the form cannot be submitted unless it is an object. */
 function JsonEditor({
   rows,
   onChange,

@@ -1,7 +1,7 @@
 import { parseExact } from '@keystead/envelope';
 import type { Fields } from './values';
 
-/** The JSON object that a text is; undefined for any other text. */
+/** Parses a JSON object; undefined for other text. */
 export function objectOf(text: string): Fields | undefined {
   try {
     const value: unknown = parseExact(text);

@@ -8,7 +8,7 @@ import { useMay } from '../may';
 import type { Mount } from '../mounts';
 import { encodedPath, useChange } from '../reads';
 
-/** The custom metadata of a secret, and the number of versions to keep. */
+/** Metadata of a secret. */
 export interface MetadataSettings {
   readonly max_versions: number;
   readonly cas_required: boolean;
@@ -22,7 +22,7 @@ interface Props {
   readonly metadata: MetadataSettings;
 }
 
-/** The metadata of a secret: notes of its owners, and limits of its versions. Neither is secret. */
+/** Shows and edits custom metadata and version limits, which are not secret. */
 export function Metadata(props: Props) {
   const { mount, path, metadata } = props;
   const [editing, setEditing] = useState(false);

@@ -6,7 +6,7 @@ import { encodedPath, useChange } from '../reads';
 import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
 import { valuesAt } from './values';
 
-/** Puts a new secret into a folder. In an engine with versions it does not replace one that is there. */
+/** Creates a secret in a folder. With versions, it does not replace an existing one. */
 export function NewSecret({
   mount,
   folder,

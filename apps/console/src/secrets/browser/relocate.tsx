@@ -13,7 +13,7 @@ const choices: readonly { readonly value: What; readonly label: string }[] = [
   { value: 'copy-all', label: 'Copy all versions and metadata' },
 ];
 
-/** Moves, renames or copies a secret, or a folder with everything that is below it. */
+/** Moves, renames or copies a secret, or a folder and everything below it. */
 export function Relocate({
   mount,
   from,

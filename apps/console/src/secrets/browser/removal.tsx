@@ -6,7 +6,7 @@ import { hasVersions, type Mount } from '../mounts';
 import { encodedPath, useChange } from '../reads';
 import { valuesAt } from './values';
 
-/** Takes a secret away: where versions are kept the newest, or all of them with their history. */
+/** Deletes a secret; with versions, either the latest one or all of them. */
 export function Removal({
   mount,
   path,

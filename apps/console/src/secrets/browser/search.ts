@@ -1,9 +1,9 @@
-/** What the secret browser shows; it is kept in the address and is never a value. */
+/** What the secret browser shows, kept in the address; never a secret value. */
 export interface SecretSearch {
-  /** Path with its mount; folders end in a slash. */
+  /** Path including its mount; folders end with a slash. */
   readonly at?: string | undefined;
   readonly version?: number | undefined;
-  /** The version that is compared with. */
+  /** The version to compare with. */
   readonly with?: number | undefined;
 }
 
@@ -12,7 +12,7 @@ const numberOf = (value: unknown): number | undefined => {
   return Number.isInteger(number) && number > 0 ? number : undefined;
 };
 
-/** Reads it out of an address; what cannot be meant is left out. */
+/** Reads it from an address; ignores invalid values. */
 export function secretSearch(search: Record<string, unknown>): SecretSearch {
   const version = numberOf(search.version);
   const other = numberOf(search.with);

@@ -19,7 +19,7 @@ import { ShareOnce } from './share-once';
 import { type Secret, textOf, useSecret, valuesAt } from './values';
 import { Versions } from './versions';
 
-/** A secret: its fields, hidden by dots at first; its versions; its actions. */
+/** A secret: masked fields, versions and actions. */
 export function SecretPage({
   mount,
   path,

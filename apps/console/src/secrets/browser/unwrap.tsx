@@ -13,7 +13,7 @@ interface Unwrapped {
   readonly auth?: Readonly<Record<string, unknown>> | null;
 }
 
-/** Takes the token out of the address, which forgets it at once. */
+/** Removes the wrapping token from the address and returns it. */
 function takeToken(): string {
   const token = decodeURIComponent(location.hash.slice(1));
   if (token !== '') history.replaceState(history.state, '', location.pathname);
@@ -76,7 +76,7 @@ export function Unwrap({ transport }: { readonly transport: Transport }) {
   );
 }
 
-/** The fields of what was wrapped: of a version, those of the secret. */
+/** The fields of a wrapped response; for a KV version, those of the secret. */
 function fieldsIn({ data, auth }: Unwrapped): Readonly<Record<string, unknown>> {
   const inner = data?.data;
   if (data && 'metadata' in data && typeof inner === 'object' && inner !== null)
@@ -84,7 +84,7 @@ function fieldsIn({ data, auth }: Unwrapped): Readonly<Record<string, unknown>> 
   return data ?? auth ?? {};
 }
 
-/** The same for a signed-in person. */
+/** Unwraps for a signed-in person. */
 export function UnwrapPage() {
   const { transport } = useSession();
   return (

@@ -21,11 +21,11 @@ interface VersionTwo {
   readonly metadata: { readonly version: number; readonly deletion_time: string; readonly destroyed: boolean };
 }
 
-/** Where the values of a secret are read and written. */
+/** The API paths of a secret. */
 export const valuesAt = (mount: Mount, path: string): string =>
   hasVersions(mount) ? `${mount.path}data/${path}` : `${mount.path}${path}`;
 
-/** Reads a secret; its values are forgotten when the page is left. `data` is undefined if there is no such secret. */
+/** Reads a secret; its values are not cached after leaving the page. `data` is undefined if it does not exist. */
 export function useSecret(mount: Mount, path: string, version: number | undefined, enabled = true) {
   const { transport } = useSession();
   return useQuery<Secret | null>({
@@ -57,7 +57,7 @@ function secretOf({ data, metadata }: VersionTwo): Secret {
   return { data, version, destroyed, ...(deletion_time === '' ? {} : { deletedAt: deletion_time }) };
 }
 
-/** A field as text; values of other types as JSON. */
+/** A field as text; values that are not strings as JSON. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : exactJson(value, 2));
 
 /** How the fields of two versions differ. */
@@ -68,7 +68,7 @@ export interface FieldChange {
   readonly after: unknown;
 }
 
-/** Field by field, by name. */
+/** Compares fields, sorted by name. */
 export function changesOf(before: Fields, after: Fields): FieldChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
   return names.map((name) => {

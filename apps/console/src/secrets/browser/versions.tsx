@@ -21,7 +21,7 @@ interface SecretMetadata extends MetadataSettings {
   readonly versions: Readonly<Record<string, VersionFacts>>;
 }
 interface VersionFacts {
-  /** Null for a version whose author is not known. */
+  /** Null if the author is unknown. */
   readonly created_by: { readonly display_name: string; readonly entity_id: string } | null;
   readonly created_time: string;
   readonly deletion_time: string;
@@ -30,7 +30,7 @@ interface VersionFacts {
 
 const isDeleted = ({ deletion_time: at }: VersionFacts): boolean => at !== '' && Date.parse(at) <= Date.now();
 
-/** The versions of a secret: look, compare, delete, undelete, destroy. */
+/** The versions of a secret: view, compare, delete, undelete, destroy. */
 export function Versions({
   mount,
   path,
@@ -52,7 +52,7 @@ export function Versions({
       { onSettled: () => action === 'destroy' && setDestroying(undefined) },
     );
   const at = mount.path + path;
-  // The fields of an old version become the newest one, unless another was written meanwhile.
+  // Writes an old version as the latest one, unless a newer one was written meanwhile.
   const restore = async (version: number) => {
     setFailure(undefined);
     const values = `/v1/${encodedPath(valuesAt(mount, path))}`;

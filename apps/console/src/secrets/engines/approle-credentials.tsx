@@ -12,7 +12,7 @@ interface SecretId {
   readonly data: { readonly secret_id: string; readonly secret_id_accessor: string; readonly secret_id_ttl: number };
 }
 
-/** What a program logs in with: the role ID, and secret IDs that are made here and shown once. */
+/** AppRole credentials: the role ID, and secret IDs, created here and shown once. */
 export function AppRoleCredentials({ mount, role }: { readonly mount: string; readonly role: string }) {
   const at = `${encodedPath(mount)}role/${encodeURIComponent(role)}`;
   const id = useRead<{ readonly role_id: string }>(`${at}/role-id`);

@@ -11,7 +11,7 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { encodedPath, useChange, useList, useListing } from '../reads';
 
-/** What a list of certificates says of each. */
+/** An entry of the certificate list. */
 export interface CertificateInfo {
   readonly common_name: string;
   readonly issuer: string;
@@ -20,7 +20,7 @@ export interface CertificateInfo {
 
 const soonMs = 7 * 86_400_000;
 
-/** What an authority has issued, the first to expire on top: download and revoke. */
+/** Issued certificates, first to expire on top, to download and revoke. */
 export function Certificates({ mount }: { readonly mount: string }) {
   const { transport } = useSession();
   const at = encodedPath(mount);
@@ -43,8 +43,7 @@ export function Certificates({ mount }: { readonly mount: string }) {
     return left < soonMs ? <Badge tone="amber">expires soon</Badge> : <Badge tone="green">valid</Badge>;
   };
   if (found.data === undefined) return found.error ? <ErrorNotice error={found.error} /> : <Skeleton />;
-  if (serials.length === 0)
-    return <Empty icon={FileBadge}>No certificates yet. Issue one with a role.</Empty>;
+  if (serials.length === 0) return <Empty icon={FileBadge}>No certificates yet. Issue one with a role.</Empty>;
   return (
     <div className="stack-tight">
       <ErrorNotice error={revoked.error ?? change.error ?? failure} />

@@ -19,7 +19,7 @@ import type { Typed } from './form';
 import { PlaceForm } from './place';
 
 export interface CollectionProps {
-  /** Its mount: auth methods below `auth/`. */
+  /** Mount path; for auth methods, below `auth/`. */
   readonly mount: string;
   readonly collection: Collection;
 }
@@ -90,7 +90,7 @@ export function CollectionList({ mount, collection }: CollectionProps) {
 
 const mostTold = 3;
 
-/** The fields of a list that are worth a column: single values that some of the rows have. */
+/** Fields to show as columns: single values that some rows have. */
 function toldOf(infos: readonly Readonly<Record<string, unknown>>[]): string[] {
   const names = new Set(
     infos.flatMap((info) =>
@@ -107,7 +107,7 @@ function Told({ value }: { readonly value: unknown }) {
   return <span>{String(value)}</span>;
 }
 
-/** One of a collection: its form, and what can be done with it. Without a name, a new one. */
+/** An item of a collection with its form and actions; without a name, a new one. */
 export function CollectionRecord({ mount, collection, name }: CollectionProps & { readonly name: string | undefined }) {
   const { record, one, list, actions } = collection;
   const [parameter = 'name'] = record.parameters;
@@ -233,7 +233,7 @@ function Actions({
   );
 }
 
-/** Fields with the names that people give them, and pickers for what exists. */
+/** Fields with readable labels, and pickers for existing objects. */
 function RecordFields({
   fields,
   typed,

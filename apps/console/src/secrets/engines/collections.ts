@@ -1,15 +1,15 @@
 import type { EnginePath, Field } from './document';
 
-/** Things of one kind that a mount keeps by name: users, roles, keys. */
+/** A collection of named items in a mount: users, roles, keys. */
 export interface Collection {
-  /** The pattern that lists their names, which is also its place in the address. */
+  /** The pattern that lists names, also used in the page address. */
   readonly list: string;
   readonly title: string;
   readonly one: string;
   readonly record: EnginePath;
-  /** What makes one, where writing a name does not: labels and patterns. */
+  /** Patterns that create an item, with labels, if writing its name does not. */
   readonly made: readonly (readonly [string, string])[] | undefined;
-  /** What can be done with one of them. */
+  /** Actions on an item. */
   readonly actions: readonly EnginePath[];
 }
 
@@ -34,7 +34,7 @@ const words: ReadonlyMap<string, readonly [string, string]> = new Map(
   }),
 );
 
-/** Paths outside of a record's own that act on it: `issue/{role}` on a role. */
+/** Paths elsewhere that act on a record: `issue/{role}` on a role. */
 const verbs: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     roles: ['creds', 'issue', 'sign', 'sts', 'rotate-role'],
@@ -45,7 +45,7 @@ const verbs: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** Things that get their names when they are made. */
+/** Collections whose items get generated names. */
 const makers: ReadonlyMap<string, readonly (readonly [string, string])[]> = new Map(
   Object.entries({
     'issuer/{ref}': [
@@ -62,7 +62,7 @@ const makers: ReadonlyMap<string, readonly (readonly [string, string])[]> = new 
 
 const named = (text: string): string => text.replace(/[-_/]+/g, ' ').replace(/^./, (first) => first.toUpperCase());
 
-/** What a mount keeps by name, as far as it can be listed, read and written. */
+/** The collections of a mount that can be listed, read and written. */
 export function collectionsOf(places: readonly EnginePath[]): Collection[] {
   return places
     .filter(
@@ -85,7 +85,7 @@ export function collectionsOf(places: readonly EnginePath[]): Collection[] {
           (place.pattern.startsWith(`${record.pattern}/`) || wanted.has(place.pattern.split('/')[0]!)) &&
           (place.write !== undefined || (place.read !== undefined && !place.pattern.startsWith(record.pattern))),
       );
-      // A path that only sets one field of the record is part of its form.
+      // A path that sets a single field of the record is part of its form.
       const fields = new Set(record.write?.fields.map(({ name }) => name.replace(/_/g, '-')));
       const own = actions.filter(({ pattern }) => !fields.has(pattern.slice(record.pattern.length + 1)));
       return [{ list, title, one, record, made: makers.get(record.pattern), actions: own }];
@@ -105,7 +105,7 @@ export interface FieldGroup {
   readonly fields: readonly Field[];
 }
 
-/** What people fill in first. */
+/** Fields shown first. */
 const first: readonly RegExp[] = [
   /^(password|password_hash)$/,
   /^(role_type|type|kind)$/,
@@ -126,7 +126,7 @@ const topics: readonly (readonly [string, RegExp])[] = [
   ['Names', /^(allow|allowed)_/],
 ];
 
-/** Fields of a form by topic: what is needed first, the rest for later; older names of a field are left out. */
+/** Groups fields by topic, important ones first; omits deprecated names of fields. */
 export function groupsOf(fields: readonly Field[]): {
   readonly basics: readonly Field[];
   readonly advanced: readonly FieldGroup[];
@@ -154,7 +154,7 @@ const plurals: ReadonlyMap<string, string> = new Map(
   Object.entries({ ids: 'IDs', cidrs: 'CIDRs', uris: 'URIs', sans: 'SANs' }),
 );
 
-/** A field's name as people say it: `token_max_ttl` is the token max TTL. */
+/** A readable label: `token_max_ttl` becomes "Token max TTL". */
 export const labelOf = (name: string): string =>
   name
     .replace(/[_-]+/g, ' ')

@@ -1,5 +1,5 @@
 import { ExactNumber, exactJson, parseExact } from '@keystead/envelope';
-/** As much of an OpenAPI document as a form needs. */
+/** The parts of an OpenAPI document that forms use. */
 export interface Schema {
   readonly type?: string;
   readonly format?: string;
@@ -29,7 +29,7 @@ type PathItem = Readonly<Partial<Record<'get' | 'post' | 'delete' | 'patch', Api
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
 };
-/** What a service declares, as this session may know of it. */
+/** The OpenAPI document of a service, as this session may see it. */
 export interface Document {
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
@@ -45,13 +45,13 @@ export interface Field {
   readonly fallback: unknown;
 }
 
-/** A path below a mount, with everything that can be done there. */
+/** A path below a mount, with its operations. */
 export interface EnginePath {
-  /** Below the mount, with its parameters in braces; empty for the mount itself. */
+  /** Relative to the mount, with parameters in braces; empty for the mount itself. */
   readonly pattern: string;
   readonly description: string;
   readonly parameters: readonly string[];
-  /** Fields of what is written; undefined if nothing can be. */
+  /** Fields of a write; undefined if it cannot be written. */
   readonly write:
     | { readonly summary: string; readonly fields: readonly Field[]; readonly anything: boolean }
     | undefined;
@@ -60,7 +60,7 @@ export interface EnginePath {
   readonly lists: boolean;
 }
 
-/** The places below a mount, those without parameters first. */
+/** The paths below a mount, those without parameters first. */
 export function placesOf(document: Document, mount: string): EnginePath[] {
   const prefix = `/${mount}`;
   return Object.entries(document.paths)
@@ -141,11 +141,11 @@ function resolved(document: Document, schema: Schema | undefined): Schema | unde
 export const filled = (pattern: string, values: Readonly<Record<string, string>>): string =>
   pattern.replace(/\{(\w+)\}/g, (_, name: string) => (values[name] ?? '').split('/').map(encodeURIComponent).join('/'));
 
-/** What is read as soon as it is looked at: settings, never credentials that reading makes. */
+/** Whether to read it on opening: settings, never paths where a read creates credentials. */
 export const isSetting = ({ read, write, remove, parameters }: EnginePath): boolean =>
   read !== undefined && write !== undefined && (remove !== undefined || parameters.length === 0);
 
-/** A body out of what was typed: nothing for what was left empty. Throws where a field of JSON is none. */
+/** Builds a request body from the form, without empty fields. Throws if a JSON field is malformed. */
 export function bodyOf(fields: readonly Field[], typed: Readonly<Record<string, string>>): Record<string, unknown> {
   const body: Record<string, unknown> = {};
   for (const { name, kind } of fields) {
@@ -171,7 +171,7 @@ function parsed(name: string, text: string): unknown {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && !(value instanceof ExactNumber);
 
-/** What was read, as it is typed. */
+/** A response as form input. */
 export function typedOf(fields: readonly Field[], data: Readonly<Record<string, unknown>>): Record<string, string> {
   const typed: Record<string, string> = {};
   for (const { name, kind } of fields) {
@@ -185,7 +185,7 @@ export function typedOf(fields: readonly Field[], data: Readonly<Record<string, 
   return typed;
 }
 
-/** The parameters of a pattern as a path has them: `creds/{name}` and `creds/ops`. Undefined if it has another form. */
+/** Parameters of a path by its pattern: `creds/{name}` and `creds/ops`. Undefined if it does not match. */
 export function namesIn(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const wanted = pattern.split('/');
   const given = path.split('/');

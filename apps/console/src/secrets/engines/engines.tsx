@@ -6,7 +6,7 @@ import { Table } from '../../design/table';
 import { holdsValues, kindOf, useMounts } from '../mounts';
 import { mountPage, page } from '../pages';
 
-/** Every engine that this session may know of. */
+/** Every engine that this session may see. */
 export function Engines() {
   const mounts = useMounts();
   return (

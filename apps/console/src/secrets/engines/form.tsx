@@ -3,7 +3,7 @@ import type { Field } from './document';
 
 export type Typed = Readonly<Record<string, string>>;
 
-/** A form made of what the service declares: every engine has one the day it exists. */
+/** A form generated from the OpenAPI document, so that every engine has one. */
 export function GeneratedFields({
   fields,
   typed,

@@ -16,7 +16,7 @@ import { collectionsOf, labelOf, settingsOf } from './collections';
 import { type Document, namesIn, placesOf } from './document';
 import { PlaceForm } from './place';
 
-/** One engine or auth method: everything that it declares, each with its form. */
+/** An engine or auth method: all its paths, each with a form. */
 export function MountPage() {
   const { mount: at = '', tab: asked, name, create, place: chosen, at: below } = useAddress('/engines/mount');
   const { transport } = useSession();
@@ -34,7 +34,7 @@ export function MountPage() {
   const change = useChange();
   const [disabling, setDisabling] = useState(false);
   const places = document.data === undefined ? [] : placesOf(document.data, at);
-  // By its pattern, or by a path that has names in it: where a lease came from.
+  // Found by its pattern, or by a concrete path, such as that of a lease.
   const place = places.find(({ pattern }) =>
     chosen === undefined && below !== undefined ? namesIn(pattern, below) !== undefined : pattern === chosen,
   );
@@ -181,6 +181,6 @@ export function MountPage() {
   );
 }
 
-/** Whether names of one pattern are listed by another: `roles/{name}` by `roles`. */
+/** Whether one pattern lists the names of another: `roles` for `roles/{name}`. */
 const sameFolder = (list: string, pattern: string): boolean =>
   list.replace(/\/$/, '') === pattern.replace(/\/?\{\w+\}$/, '') && list !== pattern;

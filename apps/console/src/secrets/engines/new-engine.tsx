@@ -12,7 +12,7 @@ interface Catalog {
   readonly auth: readonly string[];
   readonly secret: readonly string[];
 }
-// Are there once and for all in every namespace.
+// Mounted in every namespace, and cannot be enabled again.
 const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyhole', 'ns_system', 'ns_identity']);
 
 /** Enables a secrets engine. */

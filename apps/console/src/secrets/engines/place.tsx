@@ -21,7 +21,7 @@ interface PathAnswer {
   readonly warnings?: readonly string[] | null;
 }
 
-/** A declared path with its forms: what it is asked with, what it answers. */
+/** A path with its request form and its response. */
 export function PlaceForm({
   mount,
   place,
@@ -31,11 +31,11 @@ export function PlaceForm({
 }: {
   readonly mount: string;
   readonly place: EnginePath;
-  /** Its parameters, as far as they are known. */
+  /** Known path parameters. */
   readonly named: Readonly<Record<string, string>>;
-  /** Pattern of the list of its names. */
+  /** Pattern that lists its names. */
   readonly listed: string | undefined;
-  /** It is shown where its path and its parameters are known. */
+  /** Shown only if its path and parameters are known. */
   readonly isPart?: boolean;
 }) {
   const { transport } = useSession();

@@ -16,7 +16,7 @@ import {
 } from 'lucide-react';
 import { enablePage } from '../pages';
 
-/** What each type is called, and what it is for; first as a secrets engine, where it is an auth method as well. */
+/** Name and purpose of each type; if it is both, as a secrets engine first. */
 const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text: string]> = new Map([
   ['kv', [Vault, 'Key/value', 'Stores secrets of teams and programs, with versions.']],
   ['pki', [FileBadge, 'PKI certificates', 'Issues X.509 certificates from your own authority.']],
@@ -39,14 +39,14 @@ const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text
   ['github', [UserRound, 'GitHub', 'People log in with a GitHub token.']],
 ]);
 
-/** Older names of types that are offered by their usual one. */
+/** Deprecated names of types, which are not offered. */
 const aliases: ReadonlyMap<string, string> = new Map([
   ['cloudtwo', 'aws'],
   ['cloudone', 'azure'],
   ['scheduler', 'nomad'],
 ]);
 
-/** Chooses what is enabled. */
+/** Selects the type to enable. */
 export function TypeChoice({ kind, types }: { readonly kind: 'secret' | 'auth'; readonly types: readonly string[] }) {
   const order = [...known.keys()];
   const nameOf = (type: string) => (known.has(`${kind} ${type}`) ? `${kind} ${type}` : type);

@@ -6,7 +6,7 @@ import { Unseal } from './unseal';
 
 const Unwrap = lazy(() => import('../browser/unwrap').then((m) => ({ default: m.Unwrap })));
 
-/** What a service needs before anyone can sign in; undefined if nothing. */
+/** What is shown before sign-in, such as initialization; undefined if nothing. */
 export function pageBeforeSignIn(config: ConsoleConfig, transport: Transport, again: () => void): ReactNode {
   if (config.initialized === false) return <Begin transport={transport} onDone={again} />;
   if (config.sealed) return <Unseal transport={transport} onDone={again} />;

@@ -14,7 +14,7 @@ interface Made {
   readonly root_token: string;
 }
 
-/** Makes the keys of a new installation: one file for each holder, so that no screen ever shows them all. */
+/** Initializes the service: one key file per holder, so that no screen shows all keys. */
 export function FirstRun({
   transport,
   sealType,

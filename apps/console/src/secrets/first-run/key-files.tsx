@@ -4,15 +4,15 @@ import { saveFile } from '../../design/save-file';
 
 export interface KeyFilesProps {
   readonly keys: readonly string[];
-  /** How many of them act together. */
+  /** Number of shares required. */
   readonly threshold: number;
-  /** What they are: "Unseal", "Recovery". */
+  /** Kind of shares: "Unseal" or "Recovery". */
   readonly kind: string;
-  /** Told how many have not been saved yet. */
+  /** Called with the number of unsaved shares. */
   readonly onSaved: (left: number) => void;
 }
 
-/** Shares of a key: one file for each holder, so that no screen ever shows them all. */
+/** Key shares: one file per holder, so that no screen shows them all. */
 export function KeyFiles({ keys, threshold, kind, onSaved }: KeyFilesProps) {
   const [saved, setSaved] = useState<readonly number[]>([]);
   const save = (index: number) => {

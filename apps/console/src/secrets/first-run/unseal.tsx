@@ -13,7 +13,7 @@ interface Status {
   readonly type: string;
 }
 
-/** Takes one key at a time, until enough of them have come. */
+/** Takes one key share at a time until the threshold is reached. */
 export function Unseal({ transport, onDone }: { readonly transport: Transport; readonly onDone: () => void }) {
   const [status, setStatus] = useState<Status>();
   const [share, setShare] = useState('');

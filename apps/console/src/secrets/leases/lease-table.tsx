@@ -5,7 +5,7 @@ import { mountOf, useMounts } from '../mounts';
 import { mountPage, page } from '../pages';
 import { type Lease, Lifeline, spanOf } from './lifeline';
 
-/** Leases with their lives. Where some can be chosen, a click with Shift chooses all from the one before. */
+/** Leases with their timelines. If they are selectable, Shift-click selects a range. */
 export function LeaseTable({
   leases,
   chosen,
@@ -101,7 +101,7 @@ export function LeaseTable({
   );
 }
 
-/** Where a lease was issued, as a way there: a secret, or a place of an engine. */
+/** Links a lease to the secret or engine path that issued it. */
 function Origin({ path }: { readonly path: string }) {
   const mounts = useMounts();
   const mount = mountOf(mounts.secret, path);

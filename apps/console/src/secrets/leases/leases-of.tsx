@@ -6,7 +6,7 @@ import { useRead } from '../reads';
 import { LeaseTable } from './lease-table';
 import type { Lease } from './lifeline';
 
-/** What a token asked for and still has: it ends with the token. */
+/** Leases of a token, which end with it. */
 export function LeasesOf({ accessor }: { readonly accessor: string }) {
   const query = new URLSearchParams({ accessor, limit: '50' });
   const found = useRead<{ leases: readonly Lease[]; next: string | null }>(`sys/leases/timeline?${query}`);

@@ -19,7 +19,7 @@ interface LeasePage {
   readonly next: string | null;
 }
 
-/** What lives, when it ends, and what could not be ended. */
+/** Leases: when they expire, and which revocations failed. */
 export function Leases() {
   const { transport } = useSession();
   const search = useAddress('/leases');

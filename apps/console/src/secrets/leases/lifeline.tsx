@@ -16,13 +16,13 @@ export interface Lease {
   readonly away_since: string | null;
 }
 
-/** From when to when a timeline reaches; epoch milliseconds. */
+/** Start and end of a timeline in epoch milliseconds. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** The span that has room for all lives, as far as they can be prolonged, and for now. */
+/** The span that includes all leases up to their maximum TTL, and the current time. */
 export function spanOf(leases: readonly Lease[], now: number): Span {
   const begins = leases.map(({ issue_time }) => Date.parse(issue_time));
   const ends = leases.map(({ expire_time, max_expire_time }) => Date.parse(max_expire_time ?? expire_time));
@@ -30,7 +30,7 @@ export function spanOf(leases: readonly Lease[], now: number): Span {
   return { from, to: Math.max(now + 60_000, from + 60_000, ...ends) };
 }
 
-/** A life as a line: from its issue to its end, on to the furthest end, and where now is. */
+/** A lease as a line: issue, expiry, latest possible expiry, and the current time. */
 export function Lifeline({ lease, span, now }: { readonly lease: Lease; readonly span: Span; readonly now: number }) {
   const at = (ms: number) => (100 * (ms - span.from)) / (span.to - span.from);
   const issued = at(Date.parse(lease.issue_time));

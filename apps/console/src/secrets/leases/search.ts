@@ -1,12 +1,12 @@
-/** Which leases are shown; kept in the address. */
+/** Filters of the lease list, kept in the address. */
 export interface LeaseSearch {
   readonly prefix?: string;
-  /** Of the token that asked for them. */
+  /** Accessor of the token that requested them. */
   readonly accessor?: string;
   readonly failing?: boolean;
 }
 
-/** Reads it out of an address. */
+/** Reads them from an address. */
 export const leaseSearch = (search: Record<string, unknown>): LeaseSearch => ({
   ...(typeof search.prefix === 'string' && search.prefix !== '' ? { prefix: search.prefix } : {}),
   ...(typeof search.accessor === 'string' && search.accessor !== '' ? { accessor: search.accessor } : {}),

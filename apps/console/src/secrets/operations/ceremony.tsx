@@ -6,7 +6,7 @@ import { TextField } from '../../design/field';
 import { Skeleton } from '../../design/page';
 import { useSession } from '../../shell/session';
 
-/** How something is getting on that several holders of keys do together. */
+/** Progress of an operation that needs several key holders. */
 export interface CeremonyState {
   readonly nonce: string;
   readonly started: boolean;
@@ -20,27 +20,27 @@ export interface CeremonyState {
   readonly keys_base64?: readonly string[];
 }
 
-/** Older paths answer bare, newer ones in an envelope. */
+/** Older paths answer without an envelope. */
 type Said = CeremonyState & { readonly data?: CeremonyState };
 const stateOf = (said: Said): CeremonyState => said.data ?? said;
 
 export interface CeremonyProps {
-  /** Where it begins, is watched and is cancelled; and where keys are given. */
+  /** Paths to start, watch and cancel it, and to enter key shares. */
   readonly at: string;
   readonly give: string;
   readonly title: string;
   readonly about: string;
-  /** What it is begun with. */
+  /** Body of the start request. */
   readonly body?: () => object;
   readonly begin: string;
   readonly fields?: ReactNode;
-  /** Told the answer that begins it, and the one that ends it. */
+  /** Called with the first and the last response. */
   readonly onBegun?: (state: CeremonyState) => void;
   readonly onDone: (state: CeremonyState) => void;
   readonly children?: ReactNode;
 }
 
-/** Something that needs several keys: begun by one, given key by key, here or elsewhere, watched by all. */
+/** An operation that needs several key shares: one person starts it, each holder enters a key, everyone sees the progress. */
 export function Ceremony({ at, give, title, about, body, begin, fields, onBegun, onDone, children }: CeremonyProps) {
   const { transport } = useSession();
   const queries = useQueryClient();

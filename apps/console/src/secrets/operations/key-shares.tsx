@@ -9,7 +9,7 @@ import { useSession } from '../../shell/session';
 import { KeyFiles } from '../first-run/key-files';
 import { Ceremony, type CeremonyState } from './ceremony';
 
-/** What key holders do together: generate a root token, and rekey. */
+/** Operations with key shares: generate a root token, rekey. */
 export function KeyShares() {
   const { transport } = useSession();
   const { data: seal } = useQuery({
@@ -82,7 +82,7 @@ function RootToken() {
   );
 }
 
-/** The token, which is encoded by a one-time pad; undefined if the two do not belong together. */
+/** Decodes the token with the one-time password; undefined if they do not match. */
 function undisguised(encoded: string, otp: string): string | undefined {
   const bytes = atob(encoded.replace(/-/g, '+').replace(/_/g, '/'));
   if (bytes.length !== otp.length) return undefined;

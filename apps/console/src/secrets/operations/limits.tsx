@@ -22,7 +22,7 @@ interface Limit {
 }
 const kinds = ['rate-limit', 'lease-count'] as const;
 
-/** How much may be asked, and how many leases there may be. */
+/** Rate limit and lease count quotas. */
 export function Limits() {
   const { transport } = useSession();
   const rates = useList('sys/quotas/rate-limit');

@@ -12,7 +12,7 @@ import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
 import { encodedPath, useChange, useList } from '../reads';
 
-/** The namespaces right below the one of this session. */
+/** Child namespaces of this session's namespace. */
 export function Namespaces() {
   const list = useList('sys/namespaces');
   const { session } = useSession();

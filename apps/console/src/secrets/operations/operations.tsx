@@ -32,12 +32,12 @@ interface Nodes {
 }
 interface RotationProgress {
   readonly running: boolean;
-  /** How many have been rewrapped. */
+  /** Entries re-encrypted so far. */
   readonly values: number;
   readonly failures: number;
 }
 
-/** The seal, the keys that values are sealed under, and the nodes. */
+/** The seal, encryption keys and nodes. */
 export function Operations() {
   const keys = useRead<KeyStatus>('sys/key-status');
   const rules = useRead<RotationRules>('sys/rotate/config');

@@ -15,7 +15,7 @@ import { WhoMay } from './who-may';
 
 const operations = ['read', 'list', 'create', 'update', 'patch', 'delete', 'scan'];
 
-/** Why a question was answered with no, in words. */
+/** Explains why a request is denied. */
 const reasons: ReadonlyMap<string, string> = new Map([
   ['no-rule', 'no rule is about it'],
   ['capability', 'the rule does not give this'],
@@ -26,7 +26,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['pagination', 'the rule asks for smaller pages'],
 ]);
 
-/** Whether a person may do something: the answer, the rule that decides, and those that lost. */
+/** Whether a request is allowed, the rule that decides, and the rules it overrides. */
 export function Explain() {
   const { transport } = useSession();
   const search = useAddress('/policies/explain');

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { Refused } from '../../api/api-error';
 import { policyPage } from '../pages';
 
-/** A rule of one or more policies, and where it is written. */
+/** A rule of one or more policies, with its lines. */
 export interface Rule {
   readonly path: string;
   readonly capabilities: readonly string[];
@@ -15,7 +15,7 @@ export interface Rule {
   }[];
 }
 
-/** What `sys/policies/explain` answers. */
+/** Response of `sys/policies/explain`. */
 export interface Explanation {
   readonly allowed: boolean;
   readonly policies: readonly string[];
@@ -29,7 +29,7 @@ export interface Explanation {
   readonly mfa_methods: readonly string[];
 }
 
-/** The path of a request as policies know it; empty for what is none of the interface. */
+/** The path of a request as in policies; empty if it is not an API request. */
 export function pathOf({ path }: Refused): string {
   const [asked = ''] = path.split('?', 1);
   if (!asked.startsWith('/v1/')) return '';
@@ -40,14 +40,14 @@ export function pathOf({ path }: Refused): string {
   }
 }
 
-/** What a request would do, as policies know it: whether a write creates or updates is seen when it is carried out. */
+/** The capability of a request as in policies. Whether a write creates or updates is only known when it runs. */
 export function operationOf({ method, path }: Refused): readonly string[] {
   if (method === 'GET') return [/[?&]list=true/.test(path) ? 'list' : 'read'];
   if (method === 'DELETE') return ['delete'];
   return method === 'PATCH' ? ['patch'] : ['update', 'create'];
 }
 
-/** A rule as it is written, with links to its places. */
+/** A rule as written, with links to its lines. */
 export function RuleLine({ rule }: { readonly rule: Rule }) {
   return (
     <div className="row">
@@ -69,7 +69,7 @@ export function RuleLine({ rule }: { readonly rule: Rule }) {
 const written = (path: string, capabilities: readonly string[]): string =>
   `path "${path}" { capabilities = [${capabilities.map((one) => `"${one}"`).join(', ')}] }`;
 
-/** What would have to be otherwise for a yes; nothing for what the rules themselves do not decide. */
+/** What would allow the request; nothing if policy rules do not decide it. */
 export function wouldBecomeYes(
   { rule, reason, granted_by_policy, obstacles }: Explanation,
   path: string,

@@ -13,7 +13,7 @@ const tabs = [
   { to: '/policies/explain', label: 'Explain access' },
 ];
 
-/** What is allowed, by name. */
+/** Policies by name. */
 export function Policies() {
   const names = useList('sys/policies/acl');
   const [part, setPart] = useState('');
@@ -64,7 +64,7 @@ export function Policies() {
   );
 }
 
-/** The two halves of this area. */
+/** The two tabs of this area. */
 export const PolicyTabs = () => <Tabs label="Policies" tabs={tabs} />;
 
 function NewPolicy({ onClose }: { readonly onClose: () => void }) {

@@ -25,7 +25,7 @@ path "secret/data/team/*" {
 }
 `;
 
-/** One policy and an editor for its rules; errors are shown at their line. */
+/** A policy editor that shows errors at their lines. */
 export function PolicyPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const { line } = useAddress('/policies/$name');

@@ -1,11 +1,11 @@
-/** The question: who may do what? Kept in the address. */
+/** The question of who may do what, kept in the address. */
 export interface ExplainSearch {
   readonly path?: string;
   readonly operation?: string;
   readonly accessor?: string;
 }
 
-/** Reads it out of an address. */
+/** Reads it from an address. */
 export const explainSearch = (search: Record<string, unknown>): ExplainSearch =>
   Object.fromEntries(
     ['path', 'operation', 'accessor'].flatMap((name) =>

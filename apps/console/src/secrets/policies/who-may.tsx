@@ -22,7 +22,7 @@ interface WhoMayAnswer {
   readonly complete: boolean;
 }
 
-/** The question the other way round: who may do this? */
+/** Finds who may make a request. */
 export function WhoMay({ path, operation }: { readonly path: string; readonly operation: string }) {
   const { transport } = useSession();
   const ask = useMutation({
@@ -65,7 +65,9 @@ export function WhoMay({ path, operation }: { readonly path: string; readonly op
           <dd>{found.entities.map(({ name }) => name).join(', ') || <span className="second">none</span>}</dd>
         </dl>
       )}
-      {found?.complete === false ? <p className="second">The list is incomplete: there were too many to check.</p> : null}
+      {found?.complete === false ? (
+        <p className="second">The list is incomplete: there were too many to check.</p>
+      ) : null}
     </section>
   );
 }

@@ -51,7 +51,9 @@ export function AdminVersions() {
         />
       </div>
       {tool === 'sentinel' ? (
-        <p className="second small">For policy sets that name a version. This service does not run Sentinel policies.</p>
+        <p className="second small">
+          For policy sets that name a version. This service does not run Sentinel policies.
+        </p>
       ) : null}
       <ErrorNotice error={change.error} />
       <ResourceTable

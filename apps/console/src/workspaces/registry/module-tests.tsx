@@ -114,7 +114,11 @@ function TestRuns({ module, at }: { readonly module: Module; readonly at: string
         label="Test runs"
         query={runs}
         paged
-        empty={<Empty>A test run plans and applies the module as its test files say, and then destroys the resources it created.</Empty>}
+        empty={
+          <Empty>
+            A test run plans and applies the module as its test files say, and then destroys the resources it created.
+          </Empty>
+        }
         columns={[
           { head: 'Test run', cell: ({ id }) => <Link to={`${at}/tests/${id}`}>{id}</Link> },
           { head: 'Status', className: 'tight', cell: ({ attributes }) => <Status status={attributes.status} /> },

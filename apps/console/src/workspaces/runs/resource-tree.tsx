@@ -60,7 +60,8 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
       </div>
     );
   }
-  if (changes.length === 0 && outputs.length === 0) return <p>No changes. Your infrastructure matches the configuration.</p>;
+  if (changes.length === 0 && outputs.length === 0)
+    return <p>No changes. Your infrastructure matches the configuration.</p>;
   const chosen = changes.filter(
     (one) => (kind === '' || one.kind === kind) && one.address.toLowerCase().includes(search.toLowerCase()),
   );

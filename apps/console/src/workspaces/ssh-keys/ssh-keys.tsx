@@ -25,9 +25,7 @@ export function SshKeys() {
     <OrganizationPage
       title="SSH keys"
       path="ssh-keys"
-      about={
-        <p className="second">Workspaces use an SSH key to fetch modules from Git. Keys cannot be read back.</p>
-      }
+      about={<p className="second">Workspaces use an SSH key to fetch modules from Git. Keys cannot be read back.</p>}
       adding={{ label: 'Add SSH key', forbidden, form: (close) => <NewKey organization={name} onClose={close} /> }}
     >
       <ResourceTable

@@ -48,7 +48,9 @@ export function TokenLifetimes({
   return (
     <section className="stack-tight" aria-labelledby="lifetimes">
       <h2 id="lifetimes">Maximum token lifetimes</h2>
-      <p className="second">New tokens expire within this time, and the lifetime of existing tokens is shortened at once.</p>
+      <p className="second">
+        New tokens expire within this time, and the lifetime of existing tokens is shortened at once.
+      </p>
       {forbidden === undefined ? (
         <Loaded query={lifetimes} rows={5}>
           {({ data }) => (

@@ -22,7 +22,9 @@ export function App({ client, forbidden }: ConnectionPart) {
   return (
     <section className="stack-tight" aria-labelledby="app">
       <h2 id="app">The app</h2>
-      {problem === null ? null : <Notice tone="amber">The latest attempt to read its installations failed: {problem}</Notice>}
+      {problem === null ? null : (
+        <Notice tone="amber">The latest attempt to read its installations failed: {problem}</Notice>
+      )}
       <dl className="facts">
         <dt>Id</dt>
         <dd>{client.attributes.key}</dd>

@@ -46,9 +46,7 @@ export function States() {
   return (
     <div className="stack">
       <WorkspaceHead />
-      {workspace !== undefined && !may ? (
-        <p className="second">Reading states needs can-read-state-versions.</p>
-      ) : null}
+      {workspace !== undefined && !may ? <p className="second">Reading states needs can-read-state-versions.</p> : null}
       {workspace === undefined ? null : <Quarantine workspace={workspace} />}
       {from !== undefined && until !== undefined ? (
         <Compare older={from} newer={until} onClose={() => change({ from: undefined, to: undefined })} />

@@ -179,9 +179,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
           {...field('slo-endpoint-url')}
         />
       </details>
-      {draft.changes.enabled === false ? (
-        <Notice tone="amber">All SAML sessions end when you save.</Notice>
-      ) : null}
+      {draft.changes.enabled === false ? <Notice tone="amber">All SAML sessions end when you save.</Notice> : null}
     </SettingsForm>
   );
 }
