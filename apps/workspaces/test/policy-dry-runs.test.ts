@@ -5,7 +5,10 @@ import {
   type JudgedPlan,
   type JudgingSet,
   performEvaluations,
+  prepareEvaluation,
+  returnEvaluation,
   settleEvaluations,
+  takeEvaluations,
   unjudged,
 } from '../src/resources/runs/policy-evaluations/perform';
 import { AgentClient } from '../src/worker/agent/client';
@@ -156,6 +159,33 @@ describe('dry runs of policies', () => {
     client.close();
     expect(await show(dry.id)).toMatchObject({ status: 'finished', 'would-stop': 4 });
   }, 30_000);
+
+  it('drop the verdict of a run that is deleted while it is judged, and judge its neighbour by itself', async () => {
+    const left = await planned('fine');
+    const deleted = await planned('owner');
+    const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;
+    meanwhile = async () => {
+      meanwhile = async () => undefined;
+      await workspaces.service.db.prisma.run.delete({ where: { id: deleted } });
+    };
+    await judge();
+    expect(asked.map(({ run }) => run)).toEqual([deleted, left]);
+    expect(await show(dry.id)).toMatchObject({ status: 'finished', runs: 1, passed: 1, failed: 0, 'would-stop': 0 });
+  });
+
+  it('do not give out the plan of a neighbour under the claim of a run that was deleted', async () => {
+    const left = await planned('fine');
+    const deleted = await planned('owner');
+    await ask({ policies: [await policy('owner')] }).expect(201);
+    const { db } = workspaces.service;
+    const [due] = await takeEvaluations(db, []);
+    expect((await prepareEvaluation(parts(), due!))?.run).toMatchObject({ id: deleted });
+    await db.prisma.run.delete({ where: { id: deleted } });
+    expect(await prepareEvaluation(parts(), due!)).toBeUndefined();
+    await returnEvaluation(db, due!);
+    await judge();
+    expect(asked.map(({ run }) => run)).toEqual([left]);
+  });
 
   it('can be canceled, and keep what was judged', async () => {
     await planned('owner');

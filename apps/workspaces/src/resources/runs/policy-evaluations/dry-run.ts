@@ -25,20 +25,48 @@ interface Next extends EarlierPlan {
   readonly position: number;
 }
 
-/** The next run that is to be judged. */
-async function next({ prisma }: Database, id: string): Promise<Next | undefined> {
-  const [found] = await prisma.$queryRaw<Next[]>`
+/** The evaluation of a dry run, under a claim. */
+interface DryEvaluation {
+  readonly id: string;
+  readonly claim: number;
+  readonly policy_dry_run_id: string;
+}
+
+/** The runs that are still to be judged; `at` a position, or all. */
+function waiting({ prisma }: Database, id: string, at: number | null = null): Promise<Next[]> {
+  return prisma.$queryRaw<Next[]>`
     SELECT x.position, x.run_id, p.json_blob_id AS blob_id
       FROM policy_dry_run_result x JOIN run_phase p ON p.run_id = x.run_id AND p.kind = 'plan'
-     WHERE x.policy_dry_run_id = ${id} AND x.status IS NULL ORDER BY x.position LIMIT 1`;
-  return found;
+     WHERE x.policy_dry_run_id = ${id} AND x.status IS NULL AND (${at}::int IS NULL OR x.position = ${at})
+     ORDER BY x.position LIMIT 1`;
+}
+
+/** Where the run stands that was given out under a claim; undefined if none was yet. */
+async function givenOut({ prisma }: Database, { id, claim }: DryEvaluation): Promise<number | undefined> {
+  const [found] = await prisma.$queryRaw<{ judged_position: number }[]>`
+    SELECT judged_position FROM policy_evaluation WHERE id = ${id} AND judged_claim = ${claim}`;
+  return found?.judged_position;
+}
+
+/** Gives out a run under a claim. Answers how often it was tried; undefined if the claim is lost. */
+async function giveOut({ prisma }: Database, { id, claim }: DryEvaluation, at: number): Promise<number | undefined> {
+  const [given] = await prisma.$queryRaw<{ attempts: number }[]>`
+    UPDATE policy_evaluation SET attempts = CASE WHEN judged_position = ${at} THEN attempts ELSE 1 END,
+           judged_position = ${at}, judged_claim = ${claim}
+     WHERE id = ${id} AND claim = ${claim} RETURNING attempts`;
+  return given?.attempts;
 }
 
 /**
- * The plan that is to be judged next; those that are gone are skipped. Undefined where nothing is left: then the dry run has ended, as it
- * does when the one who asked for it may not manage policies any more: they see all runs, as long as they may.
+ * The plan that is to be judged under a claim, the same at each call; those that are gone are skipped. Undefined where it was deleted
+ * meanwhile, or where nothing is left: then the dry run has ended, as it does when the one who asked for it may not manage policies any
+ * more: they see all runs, as long as they may.
  */
-export async function nextPlan(db: Database, id: string): Promise<EarlierPlan | undefined> {
+export async function nextPlan(
+  db: Database,
+  due: DryEvaluation,
+): Promise<(EarlierPlan & { readonly attempts?: number }) | undefined> {
+  const { policy_dry_run_id: id } = due;
   const dryRun = await db.prisma.policyDryRun.findUnique({ where: { id } });
   if (dryRun?.status !== 'running') return undefined;
   const { organizationId, createdByType: type, createdById } = dryRun;
@@ -48,13 +76,18 @@ export async function nextPlan(db: Database, id: string): Promise<EarlierPlan | 
     await db.transaction((tx) => endDryRun(tx, id, 'canceled', { reason }));
     return undefined;
   }
+  const given = await givenOut(db, due);
+  if (given !== undefined) return (await waiting(db, id, given))[0];
   for (;;) {
-    const found = await next(db, id);
+    const [found] = await waiting(db, id);
     if (!found) {
       await db.transaction((tx) => endDryRun(tx, id, 'finished'));
       return undefined;
     }
-    if (found.blob_id !== null) return found;
+    if (found.blob_id !== null) {
+      const attempts = await giveOut(db, due, found.position);
+      return attempts === undefined ? undefined : { ...found, attempts };
+    }
     const where = { policyDryRunId: id, position: found.position, status: null };
     await db.prisma.policyDryRunResult.updateMany({ where, data: { status: 'skipped' } });
   }
@@ -104,14 +137,18 @@ function outcomesOf(sets: readonly SaidBySet[]): DryRunOutcome[] {
   return sets.flatMap(of).slice(0, kept.policies);
 }
 
-/** Keeps what the policies said of the run that was judged; the dry run ends with the last. To be called with the claim on it ended. */
+/**
+ * Keeps what the policies said of the run that was given out, unless that run was deleted meanwhile; the dry run ends with the last. To be
+ * called with the claim on it ended.
+ */
 export async function takeDryVerdicts(
   tx: Database,
-  { id: policyEvaluationId, policy_dry_run_id: id }: { readonly id: string; readonly policy_dry_run_id: string },
+  due: DryEvaluation,
   verdicts: readonly SetVerdict[],
 ): Promise<void> {
-  const judged = await next(tx, id);
-  if (!judged) return;
+  const { id: policyEvaluationId, policy_dry_run_id: id } = due;
+  const position = await givenOut(tx, due);
+  if (position === undefined) return;
   const rows = await tx.prisma.policySetOutcome.findMany({ where: { policyEvaluationId } });
   const sets = rows.map(({ id: setId, policySetName, overridable }): SaidBySet => {
     const { outcomes = [], error = '' } = verdicts.find((one) => one.id === setId) ?? {};
@@ -122,8 +159,8 @@ export async function takeDryVerdicts(
   const status = has('failed') ? 'failed' : has('errored') ? 'errored' : 'passed';
   const wouldStop = verdictOf(sets) !== 'passed';
   await tx.prisma.policyDryRunResult.updateMany({
-    where: { policyDryRunId: id, position: judged.position, status: null },
+    where: { policyDryRunId: id, position, status: null },
     data: { status, wouldStop, outcomes: outcomes.map((one) => ({ ...one, output: [...one.output] })) },
   });
-  if (!(await next(tx, id))) await endDryRun(tx, id, 'finished');
+  if ((await waiting(tx, id)).length === 0) await endDryRun(tx, id, 'finished');
 }

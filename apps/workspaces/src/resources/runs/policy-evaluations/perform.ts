@@ -144,13 +144,17 @@ export async function prepareEvaluation(
   due: TakenEvaluation,
 ): Promise<PreparedEvaluation | undefined> {
   const { db, keyring } = parts;
-  if (due.attempts > mostAttempts) {
+  const { policy_dry_run_id } = due;
+  const plan =
+    policy_dry_run_id === null
+      ? await planOfStage(db, due.task_stage_id)
+      : await nextPlan(db, { ...due, policy_dry_run_id });
+  if (!plan && policy_dry_run_id !== null) return undefined;
+  // Another run of a dry run is a first attempt.
+  if ((plan?.attempts ?? due.attempts) > mostAttempts) {
     await refuse(parts, due, 'The worker failed several times while it judged; its log says why');
     return undefined;
   }
-  const { policy_dry_run_id: dryRunId } = due;
-  const plan = dryRunId === null ? await planOfStage(db, due.task_stage_id) : await nextPlan(db, dryRunId);
-  if (!plan && dryRunId !== null) return undefined;
   const run = plan && (await runInput(db, plan.run_id));
   const blobId = plan?.blob_id;
   if (!run || !blobId) {
@@ -161,7 +165,7 @@ export async function prepareEvaluation(
 }
 
 async function planOfStage({ prisma }: Database, id: string | null) {
-  const [plan] = await prisma.$queryRaw<{ run_id: string; blob_id: string | null }[]>`
+  const [plan] = await prisma.$queryRaw<{ run_id: string; blob_id: string | null; attempts?: undefined }[]>`
     SELECT s.run_id, p.json_blob_id AS blob_id FROM task_stage s JOIN run_phase p ON p.run_id = s.run_id AND p.kind = 'plan'
      WHERE s.id = ${id}`;
   return plan;
@@ -280,7 +284,7 @@ async function conclude(
     const again = Prisma.sql`attempts = 0, ends_at = now() + interval '10 minutes'`;
     return db.transaction(async (tx) => {
       if (await byWorkers.end(tx, due, Prisma.sql`now()`, again))
-        await takeDryVerdicts(tx, { id: due.id, policy_dry_run_id }, verdicts);
+        await takeDryVerdicts(tx, { ...due, policy_dry_run_id }, verdicts);
     });
   }
   if (task_stage_id === null) return;
