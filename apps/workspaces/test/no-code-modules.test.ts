@@ -137,6 +137,26 @@ describe('no-code modules', () => {
     );
   });
 
+  it('leave no workspace behind where its run cannot be made', async () => {
+    const { id } = await offered();
+    const { pool } = workspaces.service;
+    const left = async () => {
+      const { rows } = await pool.query(`SELECT (SELECT count(*) FROM workspace) AS workspaces,
+        (SELECT count(*) FROM variable) AS variables, (SELECT count(*) FROM configuration_version) AS configurations`);
+      return rows[0];
+    };
+    const before = await left();
+    await pool.query(`CREATE FUNCTION no_run() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no run''; END'`);
+    await pool.query('CREATE TRIGGER no_run BEFORE INSERT ON run FOR EACH ROW EXECUTE FUNCTION no_run()');
+    try {
+      await make(id, {}, [variable('place', 'north')]).expect(500);
+    } finally {
+      await pool.query('DROP FUNCTION no_run CASCADE');
+    }
+    expect(await left()).toEqual(before);
+    await make(id, {}, [variable('place', 'north')]).expect(201);
+  });
+
   it('are refused for an unknown version, a second time, and for invalid options', async () => {
     const module = await published();
     const refusal = async (...given: Parameters<typeof offer>) =>

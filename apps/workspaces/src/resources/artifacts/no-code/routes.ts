@@ -230,15 +230,15 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
       settings,
       vcs: { keyring: env.keyring, reach: env.vcsReach },
     };
-    const id = await db.transaction(async (tx) => {
-      const made = await workspaces.create(tx, caller, target.base, rest as Parameters<typeof workspaces.create>[3]);
-      await tx.prisma.workspace.update({ where: { id: made.id }, data: { sourceModuleId: target.id } });
+    const message = `Made from the module ${target.module.name}`;
+    return db.transaction(async (tx) => {
+      const { id } = await workspaces.create(tx, caller, target.base, rest as Parameters<typeof workspaces.create>[3]);
+      await tx.prisma.workspace.update({ where: { id }, data: { sourceModuleId: target.id } });
+      const made = await requireWorkspace(tx, id);
       await setVariables(tx, env.keyring, actor, made, given);
-      return made.id;
+      await provision({ db: tx, env, access, actor }, target, root, made, message);
+      return requireWorkspace(tx, id);
     });
-    const made = await requireWorkspace(db, id);
-    await provision({ db, env, access, actor }, target, root, made, `Made from the module ${target.module.name}`);
-    return requireWorkspace(db, id);
   },
 });
 
