@@ -119,7 +119,7 @@ describe('the commands people know, against a service', () => {
       });
       expect((await run('kv metadata get -field=current_version two/noted')).printed).toBe('1');
       expect((await run('kv metadata get two/noted')).printed).toMatch(
-        /^\nversion 1\ncreated_time +\S+\n(.*\n)?destroyed +false$/m,
+        /^\nversion 1\ncreated_by +\S+\ncreated_time +\S+\n(.*\n)?destroyed +false$/m,
       );
       await done('kv metadata delete two/noted');
       expect((await run('kv metadata get two/noted')).code).toBe(2);

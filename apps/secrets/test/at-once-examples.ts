@@ -629,6 +629,10 @@ export const examples: Readonly<Record<string, Making>> = {
     const { data } = await world.root('POST', `pki/issue/${await pkiRole(world)}`, { common_name: 'a.test' });
     return { body: () => ({ serial_number: data.serial_number }) };
   },
+  'write pki/certs/import': async (world) => {
+    const { data } = await world.root('POST', `pki/issue/${await pkiRole(world)}`, { common_name: 'a.test' });
+    return { body: () => ({ certificates: [{ certificate: data.certificate, revocation_time: 1_700_000_000 }] }) };
+  },
   'write pki/crl/rotate': readsOnly(),
   'write pki/crl/rotate-delta': readsOnly(),
   'write pki/config/crl': readsOnly({ expiry: '48h' }),

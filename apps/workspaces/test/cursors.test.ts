@@ -56,6 +56,7 @@ describe('lists whose pages may begin after an item', () => {
     const states = 'state-versions?filter[organization][name]=acme&filter[workspace][name]=history';
     for (const [name, path, table] of [
       ['GET /state-versions', states, 'state_version'],
+      ['GET /runs', `runs?workspace_id=${workspaceId}`, 'run'],
       ['GET /workspaces/:workspace_id/runs', `workspaces/${workspaceId}/runs`, 'run'],
       ['GET /organizations/:organization_name/runs', 'organizations/acme/runs', 'run'],
       ['GET /organizations/:organization_name/workspaces', 'organizations/acme/workspaces', 'workspace'],
@@ -139,7 +140,7 @@ describe('lists whose pages may begin after an item', () => {
   it('skips nothing, and shows nothing twice, while the reader deletes everything that was read', async () => {
     // Deleting workspaces deletes their runs and states, so they come last.
     for (const [name, { path, table, all }] of lists) {
-      if (name === 'GET /organizations/:organization_name/runs') continue;
+      if (table === 'run' && name !== 'GET /workspaces/:workspace_id/runs') continue;
       const left = new Set(all);
       const seen = await follow(at(path, ''), async ({ data }) => {
         for (const { id } of data) left.delete(id);

@@ -5,6 +5,7 @@ import {
   hasMany,
   hasOne,
   instant,
+  label,
   many,
   references,
   type SentReference,
@@ -77,7 +78,7 @@ const visible = listPolicy['can-manage'];
 const ofLists = endpoints(listPolicy, listSerializer, { visible });
 const ofRanges = endpoints(listPolicy, rangeSerializer, { visible });
 
-const name = z.string().trim().min(1).max(255);
+const name = label(255);
 const description = z.string().max(1000);
 const scope = z.enum(lists.scopes);
 const relationships = { 'agent-pools': many('agent-pools') };
