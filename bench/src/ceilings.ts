@@ -1,15 +1,11 @@
-import { execFile } from 'node:child_process';
-import path from 'node:path';
-import { promisify } from 'node:util';
 import { ensureDatabase, type startEmbedded, withClient } from '@keystead/postgres';
-import { benchRoot } from './child';
+import { runClients } from './child';
 import type { Figures } from './figures';
-import { pinned } from './machine';
 
 type Server = Awaited<ReturnType<typeof startEmbedded>>;
 
-/** Which statement of PostgreSQL a ceiling repeats. */
-export type Statement = 'upsert' | 'select';
+/** What a ceiling repeats: one statement by key, or the transaction that makes a user. */
+export type Statement = 'upsert' | 'select' | 'user';
 
 /** Makes the table of 10,000 small rows that the ceilings are measured on, and returns its database's URL. */
 export async function prepareCeilings(postgres: Server): Promise<string> {
@@ -20,6 +16,7 @@ export async function prepareCeilings(postgres: Server): Promise<string> {
     await client.query(`INSERT INTO ceiling SELECT 'key-' || n, decode(repeat('ab', 120), 'hex')
                         FROM generate_series(0, 9999) n ON CONFLICT DO NOTHING`);
     await client.query('VACUUM ANALYZE ceiling');
+    await client.query('CREATE ROLE bench');
   });
   return url;
 }
@@ -32,8 +29,5 @@ export async function measureCeiling(
   seconds: number,
   cores: string | undefined,
 ): Promise<Figures> {
-  const program = path.join(benchRoot, 'servers', 'postgres-client.ts');
-  const args = ['--import', 'tsx', program, url, statement, String(clients), String(seconds)];
-  const { stdout } = await promisify(execFile)(...pinned(cores, process.execPath, args), { cwd: benchRoot });
-  return JSON.parse(stdout) as Figures;
+  return runClients('postgres-client.ts', [url, statement, String(clients), String(seconds)], cores);
 }

@@ -1,11 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Figures } from './figures';
 import { pinned } from './machine';
 
 export const benchRoot = path.resolve(__dirname, '..');
+
+/** Runs a program of clients to its end; it prints its figures. */
+export async function runClients(name: string, args: readonly string[], cores: string | undefined): Promise<Figures> {
+  const node = ['--import', 'tsx', path.join(benchRoot, 'servers', name), ...args];
+  const { stdout } = await promisify(execFile)(...pinned(cores, process.execPath, node), { cwd: benchRoot });
+  return JSON.parse(stdout) as Figures;
+}
 
 /** A child process that reported that it is ready. */
 export interface Child {

@@ -2,10 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { runClients } from './child';
 import { type Setting, scenariosOn } from './family';
+import type { Load } from './load';
 import type { Scenario } from './scenario';
 import { initialised, startAudited } from './secrets-family';
-import { ask } from './service';
+import { ask, freePort, times } from './service';
 
 const names = [
   'transit: encrypt 1 KB',
@@ -19,6 +21,9 @@ const names = [
   'pki: OCSP of a kept certificate',
   'ssh: sign ed25519',
   'totp: code',
+  'totp: validate',
+  'database: credentials of PostgreSQL',
+  'pki: ACME orders by dns-01',
 ] as const;
 
 /** The engines that sign and encrypt, with the file audit device on. */
@@ -28,7 +33,7 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
   const headers = { 'X-Service-Token': await initialised(service.url), 'Content-Type': 'application/json' };
   const write = async <T>(at: string, body: object = {}): Promise<T> =>
     (await ask<{ data: T }>(`${service.url}/v1/${at}`, 'POST', headers, body))?.data;
-  for (const type of ['transit', 'pki', 'ssh', 'totp']) await write(`sys/mounts/${type}`, { type });
+  for (const type of ['transit', 'pki', 'ssh', 'totp', 'database']) await write(`sys/mounts/${type}`, { type });
   const text = (bytes: number) => Buffer.alloc(bytes, 'x').toString('base64');
 
   await write('transit/keys/bench');
@@ -51,7 +56,23 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
   const public_key = sshLine();
   await write('totp/keys/bench', { generate: true, issuer: 'bench', account_name: 'bench' });
 
+  await write('database/config/bench', {
+    plugin_name: 'postgresql-database-plugin',
+    connection_url: setting.postgres.url('ceilings'),
+    allowed_roles: '*',
+    max_open_connections: 32,
+  });
+  await write('database/roles/bench', {
+    db_name: 'bench',
+    creation_statements: `CREATE ROLE "{{name}}" LOGIN PASSWORD '{{password}}' VALID UNTIL '{{expiration}}' IN ROLE bench`,
+    default_ttl: '1h',
+  });
+  const resolver = `127.0.0.1:${await freePort()}`;
+  await write('pki/config/cluster', { path: `${service.url}/v1/pki` });
+  await write('pki/config/acme', { enabled: true, dns_resolver: resolver });
+
   const scenario = scenariosOn(service, setting.generator);
+  const codes = oneTimeCodes(service.url, headers);
   const post = (name: (typeof names)[number], at: string, body: object, more: Partial<Scenario> = {}) =>
     scenario(name, { method: 'POST', paths: [`/v1/${at}`], headers, body: JSON.stringify(body) }, more);
   const leaf = { common_name: 'a.example.com' };
@@ -69,7 +90,37 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
     scenario(names[8], { method: 'GET', paths: [`/v1/pki/ocsp/${encodeURIComponent(ocsp)}`] }),
     post(names[9], 'ssh/sign/users', { public_key, valid_principals: 'jane' }),
     scenario(names[10], { method: 'GET', paths: ['/v1/totp/code/bench'], headers }),
+    {
+      name: names[11],
+      pid: service.pid,
+      run: async (connections, seconds) =>
+        setting.generator.run(service.url, await codes(connections, seconds), connections, seconds, 0),
+    },
+    scenario(names[12], { method: 'GET', paths: ['/v1/database/creds/bench'], headers }, { ceiling: 'user' }),
+    {
+      name: names[13],
+      pid: service.pid,
+      run: (connections, seconds) => {
+        const directory = `${service.url}/v1/pki/roles/kept/acme/directory`;
+        return runClients('acme-clients.ts', [directory, resolver, String(connections), String(seconds)], undefined);
+      },
+    },
   ];
+}
+
+/** Makes loads of valid codes. A code counts once, so there are more new keys than a run has requests. */
+function oneTimeCodes(url: string, headers: Record<string, string>) {
+  let made = 0;
+  // All have one key, and a period that is not over while they are used.
+  const key = { key: 'JBSWY3DPEHPK3PXP', period: '87600h', issuer: 'bench', account_name: 'bench' };
+  return async (connections: number, seconds: number): Promise<Load> => {
+    const first = made;
+    made += Math.min(2000 * connections, 5000) * Math.max(1, Math.ceil(seconds));
+    await times(made - first, (n) => ask(`${url}/v1/totp/keys/k${first + n}`, 'POST', headers, key));
+    const paths = Array.from({ length: made - first }, (_, n) => `/v1/totp/code/k${first + n}`);
+    const { data } = await ask<{ data: { code: string } }>(`${url}${paths[0]}`, 'GET', headers);
+    return { method: 'POST', paths, headers, body: JSON.stringify({ code: data.code }) };
+  };
 }
 
 /** A request for a certificate, and one for the status of a certificate, by OpenSSL. */

@@ -19,6 +19,17 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted.length === 0 ? Number.NaN : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 }
 
+/** The figures of works that took these times, in ms, of which all together took `elapsedMs`. */
+export function figuresOf(times: readonly number[], elapsedMs: number): Figures {
+  const sorted = Float64Array.from(times).sort();
+  return {
+    requestsPerSecond: (times.length * 1000) / elapsedMs,
+    requests: times.length,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+  };
+}
+
 /** The median of each figure. */
 export function medianFigures(rounds: readonly Figures[]): Figures {
   return {

@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { AcmeClient, type AcmeReply } from '../../apps/secrets/test/acme-client';
+import { work } from './clients';
+
+const [directory, resolver, clients, seconds] = process.argv.slice(2) as [string, string, string, string];
+const challengeAt = '_acme-challenge.';
+const proofs = new Map<string, string>();
+
+/** The clients order certificates and prove their names by dns-01; this program is their DNS server, too. */
+async function main() {
+  const dns = createSocket('udp4');
+  dns.on('message', (query, { port, address }) => dns.send(answerTo(query), port, address));
+  dns.bind(Number(resolver.split(':')[1]), '127.0.0.1');
+  await once(dns, 'listening');
+  const all = await Promise.all(Array.from({ length: Number(clients) }, (_, n) => orderer(`c${n}.example.com`)));
+  const figures = await work(all, Number(seconds));
+  dns.close();
+  console.log(JSON.stringify(figures));
+}
+
+/** Like ordinary clients, it takes its next nonce from the last answer. */
+class Client extends AcmeClient {
+  private next: string | undefined;
+
+  override async nonce(): Promise<string> {
+    const kept = this.next ?? (await super.nonce());
+    this.next = undefined;
+    return kept;
+  }
+
+  override async send(url: string, message: unknown): Promise<AcmeReply> {
+    const answer = await super.send(url, message);
+    this.next = answer.headers.get('replay-nonce') ?? undefined;
+    if (answer.status >= 400) throw new Error(`${url}: ${answer.text}`);
+    return answer;
+  }
+}
+
+/** A client with an account of its own; what it repeats is all from the order to the certificate. */
+async function orderer(name: string): Promise<() => Promise<void>> {
+  const client = await new Client(directory).start();
+  const csr = execFileSync(
+    'openssl',
+    `req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout /dev/null -subj / -addext subjectAltName=DNS:${name} -outform DER`.split(
+      ' ',
+    ),
+    { stdio: 'pipe' },
+  ).toString('base64url');
+  return async () => {
+    const order = await client.order(name);
+    const [at] = order.body.authorizations;
+    const { challenges } = (await client.post(at)).body;
+    const challenge = challenges.find(({ type }: { type: string }) => type === 'dns-01');
+    proofs.set(challengeAt + name, createHash('sha256').update(client.answerTo(challenge.token)).digest('base64url'));
+    await client.post(challenge.url, {});
+    const { body } = await client.until(at, 'valid', 'invalid');
+    if (body.status !== 'valid') throw new Error(JSON.stringify(body));
+    const done = await client.post(order.body.finalize, { csr });
+    await client.post(done.body.certificate);
+  };
+}
+
+/** Answers a query with the TXT record of its name. */
+function answerTo(query: Buffer): Buffer {
+  const labels: string[] = [];
+  let at = 12;
+  for (; query[at] !== 0; at += query[at]! + 1) labels.push(query.toString('latin1', at + 1, at + 1 + query[at]!));
+  const text = proofs.get(labels.join('.').toLowerCase()) ?? '';
+  const head = Buffer.from(query.subarray(0, 12));
+  // An answer, without error; one question, one record.
+  for (const [word, value] of [0x8180, 1, 1, 0, 0].entries()) head.writeUInt16BE(value, 2 + word * 2);
+  // The name of the question, TXT, IN, no lifetime.
+  const record = Buffer.from([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 0, 0, text.length + 1, text.length]);
+  return Buffer.concat([head, query.subarray(12, at + 5), record, Buffer.from(text)]);
+}
+
+void main();

@@ -1,0 +1,17 @@
+import { type Figures, figuresOf } from '../src/figures';
+
+/** Lets clients work, each one thing after the other, until the time is over. Each works at least once. */
+export async function work(clients: readonly (() => Promise<unknown>)[], seconds: number): Promise<Figures> {
+  const began = performance.now();
+  const until = began + seconds * 1000;
+  const times: number[] = [];
+  const run = async (once: () => Promise<unknown>) => {
+    do {
+      const at = performance.now();
+      await once();
+      times.push(performance.now() - at);
+    } while (performance.now() < until);
+  };
+  await Promise.all(clients.map(run));
+  return figuresOf(times, performance.now() - began);
+}
