@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
-import { ask, startServiceProcess, times } from './service';
+import { ask, type Place, startServiceProcess, times } from './service';
 
 const names = [
   'secrets: cubbyhole read',
@@ -65,7 +65,7 @@ export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
 }
 
 /** The secrets service with its file audit device on. */
-export const startAudited = (setting: Setting) =>
+export const startAudited = (setting: Place & Pick<Setting, 'folder'>) =>
   startServiceProcess(
     'secrets',
     {

@@ -1,19 +1,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Crowd } from '../servers/callers';
+import { giveWay, reads, readsDuring, resident, shown } from './beside';
 import { benchRoot } from './child';
-import { quantile } from './figures';
-import { choosePinning, pinProcess, residentKib } from './machine';
+import { choosePinning, pinProcess } from './machine';
 import { startOutside } from './outside-family';
 import { type Ground, onGround, runProgram } from './program';
 import { ask } from './service';
 
 const callers = 500;
 const thinkMs = 2000;
-const rounds = 1000;
 
 /**
  * Shows the effect of 500 callers who wait for credentials of a slow scheduler on other callers and on memory. They
@@ -35,21 +32,12 @@ async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   const quiet = await reads(read);
   const before = resident(pid);
   process.kill(standIns.pid, 'SIGUSR2');
-  let waiting = true;
   const started = performance.now();
   const withinMs = Number(process.argv[2] ?? 0);
-  const all = answered(crowd, { url: `${url}/v1/scheduler/creds/bench`, headers, count: callers, withinMs })
-    .then(() => performance.now() - started)
-    .finally(() => {
-      waiting = false;
-    });
-  let peak = resident(pid);
-  const crowded: number[] = [];
-  while (waiting) {
-    crowded.push(await timed(read));
-    peak = Math.max(peak, resident(pid));
-    await sleep(3);
-  }
+  const all = answered(crowd, { url: `${url}/v1/scheduler/creds/bench`, headers, count: callers, withinMs }).then(
+    () => performance.now() - started,
+  );
+  const { times: crowded, peakMib: peak } = await readsDuring(read, pid, all);
   const line = (what: string, times: readonly number[]) =>
     process.stdout.write(`${what}: ${times.length} reads, p50 ${shown(times, 0.5)} ms, p99 ${shown(times, 0.99)} ms\n`);
   line('without callers', quiet);
@@ -78,32 +66,5 @@ async function answered(child: ChildProcess, crowd: Crowd): Promise<void> {
   ended.catch(() => {});
   await Promise.race([said, ended]);
 }
-
-function giveWay(pid: number): void {
-  os.setPriority(pid, Math.min(os.constants.priority.PRIORITY_LOW, os.getPriority() + 10));
-}
-
-async function reads(read: () => Promise<unknown>): Promise<number[]> {
-  const times: number[] = [];
-  for (let n = 0; n < rounds; n++) {
-    times.push(await timed(read));
-    await sleep(3);
-  }
-  return times;
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
-
-const shown = (times: readonly number[], share: number): string =>
-  quantile(
-    [...times].sort((a, b) => a - b),
-    share,
-  ).toFixed(2);
-
-const resident = (pid: number): number => Math.round(residentKib(pid) / 1024);
 
 runProgram('', () => onGround({}, main));

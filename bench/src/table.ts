@@ -4,8 +4,11 @@ import type { Measured, Row } from './scenario';
 const headings = ['what', 'connections', 'requests/s', 'p50 ms', 'p99 ms', '× bare node:http', '× PostgreSQL'];
 
 /** The rows as a Markdown table, padded so that it reads well in a terminal too. */
-export function table(rows: readonly Row[]): string {
-  const cells = [headings, ...rows.map(cellsOf)];
+export const table = (rows: readonly Row[]): string => lined(headings, rows.map(cellsOf));
+
+/** A Markdown table whose first column is text and whose others are figures. */
+export function lined(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [headings, ...rows];
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
   const line = (row: readonly string[]) =>
     `| ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
