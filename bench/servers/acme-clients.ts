@@ -39,7 +39,7 @@ class Client extends AcmeClient {
   }
 }
 
-/** A client with an account of its own; what it repeats is all from the order to the certificate. */
+/** A client with a separate account; what it repeats is all from the order to the certificate. */
 async function orderer(name: string): Promise<() => Promise<void>> {
   const client = await new Client(directory).start();
   const csr = execFileSync(

@@ -2,11 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import type { Crowd } from '../servers/callers';
-import { giveWay, reads, readsDuring, resident, shown } from './beside';
 import { benchRoot } from './child';
 import { choosePinning, pinProcess } from './machine';
 import { startOutside } from './outside-family';
 import { type Ground, onGround, runProgram } from './program';
+import { giveWay, reads, readsDuring, resident, shown } from './reads';
 import { ask } from './service';
 
 const callers = 500;

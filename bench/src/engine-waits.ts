@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { withClient } from '@keystead/postgres';
 import { work } from '../servers/clients';
-import { reads, readsDuring, resident, shown } from './beside';
 import { choosePinning, machine, type Pinning, pinProcess } from './machine';
 import { aboutPinning, type Ground, onGround, runProgram } from './program';
+import { reads, readsDuring, resident, shown } from './reads';
 import { initialised, startAudited } from './secrets-family';
 import { ask, times } from './service';
 import { lined } from './table';
 
-const usage = `npx tsx bench/src/engines-beside.ts [--only NAME]... [--short]
+const usage = `npx tsx bench/src/engine-waits.ts [--only NAME]... [--short]
 
   --only NAME   only work whose name contains NAME; may be repeated
   --short       a fiftieth of it, to see that everything runs`;
@@ -56,7 +56,7 @@ async function repeated({ share }: World, call: () => Promise<unknown>): Promise
   return `${good} by 8 callers, p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms; refused: ${bad}`;
 }
 
-/** The list of what is revoked, made anew. */
+/** The list of what is revoked, made again. */
 async function longList({ url, postgres, headers, share, write }: World): Promise<() => Promise<string>> {
   const count = 1_000_000 * share;
   await write('sys/mounts/pki', { type: 'pki' });
@@ -65,7 +65,7 @@ async function longList({ url, postgres, headers, share, write }: World): Promis
   const { serial_number } = await write<{ serial_number: string }>('pki/issue/any', { common_name: 'a.example.com' });
   await write('pki/revoke', { serial_number });
   await withClient(postgres.url('secrets'), async (client) => {
-    // A list is made from the names of entries alone, so that all may have the content of the first.
+    // A list is made from nothing but the names of entries, so that all may have the content of the first.
     await client.query(
       `INSERT INTO entry (mount_id, path, sealed)
        SELECT mount_id, format('revoked/%s %s %s', regexp_replace('01' || md5(n::text), '(..)(?!$)', '\\1:', 'g'),
@@ -147,8 +147,8 @@ async function manyStaticRoles({ postgres, share, write, read }: World): Promise
   };
 }
 
-/** A row of the table: reads of a small secret alone and beside the work. */
-async function besides(
+/** A row of the table: reads of a small secret before the work and during it. */
+async function waits(
   name: string,
   share: number,
   pinning: Pinning | undefined,
@@ -168,18 +168,18 @@ async function besides(
   await world.write('cubbyhole/one', { value: 'x' });
   const read = () => world.read('cubbyhole/one');
   await reads(read);
-  const alone = await reads(read);
+  const quiet = await reads(read);
   const run = await works[name]!(world);
   const before = resident(pid);
   const said = run();
   const { times, peakMib } = await readsDuring(read, pid, said);
-  const waits = [
-    shown(alone, 0.5),
-    shown(alone, 0.99),
-    shown(alone, 1),
+  const quietThenBusy = [
+    shown(quiet, 0.5),
+    shown(quiet, 0.99),
+    shown(quiet, 1),
     ...[0.5, 0.99, 1].map((at) => shown(times, at)),
   ];
-  return [name, ...waits, String(before), String(peakMib), await said];
+  return [name, ...quietThenBusy, String(before), String(peakMib), await said];
 }
 
 const headings = [
@@ -187,8 +187,8 @@ const headings = [
   'p50 ms',
   'p99 ms',
   'longest',
-  'p50 beside',
-  'p99 beside',
+  'p50 during',
+  'p99 during',
   'longest',
   'MiB',
   'at most',
@@ -208,7 +208,7 @@ runProgram(usage, async (args) => {
   for (const name of Object.keys(works).filter(wanted)) {
     rows.push(
       await onGround({ track_commit_timestamp: 'on' }, (ground) =>
-        besides(name, values.short ? 0.02 : 1, pinning, ground),
+        waits(name, values.short ? 0.02 : 1, pinning, ground),
       ),
     );
   }
