@@ -51,6 +51,9 @@ describe('metrics', () => {
     await secrets.root.write('soon/sys/mounts/kv', { type: 'kv', options: { version: '2' } }).expect(204);
     await secrets.root.write('soon/kv/metadata/brief', { delete_version_after: '12h' }).expect(204);
     for (const name of ['brief', 'long']) await secrets.root.write(`soon/kv/data/${name}`, { data: {} }).expect(200);
+    await secrets.root.write('sys/mounts/plain', { type: 'kv' }).expect(204);
+    const tomorrow = String(Math.floor(Date.now() / 1000) + 86_000).padStart(12, '0');
+    await secrets.root.write(`plain/ends/${tomorrow} x`, { named: 'like an entry of an index' }).expect(204);
     await secrets.root.write('sys/mounts/pki', { type: 'pki' }).expect(204);
     await secrets.root.write('pki/root/generate/internal', { common_name: 'x', ttl: '300h' }).expect(200);
     expect(await shown()).toEqual([

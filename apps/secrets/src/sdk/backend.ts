@@ -47,6 +47,8 @@ export interface Backend {
   readonly tick?: (call: BackgroundCall) => Promise<void>;
   /** A warning for callers of a path that only has an endpoint in other versions of the type. */
   readonly elsewhere?: string;
+  /** What its index by expiry holds, if it keeps one: see `endEntry`. */
+  readonly expiring?: 'certificates' | 'secrets';
   /** Mount options this type understands, with their defaults (kv: version). */
   readonly optionDefaults?: Readonly<Record<string, string>>;
 }

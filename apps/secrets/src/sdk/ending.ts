@@ -33,6 +33,10 @@ const digits = 12;
 export const endKey = (ms: number, name: string): string =>
   `${String(Math.floor(ms / 1000)).padStart(digits, '0')} ${name}`;
 
+/** Where an engine keeps the index of all that it lists by expiry, which the metric of what expires soon counts. */
+export const endFolder = 'ends/';
+export const endEntry = (ms: number, name: string): string => endFolder + endKey(ms, name);
+
 /** The name in such a key, and its time. */
 export const readEndKey = (key: string) => ({
   name: key.slice(digits + 1),

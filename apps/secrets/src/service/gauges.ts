@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { countExpiring, type ExpiringKind, RowCounts, withins } from '../kernel/leases/counts';
-import { endKey } from '../sdk/ending';
+import { endEntry } from '../sdk/ending';
 import type { Modules } from './modules';
 
 /** Gauges of tokens, leases and pending work, counted on request. */
@@ -27,7 +27,7 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
       },
     });
   }
-  const expiring = new RowCounts(() => countExpiring(storage, mounts.all(), (ms) => `ends/${endKey(ms, '')}`));
+  const expiring = new RowCounts(() => countExpiring(storage, mounts.all(), (ms) => endEntry(ms, '')));
   new Gauge({
     name: 'secrets_expiring',
     help: 'Tokens, certificates, and newest versions of secrets that expire within this time.',

@@ -1,4 +1,4 @@
-import { type Ending, endKey, listEnding } from '../../sdk/ending';
+import { type Ending, endEntry, endFolder, listEnding } from '../../sdk/ending';
 import type { Page, Storage } from '../../sdk/storage';
 import type { KvConfig } from './config';
 
@@ -34,7 +34,6 @@ export interface KeyMetadata {
 }
 
 const prefix = 'meta/';
-const ends = 'ends/';
 
 /** The default number of versions. */
 const defaultMaxVersions = 10;
@@ -68,8 +67,8 @@ export function putKey(storage: Storage, path: string, key: KeyMetadata, before?
   const end = endOf(key);
   const endBefore = before && endOf(before);
   if (end === endBefore) return;
-  if (endBefore !== undefined) storage.delete(ends + endKey(endBefore, path));
-  if (end !== undefined) storage.put(ends + endKey(end, path), 'true');
+  if (endBefore !== undefined) storage.delete(endEntry(endBefore, path));
+  if (end !== undefined) storage.put(endEntry(end, path), 'true');
 }
 
 /** When the newest version will be deleted by the clock. */
@@ -83,7 +82,7 @@ export function removeKey(storage: Storage, path: string, key: KeyMetadata): voi
   for (const version of Object.keys(key.versions)) storage.delete(valueKey(path, Number(version)));
   storage.delete(prefix + path);
   const end = endOf(key);
-  if (end !== undefined) storage.delete(ends + endKey(end, path));
+  if (end !== undefined) storage.delete(endEntry(end, path));
 }
 
 export const listKeys = (storage: Storage, folder: string, page: Page): Promise<string[]> =>
@@ -96,7 +95,7 @@ export const scanKeys = (storage: Storage, folder: string, page: Page): Promise<
 export const listEndingKeys = (storage: Storage, folder: string, range: Ending) =>
   listEnding(
     range,
-    (page) => storage.scan(ends, page),
+    (page) => storage.scan(endFolder, page),
     async (paths) => {
       const names = paths.flatMap((path) => (path.startsWith(folder) ? [path.slice(folder.length)] : []));
       const found = await findKeys(storage, folder, names);

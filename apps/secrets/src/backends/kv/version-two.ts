@@ -8,6 +8,7 @@ import { relocationPaths } from './relocation';
 export const kvTwo = backend({
   type: 'kv',
   kind: 'secret',
+  expiring: 'secrets',
   summary: 'key/value secret storage with versions',
   elsewhere:
     'Invalid path for a versioned K/V secrets engine: secrets are below data/, what is known of them below metadata/. On a command line, use kv get, put, list or delete.',

@@ -24,6 +24,7 @@ export const pki = (validations: Validations) =>
   backend({
     type: 'pki',
     kind: 'secret',
+    expiring: 'certificates',
     summary: 'Issues and revokes certificates, with CAs whose keys stay here.',
     paths: [
       ...rootPaths,

@@ -1,4 +1,4 @@
-import { type Ending, endKey, listEnding, readEndKey } from '../../sdk/ending';
+import { type Ending, endEntry, endFolder, listEnding, readEndKey } from '../../sdk/ending';
 import type { Page, Storage } from '../../sdk/storage';
 
 /** A certificate that this mount issued or imported. */
@@ -12,7 +12,6 @@ export interface StoredCertificate {
 }
 
 const prefix = 'cert/';
-const ends = 'ends/';
 const parse = JSON.parse as (text: string) => StoredCertificate;
 
 /** The stored certificate with this serial number. */
@@ -22,7 +21,7 @@ export const findCertificate = (storage: Storage, serial: string): Promise<Store
 /** Stores a certificate. Serial numbers are random, so there is no other with the same. */
 export function keepCertificate(storage: Storage, serial: string, certificate: StoredCertificate): void {
   storage.put(prefix + serial, JSON.stringify(certificate));
-  storage.put(ends + endKey(certificate.notAfterMs, serial), 'true');
+  storage.put(endEntry(certificate.notAfterMs, serial), 'true');
 }
 
 /** The stored certificates with these serial numbers. */
@@ -51,7 +50,7 @@ export function changeCertificate<C extends StoredCertificate | undefined>(
 /** Deletes a certificate. */
 export function forgetCertificate(storage: Storage, serial: string, { notAfterMs }: StoredCertificate): void {
   storage.delete(prefix + serial);
-  storage.delete(ends + endKey(notAfterMs, serial));
+  storage.delete(endEntry(notAfterMs, serial));
 }
 
 /** Serial numbers of the stored certificates. */
@@ -59,7 +58,7 @@ export const listCertificates = (storage: Storage, page?: Page): Promise<string[
 
 /** A page of serial numbers in order of expiry, and where the next page begins. */
 export async function listByEnd(storage: Storage, page: Page) {
-  const keys = await storage.list(ends, page);
+  const keys = await storage.list(endFolder, page);
   return keys.map((key) => {
     const { name, endsAtMs } = readEndKey(key);
     return { key, serial: name, endsAtMs };
@@ -70,7 +69,7 @@ export async function listByEnd(storage: Storage, page: Page) {
 export const listExpiring = (storage: Storage, range: Ending) =>
   listEnding(
     range,
-    (page) => storage.list(ends, page),
+    (page) => storage.list(endFolder, page),
     async (serials) => {
       const kept = await findCertificates(storage, serials);
       return serials.flatMap((serial) => {

@@ -1,3 +1,4 @@
+import type { Backend } from '../../sdk/backend';
 import type { StorageKernel } from '../storage/storage';
 import { COUNTS, EXPIRING } from './statements';
 
@@ -60,7 +61,7 @@ export async function countLeases({ database, clock }: Rows): Promise<LeaseCount
 }
 
 /** What is counted when it will expire soon; `certificates` has revoked ones, too. */
-export type ExpiringKind = 'tokens' | 'certificates' | 'secrets';
+export type ExpiringKind = 'tokens' | NonNullable<Backend['expiring']>;
 
 const DAY_MS = 86_400_000;
 /** How soon. */
@@ -69,22 +70,21 @@ export const withins = { '1d': DAY_MS, '7d': 7 * DAY_MS, '30d': 30 * DAY_MS } as
 type ExpiringCounts = Readonly<Record<ExpiringKind, Readonly<Record<keyof typeof withins, number>>>>;
 
 /**
- * Counts tokens, certificates and newest versions of secrets that expire within a day, a week and 30 days. Mounts of
- * engines that keep an index by expiry are named by the kind of what is in it; `keyAt` makes a key of such an index.
+ * Counts tokens, certificates and newest versions of secrets that expire within a day, a week and 30 days. `keyAt` makes
+ * a key of the index by expiry that some engines keep.
  */
 export async function countExpiring(
   { database, clock }: Rows,
-  mounts: Iterable<{ readonly uuid: string; readonly namespaceId: string; readonly type: string }>,
+  mounts: Iterable<{ readonly uuid: string; readonly namespaceId: string; readonly backend: Backend }>,
   keyAt: (ms: number) => string,
 ): Promise<ExpiringCounts> {
   const all = [...mounts];
-  const kinds: Readonly<Record<string, ExpiringKind>> = { pki: 'certificates', kv: 'secrets' };
-  const indexed = all.filter(({ type }) => type in kinds);
+  const indexed = all.filter(({ backend }) => backend.expiring);
   const now = clock.now();
   const times = [now, ...Object.values(withins).map((ms) => now + ms)];
   const { rows } = await database.query<Record<string, string>>(EXPIRING, [
     indexed.map(({ uuid }) => uuid),
-    indexed.map(({ type }) => kinds[type]),
+    indexed.map(({ backend }) => backend.expiring),
     [...new Set(all.map(({ namespaceId }) => namespaceId))],
     ...times,
     ...times.map(keyAt),
