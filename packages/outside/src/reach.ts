@@ -1,5 +1,6 @@
 import { type LookupAddress, lookup as lookUp } from 'node:dns';
-import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
+import { AddressRanges } from './address-ranges';
 
 /** An address that must not be called. */
 export class ClosedAddress extends Error {
@@ -28,24 +29,14 @@ const metadata: readonly string[] = [
   'fd00:a9fe:a9fe::1/128',
 ];
 
-function listOf(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address, bits] = range.split('/') as [string, string?];
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-    list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
-  }
-  return list;
-}
-
 /** An IPv4 range as a NAT64 gateway maps it. */
 const translated = (range: string): string => {
   const [address, bits] = range.split('/') as [string, string];
   return `64:ff9b::${address}/${96 + Number(bits)}`;
 };
 
-const closed = listOf(ownNetworks);
-const never = listOf([...metadata, ...metadata.filter((range) => !range.includes(':')).map(translated)]);
+const closed = new AddressRanges(ownNetworks);
+const never = new AddressRanges([...metadata, ...metadata.filter((range) => !range.includes(':')).map(translated)]);
 const everywhere = ['0.0.0.0/0', '::/0'];
 
 /**
@@ -53,23 +44,21 @@ const everywhere = ['0.0.0.0/0', '::/0'];
  * the operator opened; metadata services of clouds only with `metadataToo`.
  */
 export class Reach {
-  private readonly opened: BlockList;
+  private readonly opened: AddressRanges;
 
   constructor(
     opened: readonly string[] = [],
     private readonly publicToo = true,
     private readonly metadataToo = false,
   ) {
-    this.opened = listOf(opened);
+    this.opened = new AddressRanges(opened);
   }
 
   /** Whether an address may be called; `::ffff:10.0.0.1` is 10.0.0.1. */
   allows(address: string): boolean {
-    const version = isIP(address);
-    if (version === 0) return false;
-    const family = version === 6 ? 'ipv6' : 'ipv4';
-    if (!this.metadataToo && never.check(address, family)) return false;
-    return this.opened.check(address, family) || (this.publicToo && !closed.check(address, family));
+    if (isIP(address) === 0) return false;
+    if (!this.metadataToo && never.has(address)) return false;
+    return this.opened.has(address) || (this.publicToo && !closed.has(address));
   }
 
   /** Looks up a name like `dns.lookup`; fails if any of its addresses is closed. */

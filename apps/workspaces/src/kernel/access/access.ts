@@ -1,5 +1,5 @@
+import type { AddressRanges } from '@keystead/outside';
 import { projectAdmin, workspaceAdmin, workspaceOwner } from './access-levels';
-import type { AddressRanges } from './address-ranges';
 import { holds, type Mask, maskOf, type ProjectCapability, type WorkspaceCapability } from './capabilities';
 import {
   everyRight,

@@ -1,4 +1,4 @@
-import type { AddressRanges } from './address-ranges';
+import type { AddressRanges } from '@keystead/outside';
 
 /**
  * Kinds of tokens that may call this service. Audit-trail tokens may only read audit trails, SCIM tokens only manage

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { BlockList, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
+import { AddressRanges } from '@keystead/outside';
 import { cloudEndpoints } from './cloud-endpoints';
 import type { DatabaseAddress } from './database-address';
 
@@ -31,13 +32,10 @@ export async function blockCloudEndpoints(uids: Uids): Promise<string | undefine
 
 /** Whether an address of this machine is in a range. Link-local addresses are skipped: they are valid only on their interface. */
 function isOwn(range: string): boolean {
-  const [address = '', bits] = range.split('/');
-  const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-  const list = new BlockList();
-  list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
+  const ranges = new AddressRanges([range]);
   return Object.values(networkInterfaces())
     .flatMap((entries) => entries ?? [])
-    .some((entry) => !entry.scopeid && entry.family.toLowerCase() === family && list.check(entry.address, family));
+    .some((entry) => !entry.scopeid && ranges.has(entry.address));
 }
 
 /** One rule of a firewall, without its action. */

@@ -1,7 +1,7 @@
 import { invalid, type Page } from '@keystead/jsonapi';
+import { AddressRanges } from '@keystead/outside';
 import { Refusal } from '@keystead/refusal';
 import type { Prisma } from '../../../generated/prisma/client';
-import { AddressRanges } from '../../../kernel/access/address-ranges';
 import type { Principal } from '../../../kernel/access/principal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
