@@ -1,7 +1,8 @@
 import { gunzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { archiveOf, fetchUrl, putUrl } from './configurations';
 import { grant, member, organizationToken, team, teamToken } from './members';
+import { ObjectStoreStandIn } from './object-store-stand-in';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
 const text = (extra = '') => `variable "size" {
@@ -26,7 +27,14 @@ output "secret" {
 ${extra}`;
 
 describe('no-code modules', () => {
-  const workspaces = startWorkspaces();
+  const store = new ObjectStoreStandIn();
+  const env: Record<string, string> = {};
+  beforeAll(async () => {
+    await store.start();
+    Object.assign(env, store.variables);
+  });
+  const workspaces = startWorkspaces({ env });
+  afterAll(() => store.stop());
   const { admin } = workspaces;
   const type = 'no-code-modules';
   let counter = 0;
@@ -143,7 +151,7 @@ describe('no-code modules', () => {
     const left = async () => {
       const { rows } = await pool.query(`SELECT (SELECT count(*) FROM workspace) AS workspaces,
         (SELECT count(*) FROM variable) AS variables, (SELECT count(*) FROM configuration_version) AS configurations`);
-      return rows[0];
+      return { ...rows[0], objects: store.objects.size };
     };
     const before = await left();
     await pool.query(`CREATE FUNCTION no_run() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no run''; END'`);

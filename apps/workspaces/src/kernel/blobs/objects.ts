@@ -21,6 +21,12 @@ export function withObjects<D extends Database>(db: D, objects: ObjectStore): D 
   return { ...db, transaction, inTurn: (name) => withObjects(db.inTurn(name), objects), objects };
 }
 
+/**
+ * The same database, to which new blobs go: for small ones that are made in a transaction with other rows. A transaction
+ * that fails takes back no object, and one that is open must not wait for a store.
+ */
+export const withoutObjects = (db: Database): Database => Object.assign({ ...db }, { objects: undefined });
+
 /** The object store that new blobs go to; undefined if they go to the database. */
 export function objectsOf(db: Database): ObjectStore | undefined {
   return (db as Partial<WithObjects>).objects;

@@ -6,6 +6,7 @@ import { Refusal } from '@keystead/refusal';
 import { pack } from 'tar-stream';
 import type { Access } from '../../../kernel/access/access';
 import type { Actor } from '../../../kernel/audit/audit';
+import { withoutObjects } from '../../../kernel/blobs/objects';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { create as createConfiguration } from '../../runs/configuration-versions/service';
@@ -115,7 +116,7 @@ export async function provision(
     source: 'tfe-api',
   };
   const made = await createConfiguration(db, starter, workspace, { autoQueueRuns: false });
-  await upload(db, env, made, archiveOf(text));
+  await upload(withoutObjects(db), env, made, archiveOf(text));
   if (effectiveMode(workspace).mode === 'local' || !workspacePolicy['can-queue-run'](access, workspace))
     return undefined;
   return createRun(db, env.keyring, starter, workspace, { configurationVersion: made.id, message });
