@@ -30,8 +30,7 @@ export function endingOf(input: z.output<typeof EndingInput>, nowMs: number): En
 const digits = 12;
 
 /** A key that sorts by time: what ends first comes first. */
-export const endKey = (ms: number, name: string): string =>
-  `${String(Math.floor(ms / 1000)).padStart(digits, '0')} ${name}`;
+const endKey = (ms: number, name: string): string => `${String(Math.floor(ms / 1000)).padStart(digits, '0')} ${name}`;
 
 /** Where an engine keeps the index of all that it lists by expiry, which the metric of what expires soon counts. */
 export const endFolder = 'ends/';
