@@ -27,6 +27,7 @@ const notShown: Readonly<Record<string, string>> = {
   'ssh/roles/:role cidr_list': 'of a role for one-time passwords',
   'ssh/roles/:role exclude_cidr_list': 'of a role for one-time passwords',
   'ssh/roles/:role port': 'of a role for one-time passwords',
+  'kv/data/:path* options': 'holds only the version that the write expects',
   'totp/keys/:name generate': 'how the key is made',
   'totp/keys/:name exported': 'how the key is made',
   'totp/keys/:name key_size': 'how the key is made',
