@@ -5,7 +5,7 @@ import type { Operation } from './reference';
 /** What became of an operation here. */
 export interface Compared extends Operation {
   readonly state: 'same' | 'differs' | 'not built';
-  /** How it differs, or why it is not built; of an operation that is the same, the only edition that has it. */
+  /** How it differs, or why it is not built; for one that is the same, the only edition that has it. */
   readonly note: string;
 }
 
@@ -15,7 +15,7 @@ export const nameOf = ({ method, path }: Operation): string => `${method} ${path
 /** A path without the names of its parameters. */
 const shapeOf = (path: string): string => path.replace(/:[A-Za-z_]+|\{[^}]+\}/g, '{}');
 
-/** Says of each operation what became of it among the endpoints of the workspace service. */
+/** Compares each operation with the endpoints of the workspace service. */
 export function compare(reference: readonly Operation[], resources: readonly Resource[]): Compared[] {
   const served = new Map<string, Endpoint>();
   for (const endpoint of resources.flatMap(({ endpoints }) => endpoints)) {
@@ -32,7 +32,7 @@ export function compare(reference: readonly Operation[], resources: readonly Res
   });
 }
 
-/** The reasons that speak of an operation. */
+/** The reasons why an operation is not built. */
 export function reasonsFor(name: string): string[] {
   return Object.entries(absent)
     .filter(([, names]) => names.test(name))

@@ -1,4 +1,4 @@
-/** Operations that answer otherwise here in something one would notice. */
+/** Operations whose answers differ here in a way that clients may notice. */
 export const different: Readonly<Record<string, string>> = {
   ...of('the type is `workspace_change_requests`', [
     'GET /change-requests/{change_request_id}',
@@ -25,7 +25,7 @@ export const different: Readonly<Record<string, string>> = {
     'POST /organizations/{organization_name}/relationships/data-retention-policy',
     'PATCH /workspaces/{workspace_id}/relationships/data-retention-policy',
   ]),
-  ...of('`policy-tool-version` is null until a tool has judged', [
+  ...of('`policy-tool-version` is null until a policy was evaluated', [
     'GET /policy-evaluations/{policy_evaluation_id}/policy-set-outcomes',
     'GET /policy-set-outcomes/{policy_set_outcome_id}',
   ]),
@@ -47,7 +47,7 @@ export const different: Readonly<Record<string, string>> = {
     'PATCH /workspaces/{workspace_id}/state-versions',
     'POST /workspaces/{workspace_id}/state-versions',
   ]),
-  ...of('an organization’s own token may hold the lock, too', [
+  ...of('an organization token may hold the lock, too', [
     'GET /organizations/{organization_name}/workspaces',
     'GET /organizations/{organization_name}/workspaces/{workspace_name}',
     'GET /workspaces/{workspace_id}',
@@ -63,28 +63,27 @@ function of(how: string, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, how]));
 }
 
-/** Why operations are not built: a reason, and the names of those that have it. */
+/** Why operations are not built: a reason, and a pattern of their names. */
 export const absent: Readonly<Record<string, RegExp>> = {
-  'people do not connect apps of GitHub as themselves': /\/link-account$|github-app-oauth-tokens/,
-  'repositories are named; no host is asked for lists': /github-app-installations\S*\/repos$/,
+  'GitHub Apps belong to organizations, not to single users': /\/link-account$|github-app-oauth-tokens/,
+  'users name repositories; Git hosts are not asked for lists': /github-app-installations\S*\/repos$/,
   'workspaces are deleted at once': /\/recoverable-items/,
-  'results of the vendor’s own tasks': /^GET \/task-results\/\S+\/body$/,
+  'only for the vendor’s own tasks': /^GET \/task-results\/\S+\/body$/,
   'a connection belongs to the organization in the path': /^POST \/oauth-clients$/,
-  'site administrators have no banners': /^\S+ \/admin\/banners/,
-  'keys stay in the keyring of the service': /\/hyok-|\/oidc-configurations/,
+  'no banners': /^\S+ \/admin\/banners/,
+  'no customer-managed keys (HYOK)': /\/hyok-|\/oidc-configurations/,
   'metrics are those of the whole service': /\/metrics-tokens/,
   'meant for the vendor’s own use': /\/provider-sets/,
-  'there are no stacks': /\/stacks$/,
+  'no stacks': /\/stacks$/,
   'accounts of the vendor’s cloud': /\/hcp-organizations/,
-  'costs are not estimated; a run task can': /\/cost-estimates/,
-  'mail goes to members and to addresses that administrators name, without a subscription':
-    /\/email-recipient-statuses/,
+  'no cost estimation; a run task can do it': /\/cost-estimates/,
+  'mail needs no subscription': /\/email-recipient-statuses/,
   'needs a call to every kind of Git host, or a log of them':
     /\/authorized-repos|\/vcs-organizations|\/vcs-events|\/vcs\//,
-  'nothing is sold': /\/invoices|^PATCH .*\/subscription$/,
-  'policies of Sentinel are not run': /\/policy-checks/,
-  'policies of a third language are not run': /tf-policy-/,
-  'a test run cleans up itself': /\/cleanups\//,
+  'no billing': /\/invoices|^PATCH .*\/subscription$/,
+  'no Sentinel policies': /\/policy-checks/,
+  'no Terraform policies': /tf-policy-/,
+  'test runs clean up by themselves': /\/cleanups\//,
   'a list of the vendor’s partners': /\/tasks\/integrations/,
   'workspaces stay in their organization': /\/workspace-transfers/,
 };
