@@ -7,7 +7,7 @@ import { findProgram } from '../../packages/testing/src/index';
 import { pagesRunBy } from '../pages';
 import { stepsOf } from './document';
 import { found } from './found';
-import { type Installation, startInstallation } from './installation';
+import { type Installation, shell, startInstallation } from './installation';
 import { pasteDocument, type Request } from './paste';
 import { type PracticeSystems, startPracticeSystems } from './practice-systems';
 import { runDocument } from './run-document';
@@ -72,8 +72,8 @@ describe('every command of the guides', () => {
   }
 
   it('of no guide takes root where a token is missing', () => {
-    for (const guide of guides) {
-      const text = readFileSync(join(root, guide), 'utf8');
+    for (const page of [...guides, shell]) {
+      const text = readFileSync(join(root, page), 'utf8');
       // A default for a token, or a function that sends one without insisting that there is one.
       expect(text).not.toMatch(/\$\{\w*(TOKEN|ROOT|ADMIN)\w*:?[-=]/);
       for (const [definition] of text.matchAll(/^\w+\(\) \{ curl .*$/gm)) {

@@ -22,6 +22,9 @@ export interface Installation {
 const root = resolve(__dirname, '../..');
 const START_SECONDS = 300;
 
+/** What the guides read first: addresses, tokens, and curl with a token. */
+export const shell = 'docs/guides/shell.sh';
+
 /** The command line as a single file: it starts six times as fast as from its text. */
 function keystead(folder: string): string {
   const file = join(folder, 'keystead.cjs');
@@ -54,6 +57,8 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   const watched = watch(commands, { curl: programOf('curl'), keystead: keystead(folder) });
   // Where `npm start` puts it.
   symlinkSync(join(commands, 'keystead'), join(folder, 'keystead'));
+  mkdirSync(join(folder, 'docs/guides'), { recursive: true });
+  symlinkSync(join(root, shell), join(folder, shell));
   // These data need not survive a power cut.
   const settings = { fsync: 'off', full_page_writes: 'off' };
   const server = await startEmbedded({ dataDir: join(data, 'postgres'), socket: true, settings });
