@@ -133,6 +133,15 @@ describe('imports', () => {
     expect(places.length).toBeGreaterThan(silent.length + 5);
   });
 
+  it('generate keys in one place, which leaves the threads free that others need', () => {
+    const generates = /\bgenerate(KeyPair|Key|Prime)(Sync)?\b/;
+    const services = product.filter(({ file }) => !file.startsWith('packages/testing/'));
+    expect(offending(services, ({ text }) => generates.test(text))).toEqual([
+      'packages/auth/src/key-pair.ts',
+      'packages/auth/src/rsa-thread.ts',
+    ]);
+  });
+
   it('read values from outside in fields, where rules about parameters see what becomes of them', () => {
     const backends = product.filter(({ file }) => /^apps\/secrets\/src\/(backends|system)\//.test(file));
     const reads = /\b(parseDuration|to(Seconds|Int|Bool|Text|List|Pairs|Objects?))\(/;

@@ -4,6 +4,7 @@ export { claimAt, isScalar, textsOf } from './claim-values';
 export { equalSecrets } from './compare';
 export { type IdTokenCheck, verifyIdToken, withUserInfo } from './id-token';
 export { audiencesOf, type JwtCheck, verifyJwt } from './jwt';
+export { makeCurveKey, makeRsaKey } from './key-pair';
 export { firstKeys, isRotationDue, type RotatingKeys, type RotationRule, rotateKeys, shownKeys } from './key-rotation';
 export { discoveryOf, type FetchJson, foreignIssuer, importPublicKey, KeySets, type KeySource } from './key-sets';
 export { mintToken, randomBase62, randomId } from './mint';
@@ -41,3 +42,4 @@ export {
   type SignatureHeader,
   verifySignature,
 } from './signature';
+export { WorkTurns } from './work-turns';

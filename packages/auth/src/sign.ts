@@ -1,14 +1,6 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPair,
-  type JsonWebKey,
-  type KeyObject,
-  randomUUID,
-  sign,
-} from 'node:crypto';
-import { promisify } from 'node:util';
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { makeCurveKey, makeRsaKey } from './key-pair';
 
 /** The algorithms that keys of this service can sign with. */
 export const signingAlgorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
@@ -26,11 +18,10 @@ export interface SigningKey {
 
 const bits = 2048;
 const curves = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
-const generate = promisify(generateKeyPair);
 
 /** Makes a key; the default algorithm is RS256, which every verifier of identity tokens supports. */
 export async function newSigningKey(nowMs: number, algorithm?: SigningAlgorithm): Promise<SigningKey> {
-  const { privateKey } = await generatePair(algorithm ?? 'RS256');
+  const privateKey = await makeKey(algorithm ?? 'RS256');
   const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   return { kid: randomUUID(), privatePem, createdAtMs: nowMs, ...(algorithm && { algorithm }) };
 }
@@ -67,10 +58,10 @@ export function digestOf(algorithm: SigningAlgorithm): string | undefined {
   return algorithm === 'EdDSA' ? undefined : `sha${algorithm.slice(2)}`;
 }
 
-function generatePair(algorithm: SigningAlgorithm) {
-  if (algorithm === 'EdDSA') return generate('ed25519', {});
-  if (algorithm.startsWith('RS')) return generate('rsa', { modulusLength: bits });
-  return generate('ec', { namedCurve: curves[algorithm as keyof typeof curves] });
+function makeKey(algorithm: SigningAlgorithm): Promise<KeyObject> {
+  if (algorithm === 'EdDSA') return makeCurveKey('ed25519');
+  if (algorithm.startsWith('RS')) return makeRsaKey(bits);
+  return makeCurveKey(curves[algorithm as keyof typeof curves]);
 }
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');

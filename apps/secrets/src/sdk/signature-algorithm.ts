@@ -4,6 +4,7 @@ import { RsaSaPssParams } from '@peculiar/asn1-rsa';
 import { AsnConvert } from '@peculiar/asn1-schema';
 import { AlgorithmIdentifier } from '@peculiar/asn1-x509';
 import { refuse } from './refuse';
+import { signWithRsa } from './rsa-turns';
 
 /** How a key signs. */
 export interface SigningAlgorithm {
@@ -81,9 +82,10 @@ const saltLength = (hash: string): number => Number(hash.slice(3)) / 8;
 const signAside = promisify<string | null, Buffer, Parameters<typeof sign>[2], Buffer>(sign);
 
 /** Signs, off the main thread. */
-export function signWith({ hash, isPss }: SigningAlgorithm, key: KeyObject, content: Buffer): Promise<Buffer> {
+export function signWith({ hash, keyType, isPss }: SigningAlgorithm, key: KeyObject, content: Buffer): Promise<Buffer> {
+  if (keyType !== 'rsa') return signAside(hash, content, key);
   const padding = isPss && { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: saltLength(hash!) };
-  return signAside(hash, content, { key, ...padding });
+  return signWithRsa(hash!, content, { key, ...padding });
 }
 
 /** A signer: a key and its algorithm. */

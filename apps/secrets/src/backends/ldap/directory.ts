@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { WorkTurns } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { type Client, type Entry, InvalidCredentialsError, ResultCodeError, type SearchOptions } from 'ldapts';
 import { LRUCache } from 'lru-cache';
@@ -26,7 +27,7 @@ const mostGroups = 100_000;
  */
 export class Directory {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
-  private readonly gates = new LRUCache<string, Gate>({ max: 500 });
+  private readonly gates = new LRUCache<string, WorkTurns>({ max: 500 });
   private readonly connections = new KeptConnections();
 
   constructor(private readonly clock: { now(): number }) {}
@@ -66,7 +67,7 @@ export class Directory {
     // Callers with other settings, perhaps wrong ones, do not block the rest.
     const way = wayOf(url, config);
     const circuit = cachedIn(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
-    const gate = cachedIn(this.gates, way, () => new Gate(mostConnections));
+    const gate = cachedIn(this.gates, way, () => new WorkTurns({ atOnce: mostConnections }, 'logins'));
     const run = () => gate.run(() => this.withConnection(url, config, way, ask));
     return circuit.run(run, (error) =>
       error instanceof Unreachable ? error.message.replace(/^.* is unreachable: /, '') : undefined,
@@ -125,26 +126,6 @@ function wayOf(url: string, config: LdapConfig): string {
 
 const digestOf = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
-
-/** Limits concurrency; the others wait in line. */
-class Gate {
-  private inside = 0;
-  private readonly waiting: (() => void)[] = [];
-
-  constructor(private readonly most: number) {}
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.inside >= this.most) await new Promise<void>((go) => this.waiting.push(go));
-    else this.inside++;
-    try {
-      return await work();
-    } finally {
-      const next = this.waiting.shift();
-      if (next) next();
-      else this.inside--;
-    }
-  }
-}
 
 function cachedIn<T extends object>(map: LRUCache<string, T>, name: string, make: () => T): T {
   let found = map.get(name);

@@ -1,8 +1,6 @@
-import { generateKeyPair, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
+import type { KeyObject } from 'node:crypto';
+import { makeCurveKey, makeRsaKey } from '@keystead/auth';
 import { refuse } from '../../sdk/refuse';
-
-const makePair = promisify(generateKeyPair);
 
 export type KeyType = 'rsa' | 'ec' | 'ed25519';
 
@@ -44,10 +42,9 @@ export function checkedKeyRules<T extends KeyRules>(rules: T): T {
 }
 
 /** Generates a private key off the main thread, from checked rules. */
-export async function makeKey({ key_type: type, key_bits: bits }: KeyRules): Promise<KeyObject> {
-  if (type === 'rsa') return (await makePair('rsa', { modulusLength: bits })).privateKey;
-  if (type === 'ec') return (await makePair('ec', { namedCurve: curves.get(bits)! })).privateKey;
-  return (await makePair('ed25519')).privateKey;
+export function makeKey({ key_type: type, key_bits: bits }: KeyRules): Promise<KeyObject> {
+  if (type === 'rsa') return makeRsaKey(bits);
+  return makeCurveKey(type === 'ec' ? curves.get(bits)! : 'ed25519');
 }
 
 /** Type and size of a key. Throws `invalid` for unsupported types. */

@@ -1,14 +1,8 @@
 import { type KeyObject, randomBytes, sign } from 'node:crypto';
-import { promisify } from 'node:util';
 import { refuse } from '../../sdk/refuse';
+import { signWithRsa } from '../../sdk/rsa-turns';
 import { publicBlob, type SshPublicKey } from './public-key';
 import { narrow, parts, sized, whole, wide } from './wire';
-
-const signAside = promisify(sign) as (
-  algorithm: string,
-  data: Buffer,
-  key: Parameters<typeof sign>[2],
-) => Promise<Buffer>;
 
 /** The content of a certificate to sign. */
 export interface CertificateContent {
@@ -82,7 +76,7 @@ const ecHashes: ReadonlyMap<string, string> = new Map([
 async function signature(body: Buffer, signer: KeyObject, algorithm: string): Promise<Buffer> {
   const hash = rsaHashes.get(algorithm)!;
   if (signer.asymmetricKeyType === 'rsa') {
-    const made = await signAside(hash, body, signer);
+    const made = await signWithRsa(hash, body, signer);
     return Buffer.concat([sized(algorithm === 'default' ? 'rsa-sha2-256' : algorithm), sized(made)]);
   }
   if (algorithm !== 'default') refuse(`algorithm_signer ${algorithm} needs an issuer with an RSA key`);

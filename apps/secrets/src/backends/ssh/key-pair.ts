@@ -1,9 +1,8 @@
-import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { makeCurveKey, makeRsaKey } from '@keystead/auth';
 import { parsePrivateKey } from 'sshpk';
 import { refuse } from '../../sdk/refuse';
 
-const makePair = promisify(generateKeyPair);
 const curves: ReadonlyMap<number, string> = new Map([
   [256, 'prime256v1'],
   [384, 'secp384r1'],
@@ -17,16 +16,16 @@ export async function makeKey(type: string, askedBits: number): Promise<KeyObjec
     const modulusLength = askedBits || 4096;
     if (modulusLength < 2048) refuse(`refusing to generate weak ${type} key: ${modulusLength} bits < 2048 bits`);
     if (modulusLength > mostRsaBits) refuse(`refusing to generate ${type} key: more than ${mostRsaBits} bits`);
-    return (await makePair('rsa', { modulusLength })).privateKey;
+    return makeRsaKey(modulusLength);
   }
   const named = /^ecdsa-sha2-nistp(256|384|521)$/.exec(type)?.[1];
   if (named !== undefined || type === 'ec') {
     const bits = named === undefined ? askedBits || 256 : Number(named);
     const namedCurve = curves.get(bits);
     if (!namedCurve) refuse(`unknown ECDSA key pair algorithm and bits: ${type} / ${bits}`);
-    return (await makePair('ec', { namedCurve })).privateKey;
+    return makeCurveKey(namedCurve);
   }
-  if (type === 'ed25519' || type === 'ssh-ed25519') return (await makePair('ed25519')).privateKey;
+  if (type === 'ed25519' || type === 'ssh-ed25519') return makeCurveKey('ed25519');
   refuse(`unknown ssh key pair algorithm: ${type}`);
 }
 

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, webcrypto } from 'node:crypto';
-import { Refusal } from '@keystead/refusal';
+import { isRefusal, Refusal } from '@keystead/refusal';
 import { refuse } from '../../sdk/refuse';
+import { rsaTurns } from '../../sdk/rsa-turns';
 import { open, seal } from './aead';
 import { decodeBase64, decodeField } from './base64';
 import type { TransitKey } from './key';
@@ -46,8 +47,9 @@ export async function decrypt(key: TransitKey, ciphertext: string, bound: Bound)
   const { decrypt: own } = await material.oaepKeys();
   if (!own) refuse('requested version for decryption does not contain a private part');
   try {
-    return Buffer.from(await webcrypto.subtle.decrypt('RSA-OAEP', own, bytes));
-  } catch {
+    return Buffer.from(await rsaTurns.run(() => webcrypto.subtle.decrypt('RSA-OAEP', own, bytes)));
+  } catch (error) {
+    if (isRefusal(error)) throw error;
     return refuse('failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
   }
 }

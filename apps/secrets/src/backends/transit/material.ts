@@ -3,17 +3,15 @@ import {
   createPrivateKey,
   createPublicKey,
   createSecretKey,
-  generateKeyPair,
   type KeyObject,
   randomBytes,
   webcrypto,
 } from 'node:crypto';
-import { promisify } from 'node:util';
+import { makeCurveKey, makeRsaKey } from '@keystead/auth';
 import { refuse } from '../../sdk/refuse';
 import { type KeyVersion, type TransitKey, tooOld } from './key';
 import { checkHmacSize, type KeyType, kindOf } from './key-type';
 
-const makePair = promisify(generateKeyPair);
 const noBytes = Buffer.alloc(0);
 
 /** The PKCS#8 header of an Ed25519 seed (RFC 8410). */
@@ -39,11 +37,8 @@ export async function makeVersion(type: KeyType, keySize: number, createdAtMs: n
   if (kind.family === 'ed25519') {
     return { ...versionOfPair(ed25519Key(randomBytes(32))), hmacKey, createdAtMs };
   }
-  const { privateKey } =
-    kind.family === 'rsa'
-      ? await makePair('rsa', { modulusLength: kind.bits })
-      : await makePair('ec', { namedCurve: kind.curve });
-  return { ...versionOfPair(privateKey), hmacKey, createdAtMs };
+  const made = kind.family === 'rsa' ? makeRsaKey(kind.bits) : makeCurveKey(kind.curve);
+  return { ...versionOfPair(await made), hmacKey, createdAtMs };
 }
 
 /** The stored form of a private key, or of a public key only. */

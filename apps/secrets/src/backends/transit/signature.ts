@@ -1,6 +1,7 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { refuse } from '../../sdk/refuse';
+import { signWithRsa } from '../../sdk/rsa-turns';
 import { decodeField } from './base64';
 import { compactOfDer, derOfCompact, signDigest, verifyDigest } from './ecdsa-digest';
 import { type Hash, hashes } from './hash-name';
@@ -59,7 +60,6 @@ function parseSalt(text: string): Scheme['salt'] {
   return bytes === 0 ? 'auto' : bytes === -1 ? 'hash' : bytes;
 }
 
-const signLater = promisify(sign);
 const verifyLater = promisify(verify);
 
 /** Signs with the latest version, or the requested one. Returns the public key of a derived key. */
@@ -95,7 +95,7 @@ function signedBy(kind: KeyKind, key: KeyObject, input: Buffer, scheme: Scheme):
   if (kind.family !== 'rsa') return refuse('message signing not supported for this key type');
   checkDigest(scheme, input);
   if (scheme.padding === 'pkcs1v15') {
-    if (!prehashed && hash) return signLater(hash.digest, input, key);
+    if (!prehashed && hash) return signWithRsa(hash.digest, input, key);
     const info = digestInfo(hash, input);
     if (info.length > kind.bits / 8 - 11) refuse('crypto/rsa: message too long for RSA key size');
     return signDigestInfo(key, info);
@@ -103,7 +103,7 @@ function signedBy(kind: KeyKind, key: KeyObject, input: Buffer, scheme: Scheme):
   const saltLength = saltBytes(kind.bits, hash!, scheme.salt) ?? longestSalt(kind.bits, hash!);
   return prehashed
     ? signPss(key, hash!, input, saltLength)
-    : signLater(hash!.digest, input, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength });
+    : signWithRsa(hash!.digest, input, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength });
 }
 
 function checkDigest({ hash, prehashed }: Scheme, input: Buffer): void {

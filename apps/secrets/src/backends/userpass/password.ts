@@ -1,5 +1,6 @@
-import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { Refusal } from '@keystead/refusal';
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { WorkTurns } from '@keystead/auth';
 
 /** A password as stored: with its parameters, so that they can be raised later. */
 export interface PasswordHash {
@@ -17,13 +18,11 @@ const cost = 16_384;
 const blockSize = 8;
 const parallelization = 5;
 const hashBytes = 32;
-const atOnce = 2;
-const mostWaiting = 512;
+const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 /** Hashes and checks passwords. Only a few run at once: each takes a thread that audit and other files need, too. */
 export class Passwords {
-  private running = 0;
-  private readonly waiting: (() => void)[] = [];
+  private readonly turns = new WorkTurns({ atOnce: 2, waiting: 512 }, 'logins');
 
   async hash(password: string): Promise<PasswordHash> {
     const salt = randomBytes(16);
@@ -46,30 +45,12 @@ export class Passwords {
     return expected.length === hash.length && timingSafeEqual(hash, expected);
   }
 
-  private async derive(
+  private derive(
     password: string,
     salt: Buffer,
     options: { readonly cost: number; readonly blockSize: number; readonly parallelization: number },
   ): Promise<Buffer> {
-    await this.takeSlot();
-    try {
-      return await new Promise((resolve, reject) => {
-        const maxmem = 256 * options.cost * options.blockSize;
-        scrypt(password.normalize('NFC'), salt, hashBytes, { ...options, maxmem }, (error, key) =>
-          error ? reject(error) : resolve(key),
-        );
-      });
-    } finally {
-      this.running -= 1;
-      this.waiting.shift()?.();
-    }
-  }
-
-  private async takeSlot(): Promise<void> {
-    if (this.running >= atOnce) {
-      if (this.waiting.length >= mostWaiting) throw new Refusal('limited', 'too many logins at once');
-      await new Promise<void>((resolve) => this.waiting.push(resolve));
-    }
-    this.running += 1;
+    const maxmem = 256 * options.cost * options.blockSize;
+    return this.turns.run(() => deriveKey(password.normalize('NFC'), salt, hashBytes, { ...options, maxmem }));
   }
 }

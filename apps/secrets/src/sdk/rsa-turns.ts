@@ -1,0 +1,19 @@
+import { sign } from 'node:crypto';
+import os from 'node:os';
+import { promisify } from 'node:util';
+import { WorkTurns } from '@keystead/auth';
+
+/**
+ * What RSA private keys compute takes milliseconds in the threads that write files and log in to the database: one of
+ * the four stays free, and there are never more than processors.
+ */
+export const rsaTurns = new WorkTurns(
+  { atOnce: Math.min(3, os.availableParallelism()), waiting: 1024, waitMs: 30_000 },
+  'RSA operations',
+);
+
+const signLater = promisify<string | null, Buffer, Parameters<typeof sign>[2], Buffer>(sign);
+
+/** Signs with an RSA key, off the main thread. Throws `limited` if too many wait, or for too long. */
+export const signWithRsa = (hash: string, content: Buffer, key: Parameters<typeof sign>[2]): Promise<Buffer> =>
+  rsaTurns.run(() => signLater(hash, content, key));
