@@ -29,7 +29,7 @@ const names = [
 /** The engines that sign and encrypt, with the file audit device on. */
 export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
   if (!names.some(setting.wanted)) return [];
-  const service = await startAudited(setting);
+  const service = await startAudited(setting, 'engines');
   const headers = { 'X-Service-Token': await initialised(service.url), 'Content-Type': 'application/json' };
   const write = async <T>(at: string, body: object = {}): Promise<T> =>
     (await ask<{ data: T }>(`${service.url}/v1/${at}`, 'POST', headers, body))?.data;

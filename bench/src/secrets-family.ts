@@ -64,8 +64,8 @@ export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
   ];
 }
 
-/** The secrets service with its file audit device on. */
-export const startAudited = (setting: Place & Pick<Setting, 'folder'>) =>
+/** The secrets service with its file audit device on, and a database of its own. */
+export const startAudited = (setting: Place & Pick<Setting, 'folder'>, database = 'secrets') =>
   startServiceProcess(
     'secrets',
     {
@@ -73,6 +73,7 @@ export const startAudited = (setting: Place & Pick<Setting, 'folder'>) =>
       SECRETS_AUDIT_FILE: path.join(setting.folder, `audit-${randomBytes(4).toString('hex')}.log`),
     },
     setting,
+    database,
   );
 
 /** A token that may do everything. */

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { open, seal } from './aead';
 import { kindOf } from './key-type';
@@ -5,7 +6,7 @@ import { kindOf } from './key-type';
 const hex = (text: string) => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
 
 // Appendix A.3.1 of draft-irtf-cfrg-xchacha-03.
-const key = hex('808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f');
+const key = createSecretKey(hex('808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f'));
 const nonce = hex('404142434445464748494a4b4c4d4e4f5051525354555657');
 const associated = hex('50515253c0c1c2c3c4c5c6c7');
 const plaintext = Buffer.from(

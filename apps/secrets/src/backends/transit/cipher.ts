@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, webcrypto } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes, webcrypto } from 'node:crypto';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import { refuse } from '../../sdk/refuse';
 import { rsaTurns } from '../../sdk/rsa-turns';
@@ -62,20 +62,26 @@ function sealed(key: TransitKey, kind: Aead, material: Material, plaintext: Buff
 }
 
 /** The cipher key, and the nonce key of a convergent key. */
-function keysFor(key: TransitKey, kind: Aead, material: Material, context: Buffer): [Buffer, Buffer | undefined] {
-  if (!key.derived) return [material.secret, undefined];
+function keysFor(key: TransitKey, kind: Aead, material: Material, context: Buffer): [KeyObject, KeyObject?] {
+  if (!key.derived) return [material.cipherKey];
   const both = material.derive(requireContext(context), kind.keyBytes + (key.convergent_encryption ? 32 : 0));
-  const nonceKey = key.convergent_encryption ? both.subarray(kind.keyBytes) : undefined;
-  return [both.subarray(0, kind.keyBytes), nonceKey];
+  const cipherKey = createSecretKey(both.subarray(0, kind.keyBytes));
+  return key.convergent_encryption ? [cipherKey, createSecretKey(both.subarray(kind.keyBytes))] : [cipherKey];
 }
 
 /**
  * A convergent nonce depends on everything it encrypts or authenticates: reusing a nonce with different
  * associated data would reveal the authentication key.
  */
-function nonceFor({ nonceBytes }: Aead, nonceKey: Buffer | undefined, plaintext: Buffer, associated: Buffer): Buffer {
+function nonceFor(
+  { nonceBytes }: Aead,
+  nonceKey: KeyObject | undefined,
+  plaintext: Buffer,
+  associated: Buffer,
+): Buffer {
   if (!nonceKey) return randomBytes(nonceBytes);
-  const key = associated.length === 0 ? nonceKey : createHmac('sha256', nonceKey).update(associated).digest();
+  const keyOfAssociated = () => createSecretKey(createHmac('sha256', nonceKey).update(associated).digest());
+  const key = associated.length === 0 ? nonceKey : keyOfAssociated();
   return createHmac('sha256', key).update(plaintext).digest().subarray(0, nonceBytes);
 }
 

@@ -57,7 +57,8 @@ export class Material {
   readonly hmacKey: KeyObject;
   private pair: { readonly privateKey?: KeyObject; readonly publicKey: KeyObject } | undefined;
   private oaep: Promise<{ decrypt?: webcrypto.CryptoKey; encrypt: webcrypto.CryptoKey }> | undefined;
-  private extracted: Buffer | undefined;
+  private sealing: KeyObject | undefined;
+  private extracted: KeyObject | undefined;
 
   constructor(
     private readonly type: KeyType,
@@ -76,6 +77,12 @@ export class Material {
     return this.keys().publicKey;
   }
 
+  /** The key of an authenticated cipher. */
+  get cipherKey(): KeyObject {
+    this.sealing ??= createSecretKey(this.secret);
+    return this.sealing;
+  }
+
   /** RSA keys for Web Crypto, which works off the main thread. */
   oaepKeys(): NonNullable<typeof this.oaep> {
     this.oaep ??= importOaep(this.version);
@@ -87,7 +94,7 @@ export class Material {
    * `hkdfSync` takes no context of more than 1,024 bytes, which clients send.
    */
   derive(context: Buffer, bytes: number): Buffer {
-    this.extracted ??= createHmac('sha256', Buffer.alloc(32)).update(this.bothHalves()).digest();
+    this.extracted ??= createSecretKey(createHmac('sha256', Buffer.alloc(32)).update(this.bothHalves()).digest());
     const blocks: Buffer[] = [];
     for (let n = 1; (n - 1) * 32 < bytes; n++) {
       const hmac = createHmac('sha256', this.extracted).update(blocks.at(-1) ?? noBytes);
