@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { string } from '../../sdk/fields';
@@ -13,6 +14,7 @@ import {
   type CertificateStanding,
   isOf,
   makeOcspAnswer,
+  type OcspQuestions,
   ocspProblem,
   readOcspRequest,
 } from './ocsp-answer';
@@ -32,14 +34,37 @@ interface KeptAnswer {
 // Revocation replaces the certificate object on every node, so that this cache misses.
 const keptAnswers = new WeakMap<StoredCertificate, Map<string, KeptAnswer>>();
 
-async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, der: Buffer): Promise<Buffer> {
+/** A parsed request, and the issuer that answers it. */
+interface DirectedRequest extends OcspQuestions {
+  readonly issuer: Issuer | undefined;
+}
+
+// Parsing takes longer than everything else. Any change of the issuers replaces their object, on every node.
+const readRequests = new WeakMap<Ca, LRUCache<string, DirectedRequest>>();
+const mostRead = 1000;
+const longestRead = 512;
+
+/** Parses a request in base64; undefined if it is malformed. Clients repeat those about one certificate without a nonce. */
+function directed(ca: Ca, base64: string): DirectedRequest | undefined {
+  const known = readRequests.get(ca)?.get(base64);
+  if (known) return known;
+  const read = readOcspRequest(Buffer.from(base64, 'base64'));
+  if (!read) return undefined;
+  const request = { ...read, issuer: responderFor(ca, read.questions) };
+  if (read.nonce || read.questions.length > 1 || base64.length > longestRead) return request;
+  const requests = readRequests.get(ca) ?? new LRUCache<string, DirectedRequest>({ max: mostRead });
+  requests.set(base64, request);
+  readRequests.set(ca, requests);
+  return request;
+}
+
+async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, base64: string): Promise<Buffer> {
   const config = await findCrlConfig(storage);
   if (config.ocsp_disable) return ocspProblem('unauthorized');
-  const request = readOcspRequest(der);
-  if (!request) return ocspProblem('malformedRequest');
-  const { questions, nonce } = request;
   const ca = await findCa(storage);
-  const issuer = responderFor(ca, questions);
+  const request = directed(ca, base64);
+  if (!request) return ocspProblem('malformedRequest');
+  const { questions, nonce, issuer } = request;
   if (!issuer) return ocspProblem('unauthorized');
   const certificate = certificateOf(issuer);
   const authority = authorityOf(certificate);
@@ -82,7 +107,7 @@ function statusOf(ca: Ca, found: StoredCertificate | undefined, authority: strin
 }
 
 const reply = async (call: { storage: Storage; nowMs: number }, base64: string): Promise<Reply> =>
-  raw(await answer(call, Buffer.from(base64, 'base64')));
+  raw(await answer(call, base64));
 
 /** The OCSP responder of the mount. */
 export const ocspPaths = [

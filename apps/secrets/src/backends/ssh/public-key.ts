@@ -47,7 +47,8 @@ function readEd25519(family: 'ed25519' | 'sk-ed25519'): Reading {
     if (key?.length !== 32 || more.length > 0 || (application !== undefined) !== (family === 'sk-ed25519')) {
       return undefined;
     }
-    return good({ kty: 'OKP', crv: 'Ed25519', x: text(key) }) ? { family, bits: 0 } : undefined;
+    // Any 32 bytes are a key to OpenSSL.
+    return { family, bits: 0 };
   };
 }
 
@@ -78,8 +79,16 @@ export function readPublicKey(line: string, problem: string): SshPublicKey {
   return { type: name, blob, ...(reading(fields) ?? no('ssh: invalid key')) };
 }
 
-/** The public key of a key in OpenSSH wire format. */
+const blobs = new WeakMap<KeyObject, Buffer>();
+
+/** The public key of a key in OpenSSH wire format; kept, as issuers add it to every certificate. */
 export function publicBlob(key: KeyObject): Buffer {
+  const blob = blobs.get(key) ?? encodedBlob(key);
+  blobs.set(key, blob);
+  return blob;
+}
+
+function encodedBlob(key: KeyObject): Buffer {
   const jwk = key.export({ format: 'jwk' });
   const bytes = (name: 'x' | 'y' | 'e' | 'n') => Buffer.from(jwk[name]!, 'base64url');
   if (jwk.kty === 'RSA') return Buffer.concat([sized('ssh-rsa'), whole(bytes('e')), whole(bytes('n'))]);

@@ -1,9 +1,10 @@
 /** A length-prefixed string (RFC 4251, string). */
 export function sized(bytes: Buffer | string): Buffer {
-  const body = Buffer.from(bytes as string);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(body.length);
-  return Buffer.concat([length, body]);
+  const body = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
+  const all = Buffer.allocUnsafe(4 + body.length);
+  all.writeUInt32BE(body.length);
+  all.set(body, 4);
+  return all;
 }
 
 /** A positive integer without leading zeros (mpint). */
