@@ -1,5 +1,6 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto';
 import { publicDer } from '../../sdk/asn1';
+import { certificatePem } from '../../sdk/pem';
 import { findKept, keepKey } from '../../sdk/private-key';
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
@@ -202,6 +203,15 @@ export function certificateOf(issuer: Issuer): ReadCertificate {
     certificates.set(issuer, read);
   }
   return read;
+}
+
+const pems = new WeakMap<Issuer, string>();
+
+/** The certificate of an issuer as PEM, cached. */
+export function issuerPem(issuer: Issuer): string {
+  const pem = pems.get(issuer) ?? certificatePem(certificateOf(issuer).der);
+  pems.set(issuer, pem);
+  return pem;
 }
 
 const publicKeyOf = (issuer: Issuer): string => publicDer(certificateOf(issuer).publicKey).toString('base64');

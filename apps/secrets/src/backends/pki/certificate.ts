@@ -11,14 +11,13 @@ import {
   KeyUsageFlags,
   type Name,
   SubjectKeyIdentifier,
-  SubjectPublicKeyInfo,
   type TBSCertificate,
   Version,
 } from '@peculiar/asn1-x509';
 import { encoded } from '../../sdk/asn1';
 import { refuse } from '../../sdk/refuse';
 import { type Signer, signWith } from '../../sdk/signature-algorithm';
-import { element, extensionsElement, identifierElement, nameElement, tags, timeElement } from './der';
+import { contentOf, element, extensionsElement, identifierElement, nameElement, tags, timeElement } from './der';
 import { serialBytes, serialText } from './serial';
 
 /** A parsed certificate. */
@@ -102,8 +101,9 @@ function verifies(x509: X509Certificate, key: KeyObject): boolean {
 
 /** The key identifier of a public key (RFC 5280, 4.2.1.2). */
 export function keyIdOf(spki: Buffer): Buffer {
-  const { subjectPublicKey } = AsnConvert.parse(spki, SubjectPublicKeyInfo);
-  return createHash('sha1').update(Buffer.from(subjectPublicKey)).digest();
+  const { rest: bits } = contentOf(contentOf(spki).content);
+  // The first byte says that no bits are unused.
+  return createHash('sha1').update(contentOf(bits).content.subarray(1)).digest();
 }
 
 /** A certificate to be signed. */

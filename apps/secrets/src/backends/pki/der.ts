@@ -11,15 +11,19 @@ export const tags = {
   bits: 0x03,
   octets: 0x04,
   id: 0x06,
+  utf8: 0x0c,
+  printable: 0x13,
   utcTime: 0x17,
   generalizedTime: 0x18,
   sequence: 0x30,
+  set: 0x31,
   keyId: 0x80,
   mail: 0x81,
   host: 0x82,
   uri: 0x86,
   address: 0x87,
   first: 0xa0,
+  second: 0xa1,
   fourth: 0xa3,
 } as const;
 
@@ -33,6 +37,15 @@ export function element(tag: number, content: readonly Uint8Array[]): Buffer {
     size = Buffer.concat([Buffer.of(0x80 | bytes.length), bytes]);
   }
   return Buffer.concat([Buffer.of(tag), size, ...content]);
+}
+
+/** The content of the element that sound DER begins with, and the rest behind it. */
+export function contentOf(der: Buffer): { readonly content: Buffer; readonly rest: Buffer } {
+  const first = der[1]!;
+  const more = first < 0x80 ? 0 : first & 0x7f;
+  const length = more === 0 ? first : der.readUIntBE(2, more);
+  const start = 2 + more;
+  return { content: der.subarray(start, start + length), rest: der.subarray(start + length) };
 }
 
 /** A time (RFC 5280, 4.1.2.5): whole seconds, with a two-digit year until 2049. */
@@ -77,6 +90,12 @@ export function nameElement(name: Name): Buffer {
     names.set(name, der);
   }
   return der;
+}
+
+/** Notes the encoding of a name that is known without the library. */
+export function noteName(name: Name, der: Buffer): Name {
+  names.set(name, der);
+  return name;
 }
 
 const identifiers = new WeakMap<SigningAlgorithm, Buffer>();

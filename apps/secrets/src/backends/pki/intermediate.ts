@@ -31,7 +31,7 @@ import {
 } from './generation';
 import { shownCertificate, takenOver } from './issue';
 import { formatFields, formatOf, nameFields } from './issue-fields';
-import { kindOfKey, shownKey } from './key-pair';
+import { formatKey, shownKeyOf } from './key-pair';
 import { pemBlocks } from './pem';
 import { requestedNames } from './requested-names';
 import type { Role } from './role';
@@ -83,12 +83,13 @@ const generating = operation<{ readonly exported: string }, typeof GenerateInput
     }
     const csr = format === 'der' ? der.toString('base64') : pemOf(der, 'CERTIFICATE REQUEST');
     if (!isShown) return data({ csr, key_id: keyId });
-    const private_key = shownKey(key, format, input.private_key_format ?? 'der');
+    const shown = shownKeyOf(key);
+    const private_key = formatKey(shown, format, input.private_key_format ?? 'der');
     return data({
       csr: format === 'pem_bundle' ? `${private_key}\n${csr}` : csr,
       key_id: keyId,
       private_key,
-      private_key_type: kindOfKey(key).type,
+      private_key_type: shown.type,
     });
   },
 });

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import {
   type Extension,
   id_ce_authorityKeyIdentifier,
@@ -9,17 +8,16 @@ import {
   id_pe_authorityInfoAccess,
 } from '@peculiar/asn1-x509';
 import { z } from 'zod';
-import { publicDer } from '../../sdk/asn1';
 import { bool, commaList, int, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { certificatePem } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
 import { data, type Reply, secret } from '../../sdk/reply';
-import { certificateOf } from './ca';
+import { certificateOf, type Issuer, issuerPem } from './ca';
 import { isSelfSigned } from './certificate';
 import { type ReadRequest, readRequest } from './csr';
 import { formatFields, formatOf, keyFormatFields, leafFields, nameFields, openKeyFields } from './issue-fields';
-import { checkedKeyRules, kindOfKey, makeKey, shownKey } from './key-pair';
+import { checkedKeyRules, formatKey, makeShownKey, type ShownKey } from './key-pair';
 import { type Leaf, type LeafCall, signLeaf } from './leaf';
 import { requestedNames } from './requested-names';
 import { filledRole, type Role, roleFields, roles, unknownRole, verbatimRole } from './role';
@@ -74,11 +72,11 @@ async function issueLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, input: 
 export function shownCertificate(der: Buffer, { issuer, chain }: ReadyIssuer, format: string, withoutRoots: boolean) {
   const above = chain.filter((one) => !withoutRoots || !isSelfSigned(certificateOf(one)));
   const show = (bytes: Buffer) => (format === 'der' ? bytes.toString('base64') : certificatePem(bytes));
-  const ofIssuer = (text: string) => (format === 'der' ? text : certificatePem(Buffer.from(text, 'base64')));
-  const ca_chain = above.map((one) => ofIssuer(one.certificate));
+  const ofIssuer = (one: Issuer) => (format === 'der' ? one.certificate : issuerPem(one));
+  const ca_chain = above.map(ofIssuer);
   return {
     certificate: format === 'pem_bundle' ? [show(der), ...ca_chain].join('\n') : show(der),
-    issuing_ca: ofIssuer(issuer.certificate),
+    issuing_ca: ofIssuer(issuer),
     ...(ca_chain.length > 0 && { ca_chain }),
   };
 }
@@ -86,16 +84,16 @@ export function shownCertificate(der: Buffer, { issuer, chain }: ReadyIssuer, fo
 /** Adds the generated private key to the response; in a bundle the key comes first. */
 export function withKey<T extends { readonly certificate: string }>(
   shown: T,
-  key: KeyObject,
+  key: ShownKey,
   format: string,
   { private_key_format: keyFormat = 'der' }: { readonly private_key_format?: string },
 ) {
-  const private_key = shownKey(key, format, keyFormat);
+  const private_key = formatKey(key, format, keyFormat);
   return {
     ...shown,
     certificate: format === 'pem_bundle' ? `${private_key}\n${shown.certificate}` : shown.certificate,
     private_key,
-    private_key_type: kindOfKey(key).type,
+    private_key_type: key.type,
   };
 }
 
@@ -123,8 +121,8 @@ const issuing = operation<RoleParams, typeof IssueInput>({
     const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
     formatOf(input);
     const named = requestedNames(rules, input, undefined, (text) => call.warn(text));
-    const key = await makeKey(rules);
-    return issueLeaf(call, ready, rules, input, { ...named, publicKey: publicDer(key), key });
+    const key = await makeShownKey(rules);
+    return issueLeaf(call, ready, rules, input, { ...named, publicKey: key.publicKey, key });
   },
 });
 

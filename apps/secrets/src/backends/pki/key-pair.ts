@@ -1,6 +1,9 @@
-import type { KeyObject } from 'node:crypto';
+import { createECDH, type KeyObject } from 'node:crypto';
 import { makeCurveKey, makeRsaKey } from '@keystead/auth';
+import { publicDer } from '../../sdk/asn1';
+import { pemOf } from '../../sdk/pem';
 import { refuse } from '../../sdk/refuse';
+import { element, idElement, tags } from './der';
 
 export type KeyType = 'rsa' | 'ec' | 'ed25519';
 
@@ -56,11 +59,56 @@ export function kindOfKey(key: KeyObject): { readonly type: KeyType; readonly bi
   return type === 'ec' && bits !== undefined ? { type, bits } : refuse('unknown private key type');
 }
 
+/** A key to show to a caller, who alone has its private half unless the mount keeps it, too. */
+export interface ShownKey {
+  readonly type: KeyType;
+  /** As SPKI. */
+  readonly publicKey: Buffer;
+  /** The DER of the private key. */
+  der(form: 'pkcs1' | 'sec1' | 'pkcs8'): Buffer;
+}
+
+export const shownKeyOf = (key: KeyObject): ShownKey => ({
+  type: kindOfKey(key).type,
+  publicKey: publicDer(key),
+  der: (form) => key.export({ format: 'der', type: form as 'pkcs8' }),
+});
+
+/** Generates a key that is only shown, from checked rules. */
+export const makeShownKey = async (rules: KeyRules): Promise<ShownKey> =>
+  rules.key_type === 'ec' && rules.key_bits === 256 ? makePoint() : shownKeyOf(await makeKey(rules));
+
+const ecIds = [idElement('1.2.840.10045.2.1'), idElement('1.2.840.10045.3.1.7')] as const;
+
+/** A key of P-256 in 50 µs; key objects take as long again for each of their encodings, and a thread to make them. */
+function makePoint(): ShownKey {
+  const pair = createECDH(curves.get(256)!);
+  const point = element(tags.bits, [Buffer.of(0), pair.generateKeys()]);
+  const number = pair.getPrivateKey();
+  // Leading zeros are left out.
+  const secret = element(tags.octets, [Buffer.alloc(32 - number.length), number]);
+  const algorithm = element(tags.sequence, ecIds);
+  const integer = (value: number) => element(tags.integer, [Buffer.of(value)]);
+  const withCurve = (curve: readonly Buffer[]) =>
+    element(tags.sequence, [integer(1), secret, ...curve, element(tags.second, [point])]);
+  return {
+    type: 'ec',
+    publicKey: element(tags.sequence, [algorithm, point]),
+    der: (form) =>
+      form === 'pkcs8'
+        ? element(tags.sequence, [integer(0), algorithm, element(tags.octets, [withCurve([])])])
+        : withCurve([element(tags.first, [ecIds[1]])]),
+  };
+}
+
 /** Formats a private key: the traditional form of its type, or PKCS#8. */
-export function shownKey(key: KeyObject, format: string, keyFormat: string): string {
-  const { type } = kindOfKey(key);
-  const form = keyFormat === 'pkcs8' || type === 'ed25519' ? 'pkcs8' : type === 'rsa' ? 'pkcs1' : 'sec1';
-  if (format === 'der')
-    return (key.export({ format: 'der', type: form } as never) as unknown as Buffer).toString('base64');
-  return String(key.export({ format: 'pem', type: form } as never)).trim();
+export function formatKey(key: ShownKey, format: string, keyFormat: string): string {
+  const [form, label] =
+    keyFormat === 'pkcs8' || key.type === 'ed25519'
+      ? (['pkcs8', 'PRIVATE KEY'] as const)
+      : key.type === 'rsa'
+        ? (['pkcs1', 'RSA PRIVATE KEY'] as const)
+        : (['sec1', 'EC PRIVATE KEY'] as const);
+  const der = key.der(form);
+  return format === 'der' ? der.toString('base64') : pemOf(der, label);
 }

@@ -5,7 +5,7 @@ import { refuse } from '../../sdk/refuse';
 import { data, empty, keys } from '../../sdk/reply';
 import { type CaKey, changeCa, checkedName, findCa, keyRef, newKey, requireKey, withKey } from './ca';
 import { keyIdOf } from './certificate';
-import { checkedKeyRules, makeKey, shownKey } from './key-pair';
+import { checkedKeyRules, formatKey, makeKey, shownKeyOf } from './key-pair';
 
 const keyOutput = z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() });
 const show = ({ key_id, key_name, key_type }: CaKey) => ({ key_id, key_name, key_type });
@@ -57,7 +57,10 @@ export const keyPaths = [
         const key = await makeKey(rules);
         const made = newKey(key, name);
         await changeCa(storage, (ca, tx) => withKey(ca, tx, made));
-        return data({ ...show(made.info), ...(kind === 'exported' && { private_key: shownKey(key, 'pem', 'der') }) });
+        return data({
+          ...show(made.info),
+          ...(kind === 'exported' && { private_key: formatKey(shownKeyOf(key), 'pem', 'der') }),
+        });
       },
     },
   }),

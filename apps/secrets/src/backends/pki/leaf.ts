@@ -1,14 +1,14 @@
-import type { KeyObject } from 'node:crypto';
 import type { Extension, Name } from '@peculiar/asn1-x509';
 import type { Call } from '../../sdk/call';
 import { type AlternativeNames, alternativeNames } from './alternative-names';
 import { keyIdOf, makeCertificate, wholeSeconds } from './certificate';
 import { authorityKeyId, basicConstraints, policyExtension, subjectKeyId, urlExtensions } from './extension';
+import type { ShownKey } from './key-pair';
 import type { Role } from './role';
 import { newSerial, serialText } from './serial';
 import { authorityOf, type ReadyIssuer } from './signing';
 import { keepCertificate } from './stored-certificate';
-import { keyUsageExtension, purposeExtension } from './usages';
+import { usageExtensions } from './usages';
 import { type AskedValidity, validityFor } from './validity';
 
 /** The parts of a call that signing a leaf uses. */
@@ -20,7 +20,7 @@ export interface Leaf {
   readonly names: AlternativeNames;
   readonly publicKey: Buffer;
   /** The generated private key. */
-  readonly key?: KeyObject;
+  readonly key?: ShownKey;
   /** CSR extensions copied unchanged. */
   readonly extensions?: readonly Extension[];
 }
@@ -41,8 +41,7 @@ export async function signLeaf(
   });
   const given = leaf.extensions ?? [];
   const own = [
-    ...keyUsageExtension(role.key_usage),
-    ...purposeExtension(role),
+    ...usageExtensions(role),
     ...(role.basic_constraints_valid_for_non_ca ? [basicConstraints(false)] : []),
     subjectKeyId(keyIdOf(leaf.publicKey)),
     ...authorityKeyId(ready.keyId),

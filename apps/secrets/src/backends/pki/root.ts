@@ -13,6 +13,7 @@ import { authorityKeyId, basicConstraints, permittedDomains, subjectKeyId, urlEx
 import { authorityFields, authorityKey, freeIssuerName, generationFields, issuerNameField } from './generation';
 import { withKey as withShownKey } from './issue';
 import { formatOf } from './issue-fields';
+import { shownKeyOf } from './key-pair';
 import { requestedNames } from './requested-names';
 import { newSerial, serialText } from './serial';
 import { authorityOf } from './signing';
@@ -102,7 +103,7 @@ async function generateRoot(call: RootCall, usualName: string) {
   const text = format === 'der' ? der.toString('base64') : certificatePem(der);
   const shown = { certificate: text, issuing_ca: text };
   return data({
-    ...(made.isShown ? withShownKey(shown, key, format, input) : shown),
+    ...(made.isShown ? withShownKey(shown, shownKeyOf(key), format, input) : shown),
     serial_number: serial,
     expiration: Math.floor(validity.notAfterMs / 1000),
     issuer_id: issuer.issuer_id,

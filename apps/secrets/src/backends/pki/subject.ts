@@ -1,6 +1,6 @@
-import { AsnConvert } from '@peculiar/asn1-schema';
 import { AttributeTypeAndValue, AttributeValue, Name, RelativeDistinguishedName } from '@peculiar/asn1-x509';
 import { commaList } from '../../sdk/fields';
+import { element, idElement, noteName, tags } from './der';
 
 /** The parts of a subject besides its common name. */
 export interface SubjectParts {
@@ -46,20 +46,31 @@ const shortNames: ReadonlyMap<string, string> = new Map([
 
 const printable = /^[A-Za-z0-9 '()+,\-./:=?]*$/;
 
-function attribute(type: string, text: string): AttributeTypeAndValue {
-  const value = printable.test(text) ? { printableString: text } : { utf8String: text };
-  return new AttributeTypeAndValue({ type, value: new AttributeValue(value) });
+function attribute(type: string, text: string) {
+  const isPrintable = printable.test(text);
+  const value = new AttributeValue(isPrintable ? { printableString: text } : { utf8String: text });
+  const encoded = element(isPrintable ? tags.printable : tags.utf8, [Buffer.from(text)]);
+  return {
+    item: new AttributeTypeAndValue({ type, value }),
+    der: element(tags.sequence, [idElement(type), encoded]),
+  };
 }
 
-/** A relative distinguished name of several attributes, in DER order. */
-function relative(type: string, texts: readonly string[]): RelativeDistinguishedName[] {
-  const encoded = [...new Set(texts)].map((text) => {
-    const item = attribute(type, text);
-    return { item, der: Buffer.from(AsnConvert.serialize(item)) };
-  });
-  if (encoded.length === 0) return [];
-  encoded.sort((a, b) => Buffer.compare(a.der, b.der));
-  return [new RelativeDistinguishedName(encoded.map(({ item }) => item))];
+/** A relative distinguished name of several attributes, in DER order; none for no texts. */
+function relative(type: string, texts: readonly string[]) {
+  if (texts.length === 0) return [];
+  const attributes = [...new Set(texts)].map((text) => attribute(type, text));
+  attributes.sort((a, b) => Buffer.compare(a.der, b.der));
+  const set = new RelativeDistinguishedName(attributes.map(({ item }) => item));
+  return [
+    {
+      set,
+      der: element(
+        tags.set,
+        attributes.map(({ der }) => der),
+      ),
+    },
+  ];
 }
 
 /** Builds a subject. */
@@ -67,12 +78,17 @@ export function subjectName(
   said: SubjectParts,
   own: { readonly commonName: string; readonly serialNumber: string; readonly userIds: readonly string[] },
 ): Name {
-  return new Name([
+  const sets = [
     ...parts.flatMap(([field, id]) => relative(id, said[field])),
     ...relative(commonNameId, own.commonName === '' ? [] : [own.commonName]),
     ...relative(serialNumberId, own.serialNumber === '' ? [] : [own.serialNumber]),
     ...own.userIds.flatMap((text) => relative(userId, [text])),
-  ]);
+  ];
+  const der = element(
+    tags.sequence,
+    sets.map((one) => one.der),
+  );
+  return noteName(new Name(sets.map(({ set }) => set)), der);
 }
 
 const textsOf = (name: Name, id: string): string[] =>

@@ -71,8 +71,21 @@ export interface Purposes {
   readonly ext_key_usage_oids: readonly string[];
 }
 
+type Usages = Purposes & { readonly key_usage: readonly string[] };
+const extensionsOfRoles = new WeakMap<Usages, readonly Extension[]>();
+
+/** The key usage and extended key usage extensions of a role; kept, as a role stays the same object until it changes. */
+export function usageExtensions(role: Usages): readonly Extension[] {
+  let extensions = extensionsOfRoles.get(role);
+  if (!extensions) {
+    extensions = [...keyUsageExtension(role.key_usage), ...purposeExtension(role)];
+    extensionsOfRoles.set(role, extensions);
+  }
+  return extensions;
+}
+
 /** The extended key usage extension; none for no purposes. */
-export function purposeExtension(said: Purposes): Extension[] {
+function purposeExtension(said: Purposes): Extension[] {
   const flags = [
     [said.server_flag, 'serverauth'],
     [said.client_flag, 'clientauth'],
