@@ -64,7 +64,7 @@ export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
   ];
 }
 
-/** The secrets service with its file audit device on, and a database of its own. */
+/** The secrets service with its file audit device on, in a separate database. */
 export const startAudited = (setting: Place & Pick<Setting, 'folder'>, database = 'secrets') =>
   startServiceProcess(
     'secrets',

@@ -59,7 +59,7 @@ export function kindOfKey(key: KeyObject): { readonly type: KeyType; readonly bi
   return type === 'ec' && bits !== undefined ? { type, bits } : refuse('unknown private key type');
 }
 
-/** A key to show to a caller, who alone has its private half unless the mount keeps it, too. */
+/** A key that is shown to its caller. */
 export interface ShownKey {
   readonly type: KeyType;
   /** As SPKI. */
