@@ -58,8 +58,12 @@ describe('turns', () => {
     await turns.each(1, from(['a']), () => new Promise<void>((_, reject) => (fail = reject)));
     fail(new Error('late'));
     await turns.settled();
-    await expect(turns.each(1, from(['b']), async () => undefined)).rejects.toThrow('late');
-    await turns.each(1, from(['b']), async () => undefined);
+    const served: string[] = [];
+    const serve = async ({ organization_id: id }: { organization_id: string }) => void served.push(id);
+    await expect(turns.each(1, from(['b']), serve)).rejects.toThrow('late');
+    // The error of one organization costs no other its turn.
+    expect(served).toEqual(['b']);
+    await turns.each(1, from(['b']), serve);
   });
 
   it('keep their claims while the work goes on, and no longer', async () => {

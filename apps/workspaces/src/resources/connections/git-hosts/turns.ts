@@ -28,7 +28,7 @@ export class Turns {
 
   /**
    * Carries out what is due, up to a number of items. `take` returns one item or none, and is given the organizations
-   * to skip; `keep` extends its claim.
+   * to skip; `keep` extends its claim. Throws the first error at its end, once all that is due has had its turn.
    */
   async each<T extends OwnedWork>(
     most: number,
@@ -36,7 +36,6 @@ export class Turns {
     work: (due: T) => Promise<unknown>,
     keep?: (due: T) => Promise<unknown>,
   ): Promise<void> {
-    this.throwLate();
     for (let done = 0; done < most; done++) {
       while (this.underWay.size >= mostWaitedFor) await Promise.race(this.underWay.values());
       const [due] = await take(this.busy);
