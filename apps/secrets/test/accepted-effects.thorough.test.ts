@@ -265,7 +265,7 @@ describe('what requests may say where nothing is read back', () => {
         const plain = also ? await twice(also) : bare;
         const [first, second] = plain;
         const steady = [...first].filter(([at, value]) => isSame(second.get(at), value));
-        // Random values are compared by length.
+        // Random values and new names are compared by length.
         const sized = [...first].filter(
           ([at, value]) => !isSame(second.get(at), value) && lengthOf(value) === lengthOf(second.get(at)),
         );
@@ -274,7 +274,7 @@ describe('what requests may say where nothing is read back', () => {
           sized.some(([at, value]) => lengthOf(other.get(at)) !== lengthOf(value)) ||
           [...other.keys()].some((at) => !first.has(at) && !second.has(at));
         let isHeeded = false;
-        for (const value of name in told ? [told[name]] : valuesOf(json, world.fresh)) {
+        for (const value of name in told ? [told[name]] : valuesOf(json, () => `${world.fresh()}-longer`)) {
           isHeeded ||= differs(await call({ ...also, [field]: value }));
           if (isHeeded) break;
         }
