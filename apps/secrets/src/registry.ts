@@ -38,6 +38,8 @@ import type { TokenParts } from './system/token/parts';
 
 /** What backends get: clients of outside systems, and the kernel objects for those of `system`. */
 export interface Outside {
+  /** Where people reach the service, if it is set. */
+  readonly publicUrl: string | undefined;
   readonly scheduler: Scheduler;
   readonly cloudone: CloudOneParts;
   readonly cloudtwo: CloudTwo;
@@ -99,7 +101,7 @@ export const registry: readonly Registered[] = [
     always: { path: 'auth/token/', description: 'token based credentials' },
     make: one((outside) => token(outside.tokens)),
   },
-  { type: 'userpass', kind: 'auth', make: one(() => userpass()) },
+  { type: 'userpass', kind: 'auth', make: one((outside) => userpass(outside.publicUrl)) },
   { type: 'approle', kind: 'auth', make: one(() => approle()) },
   { type: 'jwt', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },
   { type: 'oidc', kind: 'auth', make: one((outside) => jwt(outside.jwt)) },

@@ -224,6 +224,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
   const issuer = issuerBelow(config.publicUrl);
   const identityTokens = pluginTokens(issuer, { mounts, namespaces, inBackground });
   return {
+    publicUrl: config.publicUrl,
     scheduler: new Scheduler(config.outside.scheduler, storage),
     cloudone: {
       defaults: config.outside.cloudone,

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
+import { SoftwareAuthenticator } from '@keystead/testing';
 import request from 'supertest';
 import { withSecondNode } from './second-node';
-import { SoftwareAuthenticator } from './software-authenticator';
 import { PASSWORD, startWorkspaces } from './start-workspaces';
 
 // Passwords cost processor time on purpose, and a busy machine has little.

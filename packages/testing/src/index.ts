@@ -50,5 +50,6 @@ export {
 } from './python';
 export { type Replicated, startReplicated } from './replicated';
 export { slice } from './slice';
+export { type Lie, SoftwareAuthenticator } from './software-authenticator';
 export { type ReceivedSpan, type SpanReceiver, spanReceiver } from './span-receiver';
 export { zipOf } from './zip';

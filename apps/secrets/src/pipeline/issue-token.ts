@@ -147,6 +147,7 @@ async function demandFactors(
       path,
       address,
       login,
+      withPasskey: login.withPasskey === true,
     },
     sentAlong,
   );

@@ -66,6 +66,8 @@ export interface Login {
   readonly boundCidrs?: readonly string[];
   /** Only the address that logged in may use the token, instead of `boundCidrs`. */
   readonly bindsAddress?: boolean;
+  /** A passkey proved it, by itself two factors: MFA methods may accept it instead of a code. */
+  readonly withPasskey?: boolean;
   /** A digest of the method's requirements: a login that waits for second factors ends if they change. */
   readonly demands?: string;
   readonly type?: 'service' | 'batch' | 'default' | '';

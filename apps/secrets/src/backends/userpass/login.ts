@@ -1,13 +1,13 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StoredLogin } from '../../sdk/backend';
-import type { BackgroundCall } from '../../sdk/call';
+import type { BackgroundCall, Call } from '../../sdk/call';
 import { secretString } from '../../sdk/fields';
 import { path } from '../../sdk/path';
-import { type Login, login } from '../../sdk/reply';
+import { type Login, type LoginReply, login } from '../../sdk/reply';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
 import type { Passwords } from './password';
-import { usernameParam, users } from './user';
+import { type User, usernameParam, users } from './user';
 
 /** Login with name and password. */
 export function loginPath(passwords: Passwords) {
@@ -20,7 +20,7 @@ export function loginPath(passwords: Passwords) {
       input: z.object({ password: secretString().optional().describe('The password.') }),
       judges: 'password',
       async run(call) {
-        const { params, input, storage, caller, mount } = call;
+        const { params, input, storage } = call;
         const { username } = params;
         const { password } = input;
         if (!password) throw new Refusal('invalid', 'missing password');
@@ -32,16 +32,21 @@ export function loginPath(passwords: Passwords) {
           return right ? found : undefined;
         });
         if (!user) throw new Refusal('invalid', 'invalid username or password');
-        if (!withinCidrs(caller.address, user.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
-        return login({
-          ...loginParams(user),
-          alias: { name: username },
-          displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
-          metadata: { username },
-          internal: { username, policies: user.token_policies },
-        });
+        return loginOf(call, username, user);
       },
     },
+  });
+}
+
+/** The login of a user who has proven who they are. Throws `denied` for an address that may not log in. */
+export function loginOf({ caller, mount }: Pick<Call, 'caller' | 'mount'>, username: string, user: User): LoginReply {
+  if (!withinCidrs(caller.address, user.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
+  return login({
+    ...loginParams(user),
+    alias: { name: username },
+    displayName: `${mount.path.replace(/^auth\/|\/$/g, '').replaceAll('/', '-')}-${username}`,
+    metadata: { username },
+    internal: { username, policies: user.token_policies },
   });
 }
 

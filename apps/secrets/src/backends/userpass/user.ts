@@ -8,6 +8,7 @@ import { namesPath } from '../../sdk/records';
 import { data, empty, missing } from '../../sdk/reply';
 import { loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import type { PasswordHash, Passwords } from './password';
+import { deletePasskeys } from './stored-passkeys';
 
 const fields = loginFields<Record<never, never>>({});
 const UserInput = fields.input.extend({
@@ -65,8 +66,12 @@ export function userPaths(passwords: Passwords): Path[] {
       delete: {
         summary: 'Delete a user. Deleting an absent one succeeds.',
         async run(call) {
-          users.delete(call.storage, call.params.username);
-          await call.forgetGuesses(call.params.username);
+          const { username } = call.params;
+          await call.storage.transaction(`user/${username}`, async (tx) => {
+            users.delete(tx, username);
+            await deletePasskeys(tx, username);
+          });
+          await call.forgetGuesses(username);
           return empty;
         },
       },

@@ -26,6 +26,7 @@ export interface MfaLogin extends EnforceableLogin {
   readonly path: string;
   readonly address: string;
   readonly login: unknown;
+  readonly withPasskey: boolean;
 }
 
 interface PendingRow {
@@ -49,7 +50,8 @@ export class MfaLogins {
    * what must be proven, and the login waits. Throws `denied` if factors were sent but are not enough.
    */
   async demand(login: MfaLogin, sentAlong: readonly string[]): Promise<MfaRequirement | undefined> {
-    const enforcements = await this.enforcements.matching(login);
+    const matching = await this.enforcements.matching(login);
+    const enforcements = login.withPasskey ? await this.unmetByPasskey(matching) : matching;
     if (enforcements.length === 0) return undefined;
     if (sentAlong.length > 0) {
       await this.satisfySentAlong(enforcements, login.entityId, sentAlong);
@@ -103,6 +105,12 @@ export class MfaLogins {
     };
     await this.needs.committer.transaction(run);
     return newSecret;
+  }
+
+  /** One method of an enforcement is enough. */
+  private async unmetByPasskey(enforcements: readonly Enforcement[]): Promise<readonly Enforcement[]> {
+    const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
+    return enforcements.filter(({ methodIds }) => !methodIds.some((id) => methods.get(id)?.acceptsPasskeys));
   }
 
   private async suspend(login: MfaLogin, enforcements: readonly Enforcement[]): Promise<MfaRequirement> {

@@ -16,6 +16,7 @@ export const methodRules = {
   maxValidationAttempts: { default: 5, minimum: 0, maximum: 100 },
   selfEnrolment: { default: false },
   recoveryCodes: { default: 0, minimum: 0, maximum: 20 },
+  acceptsPasskeys: { default: false },
 } as const;
 
 const methodDefaults = Object.fromEntries(

@@ -18,6 +18,8 @@ export interface MethodConfig {
   readonly selfEnrolment: boolean;
   /** Our addition: single-use codes issued with a new secret; 0 for none. */
   readonly recoveryCodes: number;
+  /** Our addition: a login with a passkey, which is two factors by itself, needs no code. */
+  readonly acceptsPasskeys?: boolean;
 }
 
 /** A method of proving a second factor. */

@@ -75,6 +75,7 @@ export const groupOutput = z.object({
 export const methodOutput = z.object({
   algorithm: z.string(),
   digits: z.int(),
+  accept_passkeys: z.boolean().optional(),
   enable_self_enrollment: z.boolean().optional(),
   id: z.string(),
   issuer: z.string(),

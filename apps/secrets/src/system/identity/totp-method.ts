@@ -38,6 +38,9 @@ const MethodInput = z.object({
   recovery_codes: announced(int(), methodRules.recoveryCodes)
     .optional()
     .describe('Number of single-use codes issued with a new secret.'),
+  accept_passkeys: announced(bool(), methodRules.acceptsPasskeys)
+    .optional()
+    .describe('Let a login with a passkey, which is two factors by itself, do without a code.'),
 });
 type MethodInput = z.output<typeof MethodInput>;
 const CreateInput = MethodInput.extend({
@@ -145,6 +148,7 @@ function fieldsOf(input: MethodInput): UncheckedConfig {
     maxValidationAttempts: input.max_validation_attempts,
     selfEnrolment: input.enable_self_enrollment,
     recoveryCodes: input.recovery_codes,
+    acceptsPasskeys: input.accept_passkeys,
   };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
@@ -152,6 +156,7 @@ function fieldsOf(input: MethodInput): UncheckedConfig {
 function shownMethod(namespaces: Namespaces, method: MfaMethod): Record<string, unknown> {
   const { id = '', path = '' } = namespaces.find(method.namespaceId) ?? {};
   return {
+    ...(method.acceptsPasskeys && { accept_passkeys: true }),
     algorithm: method.algorithm,
     digits: method.digits,
     ...(method.selfEnrolment && { enable_self_enrollment: true }),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type From, type Passkeys, ProofNeeded } from '@keystead/console-host';
 import { invalid } from '@keystead/jsonapi';
 import type { Keyring } from '@keystead/keyring';
+import type { PasskeyAnswer } from '@keystead/passkeys';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
 import type { Principal } from '../../../kernel/access/principal';
@@ -128,7 +129,7 @@ export class ConsoleSessions {
   }
 
   private async passkeyOwner(
-    answer: z.output<typeof passkeys.PasskeyAnswer>,
+    answer: PasskeyAnswer,
     purpose: 'sign-in' | 'step-up',
     browser: string | undefined,
     session?: string,

@@ -1,7 +1,7 @@
 import { invalidAll } from '@keystead/jsonapi';
+import { PasskeyAnswer } from '@keystead/passkeys';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { PasskeyAnswer } from './passkeys';
 
 const password = z.string().min(1).max(1024);
 const code = z.string().min(1).max(64);
