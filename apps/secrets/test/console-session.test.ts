@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { SoftwareAuthenticator } from '@keystead/testing';
 import pg from 'pg';
 import request from 'supertest';
 import { authenticator, newMethod } from './authenticator';
@@ -325,6 +326,8 @@ describe('what asks for a new proof', () => {
         'write approle/role/:role_name/secret-id',
         'write userpass/users/:username',
         'write userpass/users/:username/password',
+        'delete userpass/passkeys/:id',
+        'delete userpass/users/:username/passkeys/:id',
         'write identity/mfa/method/totp/generate',
         'write identity/mfa/method/totp/admin-generate',
         'write identity/mfa/method/totp/admin-destroy',
@@ -440,6 +443,86 @@ describe('a session by password', () => {
     await inside.stepUp({ code: app.code(now, 1) });
     await inside.stepUp({ password: 'right horse' });
     await browser(secrets).signIn({ ...ana, password: 'wrong', code: app.code(now, 1) }, 401);
+  });
+});
+
+describe('a session by passkey', () => {
+  const origin = 'https://secrets.example';
+  const secrets = startSecrets({ env: { SECRETS_PUBLIC_URL: origin } });
+  const key = new SoftwareAuthenticator(origin);
+  const ana = { method: 'userpass', mount: 'people/', username: 'ana', password: 'right horse' };
+  const shown = async (nonce = 'n', from = key) => {
+    const asked = await secrets.anonymous.write('auth/people/passkey/login/begin', { client_nonce: nonce }).expect(200);
+    return { passkey: from.show(asked.body.data), nonce };
+  };
+  const proof = async () => ({ method: 'passkey', mount: 'people/', ...(await shown()) });
+  /** Registers a passkey as its user does, on a page. */
+  const register = async (who: object, credential: SoftwareAuthenticator) => {
+    const at = browser(secrets);
+    await at.signIn(who);
+    const asked = await at.write('auth/people/passkey/register/begin').expect(200);
+    const fields = { name: 'laptop', password: 'right horse', credential: credential.make(asked.body.data) };
+    await at.write('auth/people/passkey/register', fields).expect(200);
+    return at;
+  };
+  beforeAll(async () => {
+    await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
+    for (const name of ['ana', 'ben']) {
+      await secrets.root.write(`auth/people/users/${name}`, { password: 'right horse' }).expect(204);
+    }
+    const at = await register(ana, key);
+    expect((await at.show()).body).toMatchObject({ mount: 'auth/people/', 'step-up-methods': ['password'] });
+  });
+
+  it('is offered, and is that of its user', async () => {
+    const at = browser(secrets);
+    expect((await at.config()).body['sign-in']).toContainEqual({ method: 'passkey' });
+    const sent = await proof();
+    const { body } = await at.signIn(sent);
+    expect(body).toMatchObject({ name: 'ana', kind: 'userpass', 'step-up-methods': ['passkey', 'password'] });
+    await at.read('auth/token/lookup-self').expect(200);
+    await browser(secrets).signIn(sent, 401);
+    await browser(secrets).signIn({ ...(await proof()), nonce: 'another' }, 401);
+    await browser(secrets).signIn({ ...(await proof()), mount: 'token/' }, 422);
+    await browser(secrets).signIn({ ...(await proof()), namespace: 'nowhere' }, 422);
+    await browser(secrets).signIn({ method: 'passkey', mount: 'people/' }, 401);
+  });
+
+  it('proves again by a passkey of the same user only, and leaves no token of that', async () => {
+    const bens = new SoftwareAuthenticator(origin);
+    await register({ ...ana, username: 'ben' }, bens);
+    const at = browser(secrets);
+    await at.signIn(await proof());
+    const tokens = async () => (await secrets.root.list('auth/token/accessors').expect(200)).body.data.keys.length;
+    const before = await tokens();
+    await forgetProofs(secrets);
+    await at.stepUp(await shown('n', bens), 401);
+    expect((await at.show()).body['step-up-until']).toBeNull();
+    await at.stepUp(await shown());
+    expect((await at.show()).body['step-up-until']).toEqual(time);
+    expect(await tokens()).toBe(before);
+  });
+
+  it('goes on with a code where the MFA method accepts no passkeys', async () => {
+    const entity_id = (await browser(secrets).signIn(await proof())).body['entity-id'];
+    const method_id = await newMethod(secrets);
+    const app = await secrets.root
+      .write('identity/mfa/method/totp/admin-generate', { method_id, entity_id })
+      .expect(200);
+    const { code } = authenticator(app.body.data.url);
+    await secrets.root
+      .write('identity/mfa/login-enforcement/people', { mfa_method_ids: [method_id], identity_entity_ids: [entity_id] })
+      .expect(204);
+    const asked = await browser(secrets).signIn(await proof(), 422);
+    expect(asked.body.errors[0]).toMatchObject({ field: 'code', code: 'code-required' });
+    const request = (asked.body.errors[1].detail as string).replace(/^request /, '');
+    const again = { method: 'passkey', mount: 'people/', request };
+    const at = browser(secrets);
+    expect((await at.signIn({ ...again, code: code(Date.now()) })).body.name).toBe('ana');
+    expect((await at.stepUp(await shown(), 401)).body.errors[0].detail).toContain('confirm with a code');
+    await secrets.root.write(`identity/mfa/method/totp/${method_id}`, { accept_passkeys: true }).expect(204);
+    expect((await browser(secrets).signIn(await proof())).body.name).toBe('ana');
+    await secrets.root.delete('identity/mfa/login-enforcement/people').expect(204);
   });
 });
 

@@ -99,7 +99,6 @@ export function passkeyPaths(
       write: {
         operationId: 'register-passkey',
         summary: 'Store a new passkey for the user whose token and password are sent.',
-        stepUp: true,
         input: z.object({
           name: string().optional().describe('Name of the passkey, at most 100 characters.'),
           password: secretString().optional().describe("The user's password."),

@@ -11,6 +11,8 @@ export type SignedInBy =
       readonly username: string;
       /** Path of the namespace. */
       readonly namespace: string;
+      /** For `userpass`: with a passkey, not with the password. */
+      readonly withPasskey?: boolean;
     };
 
 /** A session at the console. Times are epoch milliseconds. */

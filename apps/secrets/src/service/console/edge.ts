@@ -51,7 +51,12 @@ async function shownConfig({ seal, mounts, namespaces, storage }: Modules, confi
     sealed,
     'seal-type': type,
     other: { workspaces: config.console.workspacesUrl },
-    'sign-in': [...providers, { method: 'token' }, ...passwords],
+    'sign-in': [
+      ...providers,
+      { method: 'token' },
+      ...passwords,
+      ...(config.publicUrl === undefined ? [] : [{ method: 'passkey' }]),
+    ],
     'needs-first-run': !initialised,
   };
 }

@@ -99,7 +99,7 @@ async function ask(
 export async function asIfSent(
   kernel: Kernel,
   from: From,
-  { verb, path, namespace, fields }: PasswordRequest,
+  { verb, path, namespace, fields }: PlainRequest,
 ): Promise<Outcome> {
   const sentPath = SentPath.read(path);
   if (!(sentPath instanceof SentPath)) throw new Refusal('malformed', 'this is not a path');
@@ -125,7 +125,8 @@ export async function asIfSent(
   return handle(kernel, request);
 }
 
-interface PasswordRequest {
+/** A request without a token. */
+export interface PlainRequest {
   readonly verb: 'read' | 'write';
   readonly path: string;
   readonly namespace: string;

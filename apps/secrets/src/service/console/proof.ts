@@ -29,12 +29,23 @@ const signIn = z.discriminatedUnion('method', [
     request: text.optional(),
     code: text.optional(),
   }),
+  z.object({
+    method: z.literal('passkey'),
+    mount: name.default('userpass/'),
+    namespace: text.optional(),
+    /** What the browser returned, and the nonce that the page chose; absent once a login waits for its code. */
+    passkey: z.looseObject({}).optional(),
+    nonce: text.optional(),
+    request: text.optional(),
+    code: text.optional(),
+  }),
 ]);
 
 const stepUp = z.union([
   z.object({ password: text.min(1) }),
   z.object({ token: text.min(1) }),
   z.object({ code: text.min(1) }),
+  z.object({ passkey: z.looseObject({}), nonce: text.optional() }),
 ]);
 
 /** What a person signs in with. */
@@ -43,6 +54,8 @@ export type SignIn = z.output<typeof signIn>;
 export type PasswordSignIn = Extract<SignIn, { method: 'userpass' | 'ldap' }>;
 /** A person who returns from their provider. */
 export type ProviderSignIn = Extract<SignIn, { method: 'oidc' }>;
+/** A person who shows a passkey. */
+export type PasskeySignIn = Extract<SignIn, { method: 'passkey' }>;
 /** The proof of a step-up. */
 export type StepUpProof = z.output<typeof stepUp>;
 
@@ -53,7 +66,7 @@ export const parseSignIn = (sent: unknown): SignIn => parse(signIn, sent);
 export const parseStepUp = (sent: unknown): StepUpProof => {
   const parsed = stepUp.safeParse(sent);
   if (parsed.success) return parsed.data;
-  throw new Refusal('invalid', 'send one of password, token and code');
+  throw new Refusal('invalid', 'send one of password, token, code and passkey');
 };
 
 function parse<T>(schema: z.ZodType<T>, sent: unknown): T {
@@ -65,7 +78,7 @@ function parse<T>(schema: z.ZodType<T>, sent: unknown): T {
       code === 'too_big'
         ? 'is too long'
         : path[0] === 'method'
-          ? 'must be token, userpass, ldap or oidc'
+          ? 'must be token, userpass, ldap, oidc or passkey'
           : 'must be given',
   }));
   throw new Refusal('invalid', 'this is not a way to sign in', issues);

@@ -1,28 +1,56 @@
 import { codeRequired } from '@keystead/console-host';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Kernel } from '../../pipeline/kernel';
-import { asIfSent, mountPath, namespaceOf, proveCode, type Requirement } from './password';
-import type { ProviderSignIn } from './proof';
+import { asIfSent, mountPath, namespaceOf, type PlainRequest, proveCode, type Requirement } from './password';
+import type { PasskeySignIn, ProviderSignIn } from './proof';
 import type { From } from './trail';
 
+type Proof = ProviderSignIn | PasskeySignIn;
+
+/** For each method whose proof is used up by the login: the types of its mounts, and the request that logs in. */
+const ways: {
+  readonly [M in Proof['method']]: {
+    readonly types: readonly string[];
+    /** Said of a mount of another type. */
+    readonly wrong: string;
+    request(proof: Extract<Proof, { method: M }>): Omit<PlainRequest, 'namespace'>;
+  };
+} = {
+  oidc: {
+    types: ['oidc', 'jwt'],
+    wrong: 'is not an oidc login method of this namespace',
+    request({ state = '', authorization = '', iss, nonce = '' }) {
+      const fields = { state, code: authorization, client_nonce: nonce, ...(iss ? { iss } : {}) };
+      return { verb: 'read', path: 'oidc/callback', fields };
+    },
+  },
+  passkey: {
+    types: ['userpass'],
+    wrong: 'is not a userpass login method of this namespace',
+    request: ({ passkey: credential, nonce = '' }) => {
+      return { verb: 'write', path: 'passkey/login', fields: { credential, client_nonce: nonce } };
+    },
+  },
+};
+
 /**
- * Finishes a sign-in at a provider that the page started, like an outside request, and returns its token. Throws
- * `unauthenticated` if it failed, and asks for the code of a second factor for the waiting request.
+ * Finishes a login that the page started, at a provider or with a passkey, like an outside request, and returns its
+ * token. Throws `unauthenticated` if it failed, and asks for the code of a second factor for the waiting request.
  */
-export async function comeBack(kernel: Kernel, proof: ProviderSignIn, from: From): Promise<string> {
+export async function finishLogin(kernel: Kernel, proof: Proof, from: From): Promise<string> {
   const { namespace = '', request, code } = proof;
+  const way = ways[proof.method];
   const mount = mountPath(proof.mount);
-  await requireProviderMount(kernel, mount, namespace);
+  await requireMount(kernel, mount, namespace, way);
   if (request !== undefined) {
     if (!code) throw waitingFor(request);
     const [mfa_request_id = '', methods = ''] = request.split(':');
     const any = methods.split(',').map((id) => ({ id }));
     return proveCode(kernel, { mfa_request_id, mfa_constraints: { all: { any } } }, code, namespace, from);
   }
-  const { state = '', authorization, iss, nonce = '' } = proof;
-  const fields = { state, code: authorization ?? '', client_nonce: nonce, ...(iss ? { iss } : {}) };
-  const path = `${mount}oidc/callback`;
-  const outcome = await asIfSent(kernel, from, { verb: 'read', path, namespace, fields }).catch((error) => {
+  const sent = way.request(proof as never);
+  const path = mount + sent.path;
+  const outcome = await asIfSent(kernel, from, { ...sent, path, namespace }).catch((error) => {
     if (!isRefusal(error) || !['invalid', 'denied', 'malformed'].includes(error.kind)) throw error;
     throw new Refusal('unauthenticated', error.message, [], { cause: error });
   });
@@ -34,18 +62,21 @@ export async function comeBack(kernel: Kernel, proof: ProviderSignIn, from: From
   throw waitingFor(`${mfa_request_id}:${methods.join(',')}`);
 }
 
-/** Asks for a code, and names the waiting login, because the provider's code is used up. */
+/** Asks for a code, and names the waiting login, because its proof is used up. */
 function waitingFor(request: string): Refusal {
   const { kind, message, issues } = codeRequired();
   return new Refusal(kind, message, [...issues, { path: ['request'], message: request }]);
 }
 
-async function requireProviderMount(kernel: Kernel, mount: string, namespace: string): Promise<void> {
+async function requireMount(
+  kernel: Kernel,
+  mount: string,
+  namespace: string,
+  { types, wrong }: { readonly types: readonly string[]; readonly wrong: string },
+): Promise<void> {
   await kernel.namespaces.refresh();
   await kernel.mounts.refresh();
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
-  if (found?.type === 'oidc' || found?.type === 'jwt') return;
-  throw new Refusal('invalid', 'there is no sign-in at a provider there', [
-    { path: ['mount'], message: 'is not an oidc login method of this namespace' },
-  ]);
+  if (found && types.includes(found.type)) return;
+  throw new Refusal('invalid', 'there is no such sign-in there', [{ path: ['mount'], message: wrong }]);
 }

@@ -9,6 +9,7 @@ import type { Kernel } from '../../pipeline/kernel';
 import { logIn, mountPath, proveCode } from './password';
 import { exchange, findPasted, requireUnlimited } from './pasted-token';
 import {
+  type PasskeySignIn,
   type PasswordSignIn,
   type ProviderSignIn,
   parseSignIn,
@@ -16,7 +17,7 @@ import {
   type SignIn,
   type StepUpProof,
 } from './proof';
-import { comeBack } from './provider';
+import { finishLogin } from './provider';
 import { type From, onTrail } from './trail';
 
 /** The parts of the console's sign-in. */
@@ -108,14 +109,24 @@ export class ConsoleSignIn {
 
   private with(proof: SignIn, from: From): Promise<Made> {
     if (proof.method === 'token') return this.withToken(proof, from);
+    if (proof.method === 'passkey') return this.withPasskey(proof, from);
     return proof.method === 'oidc' ? this.withProvider(proof, from) : this.withPassword(proof, from);
   }
 
   private async withProvider(proof: ProviderSignIn, from: From): Promise<Made> {
     const { namespace = '' } = proof;
-    const token = await comeBack(this.parts.kernel, proof, from);
+    const token = await finishLogin(this.parts.kernel, proof, from);
     return this.begin(token, ({ displayName }) => {
       return { method: 'oidc', mount: mountPath(proof.mount), username: displayName, namespace };
+    });
+  }
+
+  private async withPasskey(proof: PasskeySignIn, from: From): Promise<Made> {
+    const { namespace = '' } = proof;
+    const token = await finishLogin(this.parts.kernel, proof, from);
+    return this.begin(token, (record) => {
+      const { username = '' } = record.meta ?? {};
+      return { method: 'userpass', mount: mountPath(proof.mount), username, namespace, withPasskey: true };
     });
   }
 
@@ -161,6 +172,7 @@ export class ConsoleSignIn {
   private async prove({ by, record }: ConsoleSession, proof: StepUpProof, from: From): Promise<void> {
     const { kernel } = this.parts;
     if ('code' in proof) return this.proveCode(record, proof.code);
+    if ('passkey' in proof) return this.provePasskey(by, proof, from);
     if ('token' in proof) {
       const pasted = await kernel.tokens.find(proof.token.trim());
       if (by.method === 'token' && pasted?.key === by.pasted) return;
@@ -173,6 +185,25 @@ export class ConsoleSignIn {
     // The password was right; the token of that login is not used.
     const token = 'token' in outcome ? await kernel.tokens.find(outcome.token) : undefined;
     if (token) await this.letGo(token);
+  }
+
+  private async provePasskey(
+    by: SignedInBy,
+    { passkey, nonce }: Extract<StepUpProof, { passkey: unknown }>,
+    from: From,
+  ): Promise<void> {
+    const { kernel } = this.parts;
+    if (by.method !== 'userpass') throw new Refusal('unauthenticated', 'this session has no passkey');
+    const { mount, namespace } = by;
+    const login = { method: 'passkey', mount, namespace, passkey, nonce } as const;
+    const token = await finishLogin(kernel, login, from).catch((error) => {
+      if (!isRefusal(error) || error.kind !== 'invalid') throw error;
+      throw new Refusal('unauthenticated', 'a login with this passkey needs a code as well: confirm with a code');
+    });
+    const record = await kernel.tokens.find(token);
+    if (record) await this.letGo(record);
+    if (record?.meta?.username !== by.username)
+      throw new Refusal('unauthenticated', 'this is the passkey of another user');
   }
 
   private async proveCode({ entityId = '' }: TokenRecord, code: string): Promise<void> {
@@ -227,7 +258,12 @@ export class ConsoleSignIn {
       'expires-at': timeText(endsAtMs),
       'idle-ends-at': timeText(Math.min(idleEndsAtMs, endsAtMs)),
       'step-up-until': stepUpUntilMs > now ? timeText(stepUpUntilMs) : null,
-      'step-up-methods': [...(stepUpBy[by.method] ?? []), ...(codes ? ['code'] : [])],
+      'step-up-methods': [
+        ...(by.method === 'userpass' && by.withPasskey ? ['passkey'] : []),
+        ...(stepUpBy[by.method] ?? []),
+        ...(codes ? ['code'] : []),
+      ],
+      ...(by.method === 'userpass' ? { mount: by.mount } : {}),
       policies: [...policies].sort(),
       accessor: record.accessor,
       'entity-id': identity?.entityId ?? null,
@@ -252,7 +288,7 @@ function shownFields(proof: SignIn): Record<string, string> {
   return {
     method,
     mount,
-    ...(proof.method === 'oidc' ? {} : { username: proof.username }),
+    ...('username' in proof ? { username: proof.username } : {}),
     ...(namespace ? { namespace } : {}),
   };
 }
