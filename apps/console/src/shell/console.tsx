@@ -4,7 +4,7 @@ import { ApiError } from '../api/api-error';
 import { Transport } from '../api/transport';
 import { ErrorNotice } from '../design/error-notice';
 import { takeWhatCameBack } from './provider-sign-in';
-import { type ConsoleConfig, type Session, SessionContext } from './session';
+import { type ConsoleConfig, passkeyMountOf, type Session, SessionContext } from './session';
 import { SignIn } from './sign-in';
 import { StepUp } from './step-up';
 
@@ -147,6 +147,7 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
           <StepUp
             methods={session['step-up-methods']}
             provider={session['sign-in-provider'] ?? undefined}
+            mount={passkeyMountOf(session)}
             transport={transport}
             onDone={proving.done}
           />

@@ -1,26 +1,55 @@
 import type { Transport } from '../api/transport';
 
-/** Whether this browser can ask passkeys and put what they say into JSON. */
+/** Whether this browser can use passkeys and put their answers into JSON. */
 export const knowsPasskeys = (): boolean =>
   typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
-type Purpose = 'sign-in' | 'step-up' | 'add';
+/** In the secrets service: the auth method that has the passkeys, for example `auth/userpass/`. */
+export interface PasskeyMount {
+  readonly mount: string;
+  readonly namespace: string;
+}
 
-const question = <T>(transport: Transport, purpose: Purpose): Promise<T> =>
+/** The path of a mount's endpoint, and the header of its namespace. */
+export const atMount = ({ mount, namespace }: PasskeyMount, path: string) =>
+  [`/v1/${mount}${path}`, { 'X-Service-Namespace': namespace }] as const;
+
+const question = <T>(transport: Transport, purpose: 'sign-in' | 'step-up' | 'add'): Promise<T> =>
   transport.call<T>('POST', '/ui/passkeys/ask', { for: purpose });
 
-/** Has the person show a passkey, and answers what the service checks. Throws if none was shown. */
-export async function askPasskey(transport: Transport, purpose: 'sign-in' | 'step-up'): Promise<object> {
-  const options = await question<PublicKeyCredentialRequestOptionsJSON>(transport, purpose);
+/** Has the person use a passkey; returns the fields of the proof. Throws if none was used. */
+export async function askPasskey(
+  transport: Transport,
+  purpose: 'sign-in' | 'step-up',
+  mount?: PasskeyMount,
+): Promise<object> {
+  type Options = PublicKeyCredentialRequestOptionsJSON;
+  if (mount === undefined) return { passkey: await use(await question<Options>(transport, purpose)) };
+  const nonce = [...crypto.getRandomValues(new Uint8Array(24))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('');
+  const [path, headers] = atMount(mount, 'passkey/login/begin');
+  const { data } = await transport.call<{ data: Options }>('POST', path, { client_nonce: nonce }, headers);
+  return { passkey: await use(data), nonce };
+}
+
+function use(options: PublicKeyCredentialRequestOptionsJSON): Promise<object> {
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
   return answerOf(navigator.credentials.get({ publicKey }), options.rpId);
 }
 
-/** Has the person make a passkey for their account. */
-export async function makePasskey(transport: Transport): Promise<object> {
-  const options = await question<PublicKeyCredentialCreationOptionsJSON>(transport, 'add');
+/** Has the person create a passkey for their account. */
+export async function makePasskey(transport: Transport, mount?: PasskeyMount): Promise<object> {
+  type Options = PublicKeyCredentialCreationOptionsJSON;
+  const options =
+    mount === undefined ? await question<Options>(transport, 'add') : await registration<Options>(transport, mount);
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
   return answerOf(navigator.credentials.create({ publicKey }), options.rp.id);
+}
+
+async function registration<T>(transport: Transport, mount: PasskeyMount): Promise<T> {
+  const [path, headers] = atMount(mount, 'passkey/register/begin');
+  return (await transport.call<{ data: T }>('POST', path, {}, headers)).data;
 }
 
 async function answerOf(asked: Promise<Credential | null>, host: string | undefined): Promise<object> {

@@ -1,5 +1,6 @@
 import { createContext, useContext } from 'react';
 import type { Transport } from '../api/transport';
+import type { PasskeyMount } from './passkeys';
 
 /** Who sits there, as `GET /ui/session` says. */
 export interface Session {
@@ -13,6 +14,8 @@ export interface Session {
   readonly accessor?: string;
   readonly 'entity-id'?: string;
   readonly namespace?: string;
+  /** In the secrets service: the userpass method that its person signed in at, for example `auth/userpass/`. */
+  readonly mount?: string;
   readonly 'user-id'?: string;
   readonly 'is-site-admin'?: boolean;
   /** Where its person came from, if not from here. */
@@ -40,6 +43,10 @@ export interface ConsoleConfig {
   readonly 'sign-in': readonly SignInMethod[];
   readonly 'needs-first-run'?: boolean;
 }
+
+/** Where the passkeys of a person are, in the secrets service. */
+export const passkeyMountOf = ({ mount, namespace = '' }: Session): PasskeyMount | undefined =>
+  mount === undefined ? undefined : { mount, namespace };
 
 export interface SessionContextValue {
   readonly session: Session;

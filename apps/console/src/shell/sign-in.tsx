@@ -48,12 +48,15 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
   const method = methods[chosen] ?? { method: 'token' as const };
   const set = (name: keyof typeof proof) => (value: string) => setProof((before) => ({ ...before, [name]: value }));
 
+  /** The typed path of a mount, or the usual one. */
+  const mountOf = (usual?: string) => (proof.mount === '' ? usual : `${proof.mount.replace(/\/+$/, '')}/`);
+
   const send = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
     setError(undefined);
     const { token, username, password, code, namespace } = proof;
-    const mount = proof.mount === '' ? method.mount : `${proof.mount.replace(/\/+$/, '')}/`;
+    const mount = mountOf(method.mount);
     if (waiting === undefined && method.method === 'oidc') {
       await leaveForProvider(transport, { mount: mount ?? 'oidc/', namespace, role: proof.role }).catch(setError);
       setBusy(false);
@@ -61,8 +64,10 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     }
     await enter({
       ...(waiting ?? { ...method, ...(mount === undefined ? {} : { mount }) }),
-      ...(method.method === 'token' ? { token: token.trim() } : {}),
-      ...(['userpass', 'ldap', 'password'].includes(method.method) ? { username, password } : {}),
+      ...(waiting === undefined && method.method === 'token' ? { token: token.trim() } : {}),
+      ...(waiting === undefined && ['userpass', 'ldap', 'password'].includes(method.method)
+        ? { username, password }
+        : {}),
       ...(code === '' ? {} : { code }),
       ...(namespace === '' ? {} : { namespace }),
     });
@@ -77,10 +82,10 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     } catch (failure) {
       if (failure instanceof ApiError && failure.has('code-required')) {
         setAsksCode(true);
-        // What the provider gave is spent: the login itself waits for the code.
+        // A proof of a provider or a passkey is used up: the login itself waits for the code.
         const request = failure.of('request')?.replace(/^request /, '');
-        const { mount = '', namespace = '' } = body as Record<string, string>;
-        if (request !== undefined) setWaiting({ method: 'oidc', mount, request, ...(namespace && { namespace }) });
+        const { method: used = '', mount = '', namespace = '' } = body as Record<string, string>;
+        if (request !== undefined) setWaiting({ method: used, mount, request, ...(namespace && { namespace }) });
       } else setError(failure);
     } finally {
       setBusy(false);
@@ -89,10 +94,13 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
 
   /** By a passkey; with it, where the password is right and a second factor is asked for. */
   const enterByPasskey = async (more: object = { method: 'passkey' }) => {
+    const mount = method.method === 'userpass' ? mountOf(method.mount) : proof.mount === '' ? undefined : mountOf();
+    const place =
+      config.service === 'secrets' ? { mount: mount ?? 'userpass/', namespace: proof.namespace } : undefined;
     setBusy(true);
     setError(undefined);
-    await askPasskey(transport, 'sign-in')
-      .then((passkey) => enter({ ...more, passkey }))
+    await askPasskey(transport, 'sign-in', place && { ...place, mount: `auth/${place.mount}` })
+      .then((proof) => enter({ ...more, ...place, ...proof }))
       .catch(setError);
     setBusy(false);
   };
@@ -134,7 +142,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
               options={methods.map((one, index) => ({ value: String(index), label: labelOf(one) }))}
             />
           )}
-          {method.method === 'token' ? (
+          {waiting !== undefined ? null : method.method === 'token' ? (
             <TextField
               label="Token"
               masked
@@ -171,7 +179,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
               />
             </>
           )}
-          {asksCode && takesPasskeys ? (
+          {asksCode && takesPasskeys && config.service === 'workspaces' ? (
             <Button
               busy={busy}
               onClick={() =>

@@ -4,7 +4,7 @@ import { Button } from '../design/button';
 import { Dialog } from '../design/dialog';
 import { ErrorNotice } from '../design/error-notice';
 import { SelectField, TextField } from '../design/field';
-import { askPasskey, knowsPasskeys } from './passkeys';
+import { askPasskey, knowsPasskeys, type PasskeyMount } from './passkeys';
 import { proveAtProvider } from './provider-sign-in';
 
 const labels: ReadonlyMap<string, string> = new Map([
@@ -19,12 +19,14 @@ export interface StepUpProps {
   readonly methods: readonly string[];
   /** Where its person came from, for the method `provider`. */
   readonly provider?: { readonly id: string; readonly name: string } | undefined;
+  /** Where the passkeys of the person are, in the secrets service. */
+  readonly mount?: PasskeyMount | undefined;
   readonly transport: Transport;
   readonly onDone: (proved: boolean) => void;
 }
 
 /** Asks again who sits there, before what cannot be undone or outlives the session. It holds for five minutes. */
-export function StepUp({ methods: all, provider, transport, onDone }: StepUpProps) {
+export function StepUp({ methods: all, provider, mount, transport, onDone }: StepUpProps) {
   const methods = all.filter((one) => one !== 'passkey' || knowsPasskeys());
   const [method, setMethod] = useState(methods[0] ?? 'token');
   const [proof, setProof] = useState('');
@@ -34,8 +36,8 @@ export function StepUp({ methods: all, provider, transport, onDone }: StepUpProp
     try {
       // The page is left for it: what was to be done is asked for again afterwards.
       if (method === 'provider') return await proveAtProvider(transport, provider?.id ?? '');
-      const shown = method === 'passkey' ? await askPasskey(transport, 'step-up') : proof;
-      await transport.call('POST', '/ui/session/step-up', { [method]: shown });
+      const shown = method === 'passkey' ? await askPasskey(transport, 'step-up', mount) : { [method]: proof };
+      await transport.call('POST', '/ui/session/step-up', shown);
       onDone(true);
     } catch (failure) {
       setError(failure);

@@ -1,27 +1,76 @@
 import { describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { journey, signOut, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 
+/** Gives a page's browser a device that confirms everything. */
+async function withAuthenticator(page: Page) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  return { cdp, authenticatorId };
+}
+
 describe('a passkey', () => {
+  journey('of the secrets console is registered, signs in without a password, proves it again, and goes', async () => {
+    const { secretsUrl } = at.installation;
+    const api = (path: string, body: object) =>
+      fetch(`${secretsUrl}/v1/${path}`, {
+        method: 'POST',
+        headers: { 'X-Service-Token': at.installation.firstRun().secrets.root_token },
+        body: JSON.stringify(body),
+      });
+    await api('sys/auth/keys', { type: 'userpass', config: { listing_visibility: 'unauth' } });
+    await api('auth/keys/users/kim', { password: 'right horse' });
+    const origin = secretsUrl.replace('127.0.0.1', 'localhost');
+    const page = await at.open(`${origin}/ui/access/second-factor`, { visits: [origin] });
+    await withAuthenticator(page);
+    const button = (name: string) => page.getByRole('button', { name, exact: true });
+    await page.getByLabel('Sign in with').selectOption({ label: 'Username and password at keys/' });
+    await page.getByLabel('Username').fill('kim');
+    await page.getByLabel('Password').fill('right horse');
+    await button('Sign in').click();
+    const section = page.getByRole('region', { name: 'Passkeys' });
+    await section.getByLabel('Name').fill('this laptop');
+    await section.getByLabel('Password').fill('right horse');
+    await button('Add passkey').click();
+    await section.getByText('this laptop').waitFor();
+    expect(await at.violations(page)).toEqual([]);
+    await at.picture(page, 'secrets-passkeys');
+    await signOut(page);
+    await page.getByLabel('Sign in with').selectOption({ label: 'Username and password at keys/' });
+    await button('Sign in with a passkey').click();
+    await button('Remove').waitFor();
+    await forgetProofs('secrets');
+    await button('Remove').click();
+    await button('Remove passkey').click();
+    await page.getByRole('heading', { name: 'Confirm it is you' }).waitFor();
+    await page.getByRole('combobox', { name: 'Confirm with' }).selectOption('passkey');
+    await button('Confirm').click();
+    await soon(async () => expect(await section.getByText('this laptop').count()).toBe(0));
+    await signOut(page);
+    await page.getByLabel('Sign in with').selectOption({ label: 'Username and password at keys/' });
+    await button('Sign in with a passkey').click();
+    await page.getByText('not known here').waitFor();
+  });
+
   journey(
-    'is added with the lock of the device, signs in without a password, proves who sits there, and is removed',
+    'of the workspaces console is added with the lock of the device, signs in without a password, proves who sits there, and is removed',
     async () => {
       // Browsers know no passkeys of an address without a name.
       const { username, password } = at.installation.firstRun().workspaces;
       const origin = at.installation.workspacesUrl.replace('127.0.0.1', 'localhost');
       const page = await at.open(`${origin}/ui/account`, { visits: [origin] });
-      const cdp = await page.context().newCDPSession(page);
-      await cdp.send('WebAuthn.enable');
-      const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-        options: {
-          protocol: 'ctap2',
-          transport: 'internal',
-          hasResidentKey: true,
-          hasUserVerification: true,
-          isUserVerified: true,
-          automaticPresenceSimulation: true,
-        },
-      });
+      const { cdp, authenticatorId } = await withAuthenticator(page);
       const button = (name: string) => page.getByRole('button', { name, exact: true });
       await page.getByLabel('Username').fill(username);
       await page.getByLabel('Password').fill(password);

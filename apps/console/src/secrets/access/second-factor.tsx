@@ -5,15 +5,16 @@ import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { Dialog } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
-import { SelectField, TextField } from '../../design/field';
+import { CheckField, SelectField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { SecretValue } from '../../design/secret-value';
-import { useSession } from '../../shell/session';
+import { passkeyMountOf, useSession } from '../../shell/session';
 import { useChange } from '../reads';
 import { Enforcements } from './enforcements';
 import { entityIdOf } from './entity-id';
+import { Passkeys } from './passkeys';
 import { RemoveFactor } from './remove-factor';
 
 interface FactorMethod {
@@ -38,7 +39,7 @@ const nameOf = ({ name, issuer }: FactorMethod): string => name || issuer;
 
 /** MFA methods, enrolment, and login enforcements. */
 export function SecondFactor() {
-  const { transport, session } = useSession();
+  const { transport, session, config } = useSession();
   const [making, setMaking] = useState(false);
   const [removing, setRemoving] = useState<FactorMethod>();
   const [enrolling, setEnrolling] = useState<{ readonly method: FactorMethod; readonly entity: string | undefined }>();
@@ -54,6 +55,8 @@ export function SecondFactor() {
     },
   });
   const methods = (found.data?.keys ?? []).flatMap((id) => found.data?.key_info[id] ?? []);
+  const takesPasskeys = config['sign-in'].some(({ method }) => method === 'passkey');
+  const passkeyMount = takesPasskeys ? passkeyMountOf(session) : undefined;
   const own = session['entity-id'] ?? undefined;
   return (
     <div className="stack">
@@ -101,6 +104,7 @@ export function SecondFactor() {
           ))}
         </ul>
       )}
+      {passkeyMount === undefined ? null : <Passkeys at={passkeyMount} />}
       {found.data === undefined ? null : (
         <Enforcements methods={methods.map((method) => ({ id: method.id, name: nameOf(method) }))} />
       )}
@@ -116,11 +120,17 @@ export function SecondFactor() {
 
 function NewMethod({ onClose }: { readonly onClose: () => void }) {
   const [given, setGiven] = useState({ method_name: '', issuer: 'Keystead', digits: '6' });
+  const [acceptsPasskeys, setAcceptsPasskeys] = useState(false);
   const change = useChange(() => onClose());
   const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
   const send = () => {
     const { method_name, issuer, digits } = given;
-    const body = { issuer, digits: Number(digits), ...(method_name === '' ? {} : { method_name }) };
+    const body = {
+      issuer,
+      digits: Number(digits),
+      ...(method_name === '' ? {} : { method_name }),
+      ...(acceptsPasskeys ? { accept_passkeys: true } : {}),
+    };
     change.mutate({ method: 'POST', path: 'identity/mfa/method/totp', body });
   };
   return (
@@ -134,6 +144,11 @@ function NewMethod({ onClose }: { readonly onClose: () => void }) {
         hint="Shown in authenticator apps."
       />
       <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
+      <CheckField
+        label="A login with a passkey needs no code"
+        checked={acceptsPasskeys}
+        onChange={setAcceptsPasskeys}
+      />
     </FormDialog>
   );
 }
