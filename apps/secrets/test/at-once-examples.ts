@@ -45,6 +45,7 @@ export interface Example {
 export type Making = ((world: World) => Promise<Example> | Example) | string;
 
 const outside = 'needs an outside system, and decides nothing by what is stored';
+const passkeys = 'needs an authenticator, and is called by many at once by its own test';
 const wholeInstallation = 'is about the whole installation, and tested by itself';
 const asCalled =
   (param: string) =>
@@ -714,6 +715,12 @@ export const examples: Readonly<Record<string, Making>> = {
     at: { username: await user(world) },
     body: (n) => ({ token_policies: [`p${n}`] }),
   }),
+  'write userpass/passkey/register/begin': passkeys,
+  'write userpass/passkey/register': passkeys,
+  'write userpass/passkey/login/begin': passkeys,
+  'write userpass/passkey/login': passkeys,
+  'delete userpass/passkeys/:id': passkeys,
+  'delete userpass/users/:username/passkeys/:id': passkeys,
   'write userpass/login/:username': async (world) => ({
     at: { username: await user(world) },
     body: () => ({ password: 'long enough' }),

@@ -57,18 +57,26 @@ export function SecondFactor() {
   const methods = (found.data?.keys ?? []).flatMap((id) => found.data?.key_info[id] ?? []);
   const takesPasskeys = config['sign-in'].some(({ method }) => method === 'passkey');
   const passkeyMount = takesPasskeys ? passkeyMountOf(session) : undefined;
+  // A person whose policies are about other things may still have passkeys.
+  const isDenied = passkeyMount !== undefined && found.error instanceof ApiError && found.error.status === 403;
   const own = session['entity-id'] ?? undefined;
   return (
     <div className="stack">
       <PageHead
         title="MFA"
         actions={
-          <Button kind="primary" onClick={() => setMaking(true)}>
-            New method
-          </Button>
+          isDenied ? null : (
+            <Button kind="primary" onClick={() => setMaking(true)}>
+              New method
+            </Button>
+          )
         }
       />
-      <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      {isDenied ? (
+        <p className="second">Your policies do not let you list MFA methods.</p>
+      ) : (
+        <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
+      )}
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data !== undefined && methods.length === 0 ? (
         <Empty>A method defines one-time codes. People enroll in it, and a login enforcement requires it.</Empty>
