@@ -46,6 +46,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'console-host': ['refusal', 'server'],
   postgres: ['tracing'],
   keyring: [],
+  passkeys: [],
   tracing: [],
   testing: ['postgres', 'tracing'],
 };

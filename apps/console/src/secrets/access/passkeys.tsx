@@ -3,7 +3,7 @@ import { PasskeyList } from '../../shell/passkey-list';
 import { atMount, makePasskey, type PasskeyMount } from '../../shell/passkeys';
 import { useSession } from '../../shell/session';
 
-interface Listed {
+interface OwnPasskeys {
   readonly keys: readonly string[];
   readonly key_info: Readonly<Record<string, { readonly name: string; readonly last_used_time: string | null }>>;
 }
@@ -17,7 +17,7 @@ export function Passkeys({ at }: { readonly at: PasskeyMount }) {
   };
   const list = async () => {
     try {
-      const { keys, key_info } = (await call<{ data: Listed }>('GET', 'passkeys?list=true')).data;
+      const { keys, key_info } = (await call<{ data: OwnPasskeys }>('GET', 'passkeys?list=true')).data;
       return keys.flatMap((id) => {
         const one = key_info[id];
         return one === undefined ? [] : [{ id, name: one.name, lastUsedAt: one.last_used_time }];

@@ -25,7 +25,7 @@ const challengeKey = single('passkeys/challenge-key', z.object({ key: z.string()
 
 const nonce = string()
   .optional()
-  .describe('Text that the same client sends at both steps, so that nobody else can finish its login.');
+  .describe('Text that the same client sends at both steps, so that no other client can finish its login.');
 const credential = object()
   .optional()
   .describe('What `navigator.credentials` returned, as JSON (`PublicKeyCredential.toJSON`).');
@@ -36,8 +36,8 @@ const own = { auth: 'optional' } as const;
 const anonymous = { auth: 'none' } as const;
 
 /**
- * Passkeys (WebAuthn): users register them with a token of their own login and their password, and log in with them
- * instead of a password. `loginOf` returns the login of a user.
+ * Passkeys (WebAuthn): a user registers them with the token of a login and the password, and logs in with one
+ * instead of the password. `loginOf` returns the login of a user.
  */
 export function passkeyPaths(
   passwords: Passwords,
