@@ -16,7 +16,7 @@ const SILENT = 'nothing specified';
 /** Shown for rows that name what is not built, before its names. */
 const UNBUILT = 'not built: ';
 /** Most characters of a row's text. */
-const ROW_WIDTH = 50;
+const ROW_WIDTH = 20;
 const ID = /^[ESW](?:\d+|A|V|P)\.\d+$/;
 
 /** Reads specifications and test sources below the root. */
