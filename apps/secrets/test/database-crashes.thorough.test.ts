@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { asSuperuser, emptyDatabase, type TestDatabase } from '@keystead/testing';
+import { asSuperuser, emptyDatabase, type Flow, flowsOf, type TestDatabase } from '@keystead/testing';
 import pg from 'pg';
 import { until } from './fresh-storage';
-import { type Flow, flowsOf, Kills } from './kills';
+import { Kills } from './kills';
 import type { NodeProcess } from './nodes';
 import { root, serverAuth } from './stand-ins/authority';
 import { MongodbStandIn } from './stand-ins/mongodb';
@@ -206,7 +206,7 @@ describe.each(targets.filter(([, , here]) => here))('a node killed between two s
   };
   const writing = (path: string) => async () => (node: NodeProcess) => node.ask('POST', path, kills.root);
 
-  const flows: readonly Flow[] = [
+  const flows: readonly Flow<NodeProcess>[] = [
     {
       name: 'create',
       prepare: async () => (node) => node.ask('GET', 'database/creds/crash', kills.root),

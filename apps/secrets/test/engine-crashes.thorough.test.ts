@@ -1,10 +1,11 @@
 import { createHash, randomUUID, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { type Flow, flowsOf } from '@keystead/testing';
 import { AcmeClient } from './acme-client';
 import { startDnsAnswerer } from './dns-answerer';
 import { until } from './fresh-storage';
-import { type Flow, flowsOf, Kills } from './kills';
+import { Kills } from './kills';
 import type { Answer, NodeProcess } from './nodes';
 import { startOpenSsl } from './openssl';
 
@@ -96,7 +97,7 @@ describe('a node killed while it issues, revokes, rotates and encrypts', () => {
     return challenge;
   }
 
-  const flows: readonly Flow[] = [
+  const flows: readonly Flow<NodeProcess>[] = [
     { name: 'issue', prepare: async () => issue, sample: 'commit:after' },
     {
       name: 'revoke',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { type Flow, flowsOf, Kills } from './kills';
+import { type Flow, flowsOf } from '@keystead/testing';
+import { Kills } from './kills';
 import type { NodeProcess } from './nodes';
 import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
@@ -58,7 +59,7 @@ describe('a node killed between two steps with an outside system', () => {
     return (node: NodeProcess) => node.ask('POST', 'sys/leases/revoke', kills.root, { lease_id });
   };
 
-  const flows: Flow[] = [
+  const flows: Flow<NodeProcess>[] = [
     { name: 'scheduler create', prepare: creds('scheduler/creds/ops'), sample: 'scheduler:create:done' },
     {
       name: 'scheduler renew',

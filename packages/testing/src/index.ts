@@ -25,6 +25,7 @@ export { generatorFaults } from './generated-names';
 export { heapFlags, keptInHeap } from './heap';
 export { keptConnections, urlOf } from './kept-connections';
 export { Keycloak, keycloakAt, samlClient } from './keycloak';
+export { type Flow, flowsOf, KillsAtSteps } from './kills-at-steps';
 export { hasKubeApiServer, KubeApiServer } from './kube-api-server';
 export { isLinearizable, type Model, type Recorded } from './linearizable';
 export {
@@ -52,4 +53,5 @@ export { type Replicated, startReplicated } from './replicated';
 export { slice } from './slice';
 export { type Lie, SoftwareAuthenticator } from './software-authenticator';
 export { type ReceivedSpan, type SpanReceiver, spanReceiver } from './span-receiver';
+export { startVictim, type Victim } from './victim';
 export { zipOf } from './zip';

@@ -38,9 +38,11 @@ export async function uploadPart(
     const row = await tx.prisma.registryProviderVersion.findUnique({ where, include: { platforms: true } });
     if (!row) throw new Refusal('missing', '');
     const sums = 'sums' in part ? part.sums : row.sums;
-    const signature = 'signature' in part ? part.signature : row.signature && Buffer.from(row.signature);
+    const stored = row.signature && Buffer.from(row.signature);
+    const signature = 'signature' in part ? part.signature : stored;
+    // The same file was uploaded before.
+    if (sums === row.sums && (signature === stored || (stored && signature?.equals(stored)))) return;
     if (row.signedBy !== null) {
-      if (sums === row.sums && signature?.equals(Buffer.from(row.signature!)) === true) return;
       throw new Refusal('conflict', 'the sums of this version are signed, and do not change any more');
     }
     for (const platform of row.platforms) {
