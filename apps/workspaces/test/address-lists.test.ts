@@ -115,7 +115,7 @@ describe('lists of addresses', () => {
     await from(here, workspaces.admin).expect(200);
   });
 
-  it('keep agents of all pools, or of some, to their addresses', async () => {
+  it('keep agents of all pools, or of some, to their addresses, and record who was refused', async () => {
     await organization();
     const pool = async (title: string) => {
       const { id } = (
@@ -144,6 +144,12 @@ describe('lists of addresses', () => {
     );
     await range(id, elsewhere).expect(201);
     await registers(one.agent, here).expect(401);
+    const { rows } = await workspaces.service.pool.query(
+      `SELECT e.after FROM audit_event e JOIN organization o ON o.id = e.organization_id
+        WHERE e.action = 'agent.refuse' AND e.target_id = $1 AND o.name = $2`,
+      [one.id, name],
+    );
+    expect(rows).toEqual([{ after: { path: '/api/agent/v1/agents', address: here } }]);
     await registers(one.agent, elsewhere).expect(201);
     await registers(two.agent, here).expect(201);
     await owner

@@ -64,7 +64,7 @@ describe('tests of modules', () => {
     const { id: moduleId, attributes } = await create('tested');
     expect(attributes['test-config']).toEqual({
       'tests-enabled': true,
-      'agent-execution-mode': null,
+      'agent-execution-mode': 'remote',
       'agent-pool-id': null,
     });
     const vars = `${under('tested')}/vars`;

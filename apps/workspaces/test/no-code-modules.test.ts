@@ -301,8 +301,21 @@ describe('no-code modules', () => {
     expect(upgraded.data).toMatchObject({ type: 'workspace-upgrade', attributes: { status: 'pending' } });
     expect(upgraded.data.attributes['plan-url']).toContain(upgraded.data.relationships.run.data.id);
     expect((await configurationOf(workspace)).module.this).toMatchObject({ version: '1.1.0' });
-    const vars = (await admin.get(`workspaces/${workspace}/vars`).expect(200)).body.data;
-    expect(vars.map(({ attributes }: { attributes: { value: string } }) => attributes.value)).toEqual(['south']);
+    const values = async (): Promise<string[]> =>
+      (await admin.get(`workspaces/${workspace}/vars`).expect(200)).body.data.map(
+        ({ attributes }: { attributes: { value: string } }) => attributes.value,
+      );
+    expect(await values()).toEqual(['south']);
+    // One that cannot be planned changes nothing.
+    const mode = (name: string) =>
+      admin.patch(`workspaces/${workspace}`, resource('workspaces', { 'execution-mode': name })).expect(200);
+    const { prisma } = workspaces.service.db;
+    const configurations = () => prisma.configurationVersion.count({ where: { workspaceId: workspace } });
+    const before = await configurations();
+    await mode('local');
+    await upgrade([variable('place', 'north')]).expect(422);
+    expect([await values(), await configurations()]).toEqual([['south'], before]);
+    await mode('remote');
     const plans = await team(workspaces, 'acme', `planners-${counter}`);
     await grant(workspaces, plans, workspace, 'plan');
     const planner = await teamToken(workspaces, plans);

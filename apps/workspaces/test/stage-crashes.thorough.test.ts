@@ -41,6 +41,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
   /** Requests that the service of the task got. */
   let asked: Record<string, string>[] = [];
   let current: Course;
+  let count = 0;
 
   beforeAll(async () => {
     tasks = createServer(async (request, response) => {
@@ -76,6 +77,8 @@ describe('a process killed while a run waits for policies and tasks', () => {
     await sql('DELETE FROM policy');
     await sql('DELETE FROM run_task');
     asked = [];
+    // The one before may be held by a run that waits.
+    ({ id: runs.workspace } = await workspaces.workspace('acme', `crash-${++count}`));
   };
   const judgedBy = async (name: string, kind = 'opa') =>
     set(

@@ -492,13 +492,13 @@ describe('state versions', () => {
     const act = (version: string, name: string) => admin.post(`state-versions/${version}/actions/${name}`);
     const refused = await act(now.id, 'soft_delete_backing_data').expect(400);
     expect(detail(refused.body)).toContain('transition not allowed');
-    await act(old.id, 'soft_delete_backing_data').expect(200);
+    await act(old.id, 'soft_delete_backing_data').expect(204);
     await fetchUrl(old.attributes['hosted-state-download-url']).expect(404);
-    await act(old.id, 'restore_backing_data').expect(200);
+    await act(old.id, 'restore_backing_data').expect(204);
     await fetchUrl(old.attributes['hosted-state-download-url']).expect(200);
     await act(old.id, 'permanently_delete_backing_data').expect(400);
-    await act(old.id, 'soft_delete_backing_data').expect(200);
-    await act(old.id, 'permanently_delete_backing_data').expect(200);
+    await act(old.id, 'soft_delete_backing_data').expect(204);
+    await act(old.id, 'permanently_delete_backing_data').expect(204);
     await act(old.id, 'restore_backing_data').expect(400);
   });
 

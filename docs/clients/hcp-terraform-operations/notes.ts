@@ -12,40 +12,9 @@ export const different: Readonly<Record<string, string>> = {
     'GET /workspaces/{workspace_id}/runs',
     'GET /organizations/{organization_name}/runs',
   ]),
-  ...of('`publishing-mechanism` may be null', [
-    'GET /organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{name}/{provider}',
-    'PATCH /organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{name}/{provider}',
-  ]),
-  ...of('null if there is none', [
-    'GET /organizations/{organization_name}/relationships/data-retention-policy',
-    'GET /workspaces/{workspace_id}/relationships/data-retention-policy',
-  ]),
-  ...of('answers 200 with the policy', [
+  ...of('answers 200 with the policy, as the client expects', [
     'PATCH /organizations/{organization_name}/relationships/data-retention-policy',
     'POST /organizations/{organization_name}/relationships/data-retention-policy',
-    'PATCH /workspaces/{workspace_id}/relationships/data-retention-policy',
-  ]),
-  ...of('`policy-tool-version` is null until a policy was evaluated', [
-    'GET /policy-evaluations/{policy_evaluation_id}/policy-set-outcomes',
-    'GET /policy-set-outcomes/{policy_set_outcome_id}',
-  ]),
-  ...of('`global-configuration` is null if there is none', [
-    'GET /organizations/{organization_name}/tasks',
-    'POST /organizations/{organization_name}/tasks',
-    'GET /tasks/{id}',
-    'PATCH /tasks/{id}',
-  ]),
-  ...of('answers 200 with the version', [
-    'POST /state-versions/{state_version_id}/actions/permanently_delete_backing_data',
-    'POST /state-versions/{state_version_id}/actions/restore_backing_data',
-    'POST /state-versions/{state_version_id}/actions/soft_delete_backing_data',
-  ]),
-  ...of('`lineage` is null where the state has none, or is not uploaded', [
-    'GET /state-versions',
-    'GET /state-versions/{state_version_id}',
-    'GET /workspaces/{workspace_id}/current-state-version',
-    'PATCH /workspaces/{workspace_id}/state-versions',
-    'POST /workspaces/{workspace_id}/state-versions',
   ]),
   ...of('an organization token may hold the lock, too', [
     'GET /organizations/{organization_name}/workspaces',

@@ -8,6 +8,7 @@ import {
   FolderKanban,
   GitBranch,
   KeyRound,
+  Network,
   Package,
   Play,
   Scale,
@@ -45,6 +46,7 @@ const organizationPages = [
       { label: 'Members', icon: UserRound, path: '/members', key: 'm' },
       { label: 'API tokens', icon: KeyRound, path: '/tokens' },
       { label: 'SSH keys', icon: FileKey, path: '/ssh-keys' },
+      { label: 'Addresses', icon: Network, path: '/addresses' },
     ],
   },
   {

@@ -132,6 +132,16 @@ const pages = [
     'page',
   ),
   page(
+    `${inOrganization}/addresses`,
+    lazy(() => import('./address-lists/lists'), 'AddressLists'),
+    'page',
+  ),
+  page(
+    `${inOrganization}/addresses/$list`,
+    lazy(() => import('./address-lists/list'), 'AddressList'),
+    'page',
+  ),
+  page(
     `${inOrganization}/agents`,
     lazy(() => import('./agents/pools'), 'Pools'),
     'q',

@@ -193,6 +193,34 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('button', { name: 'Connect a repository' }).waitFor();
   });
 
+  journey('come only from addresses in a list, which is made, filled and deleted here', async () => {
+    const page = await at.signedIn('workspaces', '/ui/organizations/harbor/addresses');
+    await page.getByRole('button', { name: 'New address list' }).click();
+    await page.getByLabel('Name').fill('Office');
+    await page.getByLabel('Limits').selectOption({ label: 'all agents' });
+    await page.getByRole('button', { name: 'Create address list' }).click();
+    await page.getByText('The list limits no one until it has a range').waitFor();
+    await page.getByRole('button', { name: 'Add range' }).click();
+    await page.getByLabel('Range').fill('192.0.2.0/33');
+    await page.getByRole('button', { name: 'Add range' }).last().click();
+    await page.getByText('must be a range of addresses').first().waitFor();
+    await page.getByLabel('Range').fill('192.0.2.0/24');
+    await page.getByRole('button', { name: 'Add range' }).last().click();
+    const enabled = page.getByLabel('192.0.2.0/24 is enabled');
+    await enabled.uncheck();
+    await waitFor(async () => {
+      const { data } = await api<{ data: Made['data'][] }>('GET', 'organizations/harbor/cidr-range-lists');
+      const ranges = `cidr-range-lists/${data[0]!.id}/relationships/cidr-ranges`;
+      const found = await api<{ data: Made['data'][] }>('GET', ranges);
+      return found.data.length === 1 && String(found.data[0]!.attributes.enabled) === 'false';
+    });
+    await page.getByRole('button', { name: 'Delete Office' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Type Office to confirm').fill('Office');
+    await dialog.getByRole('button', { name: 'Delete Office' }).click();
+    await page.getByText('An address list says from which networks').waitFor();
+  });
+
   journey('is an agent, seen as soon as it has registered', async () => {
     const pool = await api<Made>('POST', 'organizations/harbor/agent-pools', of('agent-pools', { name: 'pier' }));
     const page = await at.signedIn('workspaces', `${workspace}/settings`);

@@ -10,6 +10,7 @@ export interface Planted {
   readonly project: string;
   readonly team: string;
   readonly pool: string;
+  readonly addresses: string;
   readonly run: string;
   readonly provider: string;
   readonly connection: string;
@@ -79,6 +80,12 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
     const project = await make(`${below}/projects`, 'projects', { name: 'paths', description: hostile });
     const team = await make(`${below}/teams`, 'teams', { name: 'gardeners' });
     const pool = await make(`${below}/agent-pools`, 'agent-pools', { name: 'shed' });
+    const addresses = await make(`${below}/cidr-range-lists`, 'cidr-range-lists', {
+      name: hostile,
+      description: hostile,
+    });
+    const range = { range: '192.0.2.0/24', description: hostile, enabled: false };
+    await make(`cidr-range-lists/${addresses.id}/relationships/cidr-ranges`, 'cidr-ranges', range);
     const hedge = await make(`${below}/workspaces`, 'workspaces', { name: 'hedge', description: hostile });
     // One that nothing has happened to: no configuration, no run, no state.
     await make(`${below}/workspaces`, 'workspaces', { name: 'bare' });
@@ -200,6 +207,7 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
       project: project.id,
       team: team.id,
       pool: pool.id,
+      addresses: addresses.id,
       run: run.id,
       provider: provider.id,
       connection: connection.id,

@@ -54,6 +54,7 @@ const workspacePages = (planted: Planted): string[] => {
       `/projects/${project}/notifications`,
       `/teams/${team}`,
       `/agents/${pool}`,
+      `/addresses/${planted.addresses}`,
       `/version-control/${connection}`,
       ...['/providers', '/modules', '/versions'].map((view) => `/explorer${view}`),
       '/runs/queue',
@@ -82,8 +83,8 @@ const workspacePages = (planted: Planted): string[] => {
   ];
 };
 
-/** How the secrets service has always said that there is nothing to list. */
-const isEmptyList = /^404 GET .*\/v1\/\S*(list|scan)=true/;
+/** How the services say that there is nothing to list, and no policy. */
+const isNothing = /^404 GET .*\/(v1\/\S*(list|scan)=true|data-retention-policy$)/;
 
 const settled = async (page: Page): Promise<void> => {
   await page.locator('main h1').waitFor();
@@ -154,7 +155,7 @@ async function inspect(service: Service): Promise<string[]> {
       document.images.length,
     ]);
     if (harmed !== undefined || images !== 0) note('took markup from text');
-    for (const answer of refused.filter((one) => !isEmptyList.test(one))) note(answer);
+    for (const answer of refused.filter((one) => !isNothing.test(one))) note(answer);
   }
   return found;
 }

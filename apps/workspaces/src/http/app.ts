@@ -7,6 +7,7 @@ import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import { clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
 import type { TrustedProxies } from '@keystead/settings';
 import type express from 'express';
+import { actorOf } from '../kernel/audit/audit';
 import type { Outage } from '../kernel/database/outage';
 import type { DialectAt } from '../kernel/endpoints/dialect';
 import type { Endpoint } from '../kernel/endpoints/endpoint';
@@ -242,6 +243,12 @@ async function authenticate(
   if (caller === undefined) return undefined;
   const address = clientAddress(req, trustedProxies);
   const { principal } = caller;
-  if (principal.onlyFrom?.has(address) === false) throw new Refusal('unauthenticated', '');
+  if (principal.onlyFrom?.has(address) === false) {
+    const { id, name, organizationId = null } = principal;
+    const target = { type: 'agent-pools', id, name };
+    const change = { organizationId, action: 'agent.refuse', target, after: { path: endpoint.path, address } };
+    await env.trail.refused(actorOf({ principal, request: { id: requestId(req) } }), change);
+    throw new Refusal('unauthenticated', '');
+  }
   return { ...caller, principal: { ...principal, address } };
 }

@@ -7384,7 +7384,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/cancel": {
-    /** Stop tests: the tool removes what it has made. Asked for again, it changes nothing. */
+    /** Stop tests. Asked for again, it changes nothing. */
     post: {
       parameters: {
         path: {
@@ -7403,7 +7403,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/force-cancel": {
-    /** End tests that have not stopped a minute after they were canceled. */
+    /** End tests that did not stop within a minute after the cancel. */
     post: {
       parameters: {
         path: {
@@ -10053,7 +10053,7 @@ export interface paths {
     };
   };
   "/api/v2/queries/{query_id}/actions/force-cancel": {
-    /** End a query that has not stopped a minute after it was canceled. */
+    /** End a query that did not stop within a minute after the cancel. */
     post: {
       parameters: {
         path: {
@@ -11410,15 +11410,7 @@ export interface paths {
         };
       };
       responses: {
-        200: {
-          content: {
-            "application/vnd.api+json": {
-              data: components["schemas"]["StateVersionsResource"] | components["schemas"]["Nothing"];
-              meta?: {
-                [key: string]: unknown;
-              };
-            };
-          };
+        204: {
         };
       };
     };
@@ -11432,15 +11424,7 @@ export interface paths {
         };
       };
       responses: {
-        200: {
-          content: {
-            "application/vnd.api+json": {
-              data: components["schemas"]["StateVersionsResource"] | components["schemas"]["Nothing"];
-              meta?: {
-                [key: string]: unknown;
-              };
-            };
-          };
+        204: {
         };
       };
     };
@@ -11454,15 +11438,7 @@ export interface paths {
         };
       };
       responses: {
-        200: {
-          content: {
-            "application/vnd.api+json": {
-              data: components["schemas"]["StateVersionsResource"] | components["schemas"]["Nothing"];
-              meta?: {
-                [key: string]: unknown;
-              };
-            };
-          };
+        204: {
         };
       };
     };
@@ -16758,7 +16734,7 @@ export interface components {
         "policy-set-description": string;
         "policy-set-name": string;
         "policy-set-version-id": string | null;
-        "policy-tool-version": string | null;
+        "policy-tool-version"?: string;
         result_count: {
           "advisory-failed": number;
           errored: number;
@@ -17023,17 +16999,17 @@ export interface components {
           "can-retry": boolean;
         };
         provider: string;
-        "publishing-mechanism": string | null;
+        "publishing-mechanism": "non_vcs" | "git_tag" | "branch";
         "registry-name": "private" | "public";
         status: "pending" | "no_version_tags" | "setup_failed" | "setup_complete";
         "test-config": {
-          "agent-execution-mode": string | null;
+          "agent-execution-mode": string;
           "agent-pool-id": string | null;
           "tests-enabled": boolean;
         };
         /** Format: date-time */
         "updated-at": string;
-        "vcs-repo": {
+        "vcs-repo"?: {
           branch: string | null;
           "display-identifier": string;
           identifier: string;
@@ -17046,7 +17022,7 @@ export interface components {
           tags: boolean;
           "vcshost-app-installation-id": string | null;
           "webhook-url": string | null;
-        } | null;
+        };
         "version-statuses": {
           deprecation?: {
             "deprecated-status": string;
@@ -17630,7 +17606,7 @@ export interface components {
         "hosted-state-upload-url": string | null;
         "infra-version": string | null;
         intermediate: boolean;
-        lineage: string | null;
+        lineage?: string;
         modules: unknown;
         providers: unknown;
         resources: unknown;
@@ -17837,7 +17813,7 @@ export interface components {
           enabled: boolean;
           "enforcement-level": "advisory" | "mandatory";
           stages: ("pre_plan" | "post_plan" | "pre_apply" | "post_apply")[];
-        } | null;
+        };
         "hmac-key": null;
         name: string;
         url: string;

@@ -73,7 +73,7 @@ export function ModulePage() {
         actions={
           module === undefined ? undefined : (
             <>
-              {module.attributes['vcs-repo'] === null ? (
+              {module.attributes['vcs-repo'] === undefined ? (
                 <Opener label="Publish version" forbidden={forbidden}>
                   {(close) => <PublishVersion module={module} onClose={close} />}
                 </Opener>

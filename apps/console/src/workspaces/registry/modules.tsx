@@ -71,7 +71,7 @@ export function Modules() {
             cell: ({ id, attributes: { name, 'vcs-repo': repository } }) => (
               <div className="stack-none">
                 <Link to={`/organizations/${encodeURIComponent(org)}/registry/modules/${id}`}>{name}</Link>
-                {repository === null ? null : <span className="second small">{repository.identifier}</span>}
+                {repository === undefined ? null : <span className="second small">{repository.identifier}</span>}
               </div>
             ),
           },

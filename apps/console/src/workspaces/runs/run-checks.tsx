@@ -82,7 +82,7 @@ function PolicySet({ set: { attributes } }: { readonly set: SetOutcome }) {
     <div className="stack-tight">
       <h3>
         {attributes['policy-set-name']}
-        <span className="second small">{tool === null ? '' : ` OPA ${tool}`}</span>
+        <span className="second small">{tool === undefined ? '' : ` OPA ${tool}`}</span>
       </h3>
       {attributes.error === '' ? null : <p>{attributes.error}</p>}
       <Table

@@ -8,7 +8,7 @@ import { announce, testsModules } from '../../runs/configuration-versions/module
 import { contentPath } from '../../runs/configuration-versions/routes';
 import { configurationVersionSerializer } from '../../runs/configuration-versions/serializer';
 import { logsAt } from '../../runs/runs/phase-endpoints';
-import { cancel, forceCancel } from '../../runs/runs/tool-runs/end';
+import { stopping } from '../../runs/runs/tool-runs/end';
 import { find, findMany, list, type ToolRun } from '../../runs/runs/tool-runs/tool-run';
 import { CreateVariable, UpdateVariable } from '../../workspaces/variables/schema';
 import * as variables from '../../workspaces/variables/service';
@@ -88,17 +88,7 @@ const show = onRun.get(byId, {
   run: async ({ target }: RunCall) => target,
 });
 
-const canceling = onRun.command('POST')(`${byId}/cancel`, {
-  summary: 'Stop tests: the tool removes what it has made. Asked for again, it changes nothing.',
-  load: loadRun,
-  run: ({ db, target, ...call }: RunCall) => cancel(db, actorOf(call), target.id),
-});
-
-const forceCanceling = onRun.command('POST')(`${byId}/force-cancel`, {
-  summary: 'End tests that have not stopped a minute after they were canceled.',
-  load: loadRun,
-  run: ({ db, target, ...call }: RunCall) => forceCancel(db, actorOf(call), target.id),
-});
+const stops = stopping('tests', (verb, given) => onRun.command('POST')(`${byId}/${verb}`, { ...given, load: loadRun }));
 
 const report = onRun.raw('GET')(`${byId}/junit`, {
   summary: 'Read what tests that are over have said as JUnit XML, for CI systems.',
@@ -171,7 +161,7 @@ const variableEndpoints = [
 /** Tests of modules: with which configuration, with which variables, and what came of them. */
 export const moduleTestResource: Resource = {
   name: 'test-runs',
-  endpoints: [index, create, configure, show, canceling, forceCanceling, report, ...logs, ...variableEndpoints],
+  endpoints: [index, create, configure, show, ...stops, report, ...logs, ...variableEndpoints],
   includable: {
     'test-runs': includable<TestRun>({
       serializer: testRunSerializer,

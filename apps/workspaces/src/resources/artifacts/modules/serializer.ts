@@ -19,15 +19,16 @@ const repositoryShown = z.object({
 
 function repositoryOf(module: RegistryModule, publicUrl: string) {
   const shown = showFollowed(module, module.isInstallation, module.repository, publicUrl);
-  return shown
-    ? {
-        ...shown,
-        'source-directory': module.sourceDirectory,
-        'tag-prefix': module.tagPrefix,
-        tags: module.vcsBranch === null,
-        'ingress-submodules': true,
-      }
-    : null;
+  if (!shown) return {};
+  const { sourceDirectory, tagPrefix, vcsBranch } = module;
+  const repository = {
+    ...shown,
+    'source-directory': sourceDirectory,
+    'tag-prefix': tagPrefix,
+    tags: vcsBranch === null,
+    'ingress-submodules': true,
+  };
+  return { 'vcs-repo': repository };
 }
 
 /** Why a module has no version yet, or that it has one. */
@@ -53,8 +54,8 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
     'registry-name': choice(registryNames),
     provider: text,
     status: choice(['pending', 'no_version_tags', 'setup_failed', 'setup_complete']),
-    'publishing-mechanism': text.nullable(),
-    'vcs-repo': repositoryShown.nullable(),
+    'publishing-mechanism': choice(['non_vcs', 'git_tag', 'branch']),
+    'vcs-repo': repositoryShown.optional(),
     'version-statuses': z.array(
       z.object({
         version: text,
@@ -66,7 +67,7 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
     'no-code': flag,
     'test-config': z.object({
       'tests-enabled': flag,
-      'agent-execution-mode': text.nullable(),
+      'agent-execution-mode': text,
       'agent-pool-id': text.nullable(),
     }),
     permissions: permissions(modulePolicy),
@@ -82,8 +83,8 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
     'registry-name': module.registryName,
     provider: module.provider,
     status: statusOf(module),
-    'publishing-mechanism': module.oauthTokenId === null ? null : module.vcsBranch === null ? 'git_tag' : 'branch',
-    'vcs-repo': repositoryOf(module, publicUrl),
+    'publishing-mechanism': module.oauthTokenId === null ? 'non_vcs' : module.vcsBranch === null ? 'git_tag' : 'branch',
+    ...repositoryOf(module, publicUrl),
     'version-statuses': module.versions.map((one) => ({
       version: one.version,
       status: one.status,
@@ -93,7 +94,7 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
     'no-code': module.noCode,
     'test-config': {
       'tests-enabled': module.testsEnabled,
-      'agent-execution-mode': module.testExecutionMode,
+      'agent-execution-mode': module.testExecutionMode ?? 'remote',
       'agent-pool-id': module.testAgentPoolId,
     },
     permissions: abilities(modulePolicy, access, module),

@@ -264,6 +264,10 @@ const upgradeSerializer = serializerOf<Upgrade>()({
   relationships: ({ id }) => ({ run: toOne('runs', id) }),
 });
 
+const noRuns = (): never => {
+  throw invalid('workspace', 'has no runs here');
+};
+
 const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
   visible: workspacePolicy['can-read-settings'],
 }).action(`${byId}/workspaces/:workspace_id/upgrade`, {
@@ -283,15 +287,11 @@ const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
     if (given.length > 0 && !workspacePolicy['can-update-variable'](access, target)) throw notFound();
     const actor = actorOf(call);
     const root = await requireRoot(db, env.keyring, offer);
-    await db.transaction((tx) => setVariables(tx, env.keyring, actor, target, given));
-    const run = await provision(
-      { db, env, access, actor },
-      offer,
-      root,
-      target,
-      `Upgrade of the module ${offer.module.name}`,
-    );
-    if (!run) throw invalid('workspace', 'has no runs here');
+    const message = `Upgrade of the module ${offer.module.name}`;
+    const run = await db.transaction(async (tx) => {
+      await setVariables(tx, env.keyring, actor, target, given);
+      return (await provision({ db: tx, env, access, actor }, offer, root, target, message)) ?? noRuns();
+    });
     const planUrl = `${env.publicUrl}/app/${offer.module.organizationName}/${target.name}/runs/${run.id}`;
     return { id: run.id, organizationId: target.organizationId, status: run.status, planUrl };
   },

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { invalid, type Page } from '@keystead/jsonapi';
 import { isRefusal, Refusal } from '@keystead/refusal';
-import type { Prisma, PolicySetVersion as Row } from '../../../generated/prisma/client';
+import { Prisma, type PolicySetVersion as Row } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
+import { deleteOlder } from '../../../kernel/database/delete-older';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
@@ -76,12 +77,10 @@ export const stampVersion = (tx: Database, id: string, name: string) => tx.prism
   UPDATE policy_set_version SET timestamps = timestamps || jsonb_build_object(${name}::text, ${stampNow}), updated_at = now()
    WHERE id = ${id}`;
 
-/** Deletes the oldest versions of a set that follows a repository, except for the one in use. */
-export async function pruneVersions(tx: Database, { id, currentVersionId }: PolicySet): Promise<void> {
-  await tx.prisma.$executeRaw`
-    DELETE FROM policy_set_version WHERE policy_set_id = ${id} AND id <> ${currentVersionId ?? ''} AND id NOT IN (
-      SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = ${id}
-       ORDER BY v.created_at DESC, v.id DESC LIMIT ${mostFollowed - 1})`;
+/** Makes room for a version of a set that follows a repository: deletes the oldest, but not the one in use. */
+export function pruneVersions(tx: Database, { id, currentVersionId }: PolicySet): Promise<void> {
+  const others = Prisma.sql`t.policy_set_id = ${id} AND t.id <> ${currentVersionId ?? ''}`;
+  return deleteOlder(tx, 'policy_set_version', others, mostFollowed - 1);
 }
 
 /** Records why a version has no files; the set keeps its current version. */

@@ -3,6 +3,7 @@ import { Refusal } from '@keystead/refusal';
 import { Prisma, type PolicyDryRun as Row } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
+import { deleteOlder } from '../../../kernel/database/delete-older';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { DryRunOutcome } from '../../runs/policy-evaluations/dry-run';
@@ -108,9 +109,8 @@ export async function create(db: Database, actor: Actor, organizationId: string,
     if ((await tx.prisma.policyDryRun.count({ where: { organizationId, status: 'running' } })) >= mostRunning) {
       throw new Refusal('conflict', `${mostRunning} dry runs are under way: wait, or cancel one`);
     }
-    await tx.prisma.$executeRaw`
-      DELETE FROM policy_dry_run WHERE id IN (SELECT id FROM policy_dry_run WHERE organization_id = ${organizationId}
-         AND status <> 'running' ORDER BY created_at DESC, id DESC OFFSET ${mostKept - 1})`;
+    const over = Prisma.sql`t.organization_id = ${organizationId} AND t.status <> 'running'`;
+    await deleteOlder(tx, 'policy_dry_run', over, mostKept - 1);
     const ofSets = { id: { in: [...policySets] }, organizationId, kind: 'opa' };
     if ((await tx.prisma.policySet.count({ where: ofSets })) < new Set(policySets).size) {
       throw invalid('policySets', 'were not all found, or are not of kind opa');

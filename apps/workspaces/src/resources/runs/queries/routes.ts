@@ -37,7 +37,7 @@ import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { runVariables } from '../runs/schema';
 import { accountOf } from '../runs/serializer';
 import { create as queue } from '../runs/tool-runs/create';
-import { cancel, forceCancel } from '../runs/tool-runs/end';
+import { stopping } from '../runs/tool-runs/end';
 import { find, findMany, list, type ToolRun } from '../runs/tool-runs/tool-run';
 
 /** A query with where its log is read. */
@@ -184,19 +184,9 @@ const show = onQuery.get('/queries/:query_id', {
   run: async ({ target }: QueryCall) => target,
 });
 
-const canceling = onQuery.command('POST')('/queries/:query_id/actions/cancel', {
-  summary: 'Stop a query. Asked for again, it changes nothing.',
-  requires: 'can-cancel',
-  load,
-  run: ({ db, target, ...call }: QueryCall) => cancel(db, actorOf(call), target.id),
-});
-
-const forceCanceling = onQuery.command('POST')('/queries/:query_id/actions/force-cancel', {
-  summary: 'End a query that has not stopped a minute after it was canceled.',
-  requires: 'can-cancel',
-  load,
-  run: ({ db, target, ...call }: QueryCall) => forceCancel(db, actorOf(call), target.id),
-});
+const stops = stopping('a query', (verb, given) =>
+  onQuery.command('POST')(`/queries/:query_id/actions/${verb}`, { ...given, requires: 'can-cancel', load }),
+);
 
 const logs = logsAt<ToolRun & RunTarget>('queries', 'a query', {
   load: ({ db, params }) => findQuery(db, params.id),
@@ -206,7 +196,7 @@ const logs = logsAt<ToolRun & RunTarget>('queries', 'a query', {
 /** Queries: what the tool finds outside of any state. */
 export const queryResource: Resource = {
   name: 'queries',
-  endpoints: [create, index, show, canceling, forceCanceling, ...logs],
+  endpoints: [create, index, show, ...stops, ...logs],
   includable: {
     queries: includable<QueryRun>({
       serializer: querySerializer,

@@ -1,4 +1,5 @@
 import { type BodyShape, document, text, whole } from '@keystead/jsonapi';
+import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Policy, Rule } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -113,7 +114,11 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
     get(path, {
       ...common,
       summary: `Show the data retention policy in force for ${of}, its own or inherited.`,
-      run: ({ db, target }: TargetCall<undefined>) => retention.findEffective(db, holder(target)),
+      run: async ({ db, target }: TargetCall<undefined>) => {
+        const found = await retention.findEffective(db, holder(target));
+        if (found === null) throw notFound();
+        return found;
+      },
     }),
     previews.get(`${path}/preview`, {
       ...common,

@@ -223,13 +223,12 @@ function tooLarge(error: unknown): never {
 }
 
 const backingData = backingDataActions.map((name) =>
-  ofState.action(`${byId}/actions/${name}`, {
+  ofState.command('POST')(`${byId}/actions/${name}`, {
     summary: `${name.replace(/_/g, ' ')} of a state version.`.replace(/^./, (letter) => letter.toUpperCase()),
     edition: 'self-hosted',
     requires: 'can-manage-backing-data',
     load,
-    run: async ({ db, env, target, ...call }) =>
-      withLinks(env, await changeContent(db, actorOf(call), target as StateVersion, name)),
+    run: async ({ db, target, ...call }) => changeContent(db, actorOf(call), target as StateVersion, name),
   }),
 );
 

@@ -223,9 +223,9 @@ export async function changeContent(
   actor: Actor,
   version: StateVersion,
   action: BackingDataAction,
-): Promise<StateVersion> {
+): Promise<void> {
   const { id, organizationId, status, workspaceId } = version;
-  return db.transaction(async (tx) => {
+  await db.transaction(async (tx) => {
     const item = {
       type: 'state-versions',
       id,
@@ -245,6 +245,5 @@ export async function changeContent(
         }),
     } as const;
     await changeBackingData(tx, actor, item, action);
-    return still(await find(tx, id));
   });
 }

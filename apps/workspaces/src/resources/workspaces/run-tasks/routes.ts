@@ -34,9 +34,11 @@ const taskSerializer = serializerOf<RunTask>()({
     category: choice(['task']),
     enabled: flag,
     'hmac-key': z.null(),
-    'global-configuration': z
-      .object({ enabled: flag, stages, 'enforcement-level': choice(enforcementLevels) })
-      .nullable(),
+    'global-configuration': z.object({
+      enabled: flag,
+      stages,
+      'enforcement-level': choice(enforcementLevels),
+    }),
   },
   relations: { organization: hasOne('organizations'), 'workspace-tasks': hasMany('workspace-tasks') },
   id: ({ id }) => id,
@@ -49,14 +51,11 @@ const taskSerializer = serializerOf<RunTask>()({
     enabled: task.enabled,
     // Never shown again.
     'hmac-key': null,
-    'global-configuration':
-      task.globalEnabled === null
-        ? null
-        : {
-            enabled: task.globalEnabled,
-            stages: task.globalStages,
-            'enforcement-level': task.globalEnforcement ?? 'advisory',
-          },
+    'global-configuration': {
+      enabled: task.globalEnabled === true,
+      stages: task.globalStages,
+      'enforcement-level': task.globalEnforcement ?? 'advisory',
+    },
   }),
   relationships: ({ organization, organizationId, workspaceTaskIds }, { access }) => ({
     organization: toOne('organizations', organization),

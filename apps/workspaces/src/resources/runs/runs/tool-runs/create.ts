@@ -1,8 +1,9 @@
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
-import type { Prisma } from '../../../../generated/prisma/client';
+import { Prisma } from '../../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../../kernel/audit/audit';
 import { type Database, still } from '../../../../kernel/database/database';
+import { deleteOlder } from '../../../../kernel/database/delete-older';
 import { newId } from '../../../../kernel/database/ids';
 import { lockRow } from '../../../../kernel/database/lock-row';
 import { tellOfWork } from '../../../../kernel/database/notices';
@@ -86,9 +87,7 @@ export async function create(tx: Database, keyring: Keyring, actor: Actor, given
 
 /** Deletes those that are over but for the newest, and with them the uploads that only they were of. */
 async function prune(tx: Database, owner: ToolRunOwner): Promise<void> {
-  await tx.prisma.$executeRaw`
-    DELETE FROM tool_run WHERE id IN (SELECT t.id FROM tool_run t WHERE ${belongsTo(owner)} AND t.finished_at IS NOT NULL
-      ORDER BY t.created_at DESC, t.id DESC OFFSET ${mostKept - 1})`;
+  await deleteOlder(tx, 'tool_run', Prisma.sql`${belongsTo(owner)} AND t.finished_at IS NOT NULL`, mostKept - 1);
   if (!('moduleId' in owner)) return;
   await tx.prisma.$executeRaw`
     DELETE FROM configuration_version c WHERE c.module_id = ${owner.moduleId} AND c.created_at < now() - interval '1 day'

@@ -1,7 +1,8 @@
 import { notFound, Refusal } from '@keystead/refusal';
-import { type Actor, recordChange, system } from '../../../../kernel/audit/audit';
+import { type Actor, actorOf, recordChange, system } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
 import { lockRow } from '../../../../kernel/database/lock-row';
+import type { Call, Endpoint } from '../../../../kernel/endpoints/endpoint';
 import { movePhase, stampNow } from '../transition';
 import { changeOf } from './create';
 import { findMany, type TestResults, type ToolRun } from './tool-run';
@@ -40,7 +41,7 @@ const notAllowed = ({ status }: ToolRun, verb: string) =>
 const isOver = ({ finishedAt }: ToolRun): boolean => finishedAt !== null;
 
 /** Stops one: at once while it waits, else its worker interrupts the tool. Asked for again, it changes nothing. */
-export function cancel(db: Database, actor: Actor, id: string): Promise<void> {
+function cancel(db: Database, actor: Actor, id: string): Promise<void> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, id);
     if (!run) throw notFound();
@@ -58,7 +59,7 @@ export function cancel(db: Database, actor: Actor, id: string): Promise<void> {
 }
 
 /** Ends one whose tool has not stopped a while after it was canceled: it is not waited for any more. */
-export function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
+function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, id);
     if (!run) throw notFound();
@@ -74,3 +75,26 @@ export function forceCancel(db: Database, actor: Actor, id: string): Promise<voi
       UPDATE run_phase SET timestamps = timestamps || jsonb_build_object('force-canceled-at', ${stampNow}) WHERE id = ${id}`;
   });
 }
+
+const ways = [
+  ['cancel', cancel, (what: string) => `Stop ${what}. Asked for again, it changes nothing.`],
+  ['force-cancel', forceCancel, (what: string) => `End ${what} that did not stop within a minute after the cancel.`],
+] as const;
+
+/** How one of them is declared, apart from its path, and who may. */
+interface Stopping {
+  readonly summary: string;
+  readonly run: (call: Call<string, undefined, ToolRun>) => Promise<void>;
+}
+
+/** The endpoints that stop runs of the tool, for example `tests`: `declare` gives each its path. */
+export const stopping = (
+  what: string,
+  declare: (verb: 'cancel' | 'force-cancel', given: Stopping) => Endpoint,
+): Endpoint[] =>
+  ways.map(([verb, does, summary]) =>
+    declare(verb, {
+      summary: summary(what),
+      run: ({ db, target, ...call }) => does(db, actorOf(call), target.id),
+    }),
+  );
