@@ -11,7 +11,7 @@ export const statusOf = async (asked: PromiseLike<{ status: number }>): Promise<
   }
 };
 
-/** Nodes beside a service, on its database, that are killed one after another. */
+/** Nodes on the database of a service that are killed one after another. */
 export class NodeKills extends KillsAtSteps<Victim> {
   constructor(
     private readonly workspaces: () => Workspaces,

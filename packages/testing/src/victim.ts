@@ -11,7 +11,7 @@ export interface Victim {
   dieAt(name: string, passes?: number): Promise<void>;
   /** Starts to record the fault points that the process passes; returns those recorded before. */
   record(on: boolean): Promise<readonly string[]>;
-  /** An order of its own; rejects if the process ends first. */
+  /** An order that only this program knows; rejects if the process ends first. */
   order<T>(order: object): Promise<T>;
   kill(): Promise<void>;
   stop(): Promise<void>;

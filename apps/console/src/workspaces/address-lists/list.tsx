@@ -107,7 +107,7 @@ function Ranges({ list, forbidden }: { readonly list: string; readonly forbidden
               forbidden={forbidden}
               call={(api) => api.DELETE(rangePath, { params: { path: { cidr_range_id: id } } })}
             >
-              <p>Where other ranges are enabled, nobody can come from these addresses any more.</p>
+              <p>Where other ranges are enabled, requests from these addresses are refused then.</p>
             </RemoveButton>
           ),
         },
