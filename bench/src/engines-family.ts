@@ -93,8 +93,8 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
     {
       name: names[11],
       pid: service.pid,
-      run: async (connections, seconds) =>
-        setting.generator.run(service.url, await codes(connections, seconds), connections, seconds, 0),
+      prepare: codes.make,
+      run: (connections, seconds) => setting.generator.run(service.url, codes.load(), connections, seconds, 0),
     },
     scenario(names[12], { method: 'GET', paths: ['/v1/database/creds/bench'], headers }, { ceiling: 'user' }),
     {
@@ -111,15 +111,19 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
 /** Makes loads of valid codes. A code counts once, so there are more new keys than a run has requests. */
 function oneTimeCodes(url: string, headers: Record<string, string>) {
   let made = 0;
+  let code = '';
+  let paths: string[] = [];
   // All have one key, and a period that is not over while they are used.
   const key = { key: 'JBSWY3DPEHPK3PXP', period: '87600h', issuer: 'bench', account_name: 'bench' };
-  return async (connections: number, seconds: number): Promise<Load> => {
-    const first = made;
-    made += Math.min(2000 * connections, 5000) * Math.max(1, Math.ceil(seconds));
-    await times(made - first, (n) => ask(`${url}/v1/totp/keys/k${first + n}`, 'POST', headers, key));
-    const paths = Array.from({ length: made - first }, (_, n) => `/v1/totp/code/k${first + n}`);
-    const { data } = await ask<{ data: { code: string } }>(`${url}${paths[0]}`, 'GET', headers);
-    return { method: 'POST', paths, headers, body: JSON.stringify({ code: data.code }) };
+  return {
+    async make(connections: number, seconds: number): Promise<void> {
+      const first = made;
+      made += Math.min(2000 * connections, 8000) * Math.max(1, Math.ceil(seconds));
+      await times(made - first, (n) => ask(`${url}/v1/totp/keys/k${first + n}`, 'POST', headers, key));
+      paths = Array.from({ length: made - first }, (_, n) => `/v1/totp/code/k${first + n}`);
+      ({ code } = (await ask<{ data: { code: string } }>(`${url}${paths[0]}`, 'GET', headers)).data);
+    },
+    load: (): Load => ({ method: 'POST', paths, headers, body: JSON.stringify({ code }) }),
   };
 }
 

@@ -23,11 +23,13 @@ export async function measure(
   );
   for (const scenario of scenarios) {
     progress(`warming up: ${scenario.name}`);
+    await scenario.prepare?.(Math.max(...options.connections), options.baselineSeconds);
     await scenario.run(Math.max(...options.connections), options.baselineSeconds);
   }
   for (let round = 1; round <= options.rounds; round++) {
     for (const { scenario, connections, rounds } of rows) {
       progress(`round ${round} of ${options.rounds}: ${scenario.name}, ${connections} connections`);
+      await scenario.prepare?.(connections, options.seconds);
       const bare = await baselines.bare(connections, options.baselineSeconds, scenario.bareBytes);
       const figures = await scenario.run(connections, options.seconds);
       const ceiling =

@@ -10,6 +10,8 @@ export interface Scenario {
   readonly pid?: number;
   /** How long the answer of bare `node:http` is made for the comparison; a short one unless given. */
   readonly bareBytes?: number;
+  /** Makes what the next run uses up; called before each, and not measured. */
+  prepare?(connections: number, seconds: number): Promise<void>;
   run(connections: number, seconds: number): Promise<Figures>;
 }
 

@@ -41,4 +41,32 @@ describe('gather', () => {
     fails = false;
     expect(await read('a')).toBe(1);
   });
+
+  it('asks for keys of one place in separate queries, and in one for all others', async () => {
+    const queries: string[][] = [];
+    const read = gather<string, string>(
+      async (keys) => {
+        queries.push([...keys]);
+        return new Map(keys.map((key) => [key, key.toUpperCase()]));
+      },
+      { apart: (key) => key[0]!, most: 2 },
+    );
+    expect(await Promise.all(['a1', 'a2', 'b1', 'c1', 'a3'].map(read))).toEqual(['A1', 'A2', 'B1', 'C1', 'A3']);
+    expect(queries).toEqual([['a1', 'b1'], ['a2', 'c1'], ['a3']]);
+  });
+
+  it('lets only the query of one key fail, where a query of several may be repeated', async () => {
+    let queries = 0;
+    const read = gather<string, string>(
+      async (keys) => {
+        queries++;
+        if (keys.includes('bad')) throw new Error('bad');
+        return new Map(keys.map((key) => [key, key]));
+      },
+      { repeats: (error) => (error as Error).message === 'bad' },
+    );
+    const answers = await Promise.allSettled(['a', 'bad', 'b'].map(read));
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(queries).toBe(4);
+  });
 });

@@ -6,26 +6,40 @@ interface QueuedKey<K, V> {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Turns a reader of many keys into a reader of one key: simultaneous calls share a query. At most `inFlight` queries
- * run at once.
- */
+interface Gathering<K> {
+  readonly name?: string;
+  /** The most queries that run at once, and the most keys of one. */
+  readonly inFlight?: number;
+  readonly most?: number;
+  /** Keys for which it gives the same text never share a query. */
+  readonly apart?: (key: K) => string;
+  /** Whether each key is asked alone after a query of several has failed with this error. */
+  readonly repeats?: (error: unknown) => boolean;
+}
+
+/** Turns a reader of many keys into a reader of one key: simultaneous calls share a query. */
 export function gather<K, V>(
   readMany: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
-  { name = 'reads', inFlight = 1, most = 256 }: { name?: string; inFlight?: number; most?: number } = {},
+  { name = 'reads', inFlight = 1, most = 256, apart, repeats = () => false }: Gathering<K> = {},
 ): (key: K) => Promise<V | undefined> {
-  const scheduler = new BatchScheduler<QueuedKey<K, V>>({
-    name,
-    inFlight,
-    most,
-    async run(batch) {
-      try {
-        const found = await readMany([...new Set(batch.map((waiting) => waiting.key))]);
-        for (const waiting of batch) waiting.resolve(found.get(waiting.key));
-      } catch (error) {
-        for (const waiting of batch) waiting.reject(error);
-      }
-    },
-  });
+  type Waiting = QueuedKey<K, V>;
+  const run = async (batch: readonly Waiting[]): Promise<void> => {
+    try {
+      const found = await readMany([...new Set(batch.map((waiting) => waiting.key))]);
+      for (const waiting of batch) waiting.resolve(found.get(waiting.key));
+    } catch (error) {
+      if (batch.length > 1 && repeats(error)) for (const waiting of batch) await run([waiting]);
+      else for (const waiting of batch) waiting.reject(error);
+    }
+  };
+  const take = (waiting: readonly Waiting[]): Waiting[] => {
+    const taken = new Map<unknown, Waiting>();
+    for (const one of waiting) {
+      const place = apart ? apart(one.key) : one;
+      if (taken.size < most && !taken.has(place)) taken.set(place, one);
+    }
+    return [...taken.values()];
+  };
+  const scheduler = new BatchScheduler<Waiting>({ name, inFlight, most, run, take: apart && take });
   return (key) => new Promise((resolve, reject) => scheduler.add({ key, resolve, reject }));
 }

@@ -1,3 +1,5 @@
+import { gather } from '@keystead/postgres';
+import { isRefusal } from '@keystead/refusal';
 import type { Statement } from '../storage/database';
 import { SerialQueue } from '../storage/serial-queue';
 import type { StorageKernel } from '../storage/storage';
@@ -42,6 +44,22 @@ export interface RefusedAttempt {
   readonly lockedUntilMs: number;
 }
 
+/** A guess to count. */
+interface CountedGuess {
+  readonly key: Buffer;
+  readonly rule: GuessRule;
+  readonly who: Guessed['who'];
+}
+
+/** How statements for simultaneous guesses are sent. After a lost connection nothing is repeated, and counted twice. */
+const together = {
+  name: 'attempts',
+  inFlight: 2,
+  most: 64,
+  apart: ({ key }: { readonly key: Buffer }) => key.toString('latin1'),
+  repeats: (error: unknown) => !isRefusal(error),
+};
+
 /**
  * The limit on guesses, for the whole service. Each guess is counted in the database before it is checked, so that no
  * more are checked than are allowed, however many arrive at once on any number of nodes. A lock only ends when its time
@@ -51,6 +69,8 @@ export class Attempts {
   /** Locks that started on this node, and those that an administrator ended there. */
   readonly counts = { locked: 0, unlocked: 0 };
   private readonly line = new SerialQueue();
+  private readonly takeTogether = gather<CountedGuess, number>((guesses) => this.takeAll(guesses), together);
+  private readonly succeedTogether = gather<TakenAttempt, true>((attempts) => this.succeedAll(attempts), together);
 
   constructor(private readonly storage: StorageKernel) {
     storage.background.every('attempts', 60_000, () => this.tidy());
@@ -68,26 +88,49 @@ export class Attempts {
   async take(guessed: Guessed, rule: GuessRule): Promise<TakenAttempt | RefusedAttempt> {
     const { database, clock } = this.storage;
     const key = this.keyOf(guessed);
+    const locksUntilMs = await this.takeTogether({ key, rule, who: guessed.who });
+    if (locksUntilMs !== undefined) return { allowed: true, key, locksUntilMs };
     const nowMs = clock.now();
-    const { rows } = await database.query<{ locked_until_ms: string }>(TAKE, [
-      key,
+    const { rows } = await database.query<{ locked_until_ms: string }>(FIND, [key]);
+    return { allowed: false, lockedUntilMs: Number(rows[0]?.locked_until_ms ?? nowMs) };
+  }
+
+  /** Locked secrets are missing from the answer. */
+  private async takeAll(guesses: readonly CountedGuess[]): Promise<Map<CountedGuess, number>> {
+    const { barrier, clock, database } = this.storage;
+    const nowMs = clock.now();
+    const { rows } = await database.query<{ key: Buffer; locked_until_ms: string }>(TAKE, [
+      guesses.map(({ key }) => key),
       nowMs,
-      rule.allowed,
-      rule.lockSeconds * 1000,
-      rule.longestLockSeconds * 1000,
-      rule.forgetSeconds * 1000,
-      rule.allowed > 1 ? 0 : nowMs + rule.lockSeconds * 1000,
-      guessed.who?.mountId ?? null,
-      guessed.who ? this.storage.barrier.seal(Buffer.from(guessed.who.name), cell(key)) : null,
+      guesses.map(({ rule }) => rule.allowed),
+      guesses.map(({ rule }) => rule.lockSeconds * 1000),
+      guesses.map(({ rule }) => rule.longestLockSeconds * 1000),
+      guesses.map(({ rule }) => rule.forgetSeconds * 1000),
+      guesses.map(({ rule }) => (rule.allowed > 1 ? 0 : nowMs + rule.lockSeconds * 1000)),
+      guesses.map(({ who }) => who?.mountId ?? null),
+      guesses.map(({ key, who }) => who && barrier.seal(Buffer.from(who.name), cell(key))),
     ]);
-    if (rows[0]) return { allowed: true, key, locksUntilMs: Number(rows[0].locked_until_ms) };
-    const locked = await database.query<{ locked_until_ms: string }>(FIND, [key]);
-    return { allowed: false, lockedUntilMs: Number(locked.rows[0]?.locked_until_ms ?? nowMs) };
+    const locks = new Map(rows.map((row) => [row.key.toString('latin1'), Number(row.locked_until_ms)]));
+    return new Map(
+      guesses.flatMap((guess) => {
+        const lock = locks.get(guess.key.toString('latin1'));
+        return lock === undefined ? [] : [[guess, lock] as const];
+      }),
+    );
   }
 
   /** The secret was right: earlier failures are forgotten, but not a lock that another guess started. */
-  async succeed({ key, locksUntilMs }: TakenAttempt): Promise<void> {
-    await this.storage.database.query(SUCCEED, [key, this.storage.clock.now(), locksUntilMs]);
+  async succeed(attempt: TakenAttempt): Promise<void> {
+    await this.succeedTogether(attempt);
+  }
+
+  private async succeedAll(attempts: readonly TakenAttempt[]): Promise<Map<TakenAttempt, true>> {
+    await this.storage.database.query(SUCCEED, [
+      attempts.map(({ key }) => key),
+      this.storage.clock.now(),
+      attempts.map(({ locksUntilMs }) => locksUntilMs),
+    ]);
+    return new Map();
   }
 
   /** The secret was wrong: if this started a lock, it is counted and logged. */
@@ -158,28 +201,37 @@ const LISTED = 10_000;
 const cell = (key: Buffer) => ({ table: 'attempt', row: key.toString('hex'), column: 'sealed' });
 
 /**
- * $2 now, $3 how many are allowed, $4 lock, $5 longest lock, $6 how long it is remembered; $7 the end of the lock that
- * a first guess begins; $8 and $9 identify the secret. No row while it is locked.
+ * $2 now; of each secret: $1 its key, $3 how many guesses are allowed, $4 lock, $5 longest lock, $6 how long it is
+ * remembered; $7 the end of the lock that a first guess begins; $8 and $9 identify it. No row of those that are locked.
+ * Rows are locked in order of their keys, so that statements of several nodes wait for each other in one direction.
  */
 const TAKE: Statement = {
   name: 'attempt-take',
   text: `INSERT INTO attempt AS a
     (key, failures, lockouts, locked_until_ms, forget_at_ms, mount_id, sealed)
-    VALUES ($1, 1, sign($7::bigint), $7, greatest($2::bigint, $7) + $6::bigint, $8, $9)
+    SELECT g.key, 1, sign(g.first_ms), g.first_ms, greatest($2::bigint, g.first_ms) + g.forget_ms, g.mount_id, g.sealed
+      FROM unnest($1::bytea[], $6::bigint[], $7::bigint[], $8::uuid[], $9::bytea[]) AS g(key, forget_ms, first_ms, mount_id, sealed)
+     ORDER BY g.key
   ON CONFLICT (key) DO UPDATE SET mount_id = excluded.mount_id, sealed = excluded.sealed, (failures, lockouts, locked_until_ms, forget_at_ms) = (
     SELECT n.failures, n.lockouts + sign(n.lock_ms), CASE WHEN n.lock_ms > 0 THEN $2 + n.lock_ms ELSE 0 END,
-           $2 + n.lock_ms + $6
-      FROM (SELECT g.failures, g.lockouts, CASE WHEN g.failures < $3::int THEN 0
-                     ELSE least($4::bigint * (1::bigint << least(g.lockouts, 20)), $5::bigint) END AS lock_ms
-              FROM (SELECT CASE WHEN a.forget_at_ms <= $2 OR a.locked_until_ms > 0 THEN 1 ELSE a.failures + 1 END AS failures,
-                           CASE WHEN a.forget_at_ms <= $2 THEN 0 ELSE a.lockouts END AS lockouts) g) n)
+           $2 + n.lock_ms + n.forget_ms
+      FROM (SELECT g.failures, g.lockouts, g.forget_ms, CASE WHEN g.failures < g.allowed THEN 0
+                     ELSE least(g.lock_ms * (1::bigint << least(g.lockouts, 20)), g.longest_ms) END AS lock_ms
+              FROM (SELECT r.allowed, r.lock_ms, r.longest_ms, r.forget_ms,
+                           CASE WHEN a.forget_at_ms <= $2 OR a.locked_until_ms > 0 THEN 1 ELSE a.failures + 1 END AS failures,
+                           CASE WHEN a.forget_at_ms <= $2 THEN 0 ELSE a.lockouts END AS lockouts
+                      FROM unnest($1::bytea[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[])
+                           AS r(key, allowed, lock_ms, longest_ms, forget_ms)
+                     WHERE r.key = a.key) g) n)
     WHERE a.locked_until_ms <= $2
-  RETURNING a.locked_until_ms`,
+  RETURNING a.key, a.locked_until_ms`,
 };
 const FIND: Statement = { name: 'attempt-find', text: 'SELECT locked_until_ms FROM attempt WHERE key = $1' };
 const SUCCEED: Statement = {
   name: 'attempt-succeed',
-  text: 'DELETE FROM attempt WHERE key = $1 AND (locked_until_ms <= $2 OR locked_until_ms = $3)',
+  text: `DELETE FROM attempt WHERE key IN (
+    SELECT a.key FROM attempt a JOIN unnest($1::bytea[], $3::bigint[]) AS s(key, locked_until_ms) USING (key)
+     WHERE a.locked_until_ms <= $2 OR a.locked_until_ms = s.locked_until_ms ORDER BY a.key FOR UPDATE OF a)`,
 };
 const GIVE_BACK: Statement = {
   name: 'attempt-give-back',

@@ -1,4 +1,5 @@
 import type { Cell } from '@keystead/keyring';
+import { gather } from '@keystead/postgres';
 import type { CoherentCache } from './cache';
 import type { Database, ObserveStorage } from './database';
 import { mapInSlices } from './slices';
@@ -19,6 +20,9 @@ const ALL = 1_000_000_000;
 
 /** Entries of the database, cached decrypted; see `CoherentCache` for why no outdated answer stays. */
 export class DatabaseEntries implements EntryStore {
+  /** Simultaneous reads share a statement. */
+  private readonly row = gather<EntryKey, EntryRow>((keys) => this.rows(keys), { name: 'entries', inFlight: 4, most: 16 });
+
   constructor(private readonly options: EntriesOptions) {}
 
   read(key: EntryKey): Promise<Entry | undefined> {
@@ -102,19 +106,30 @@ export class DatabaseEntries implements EntryStore {
   }
 
   private async load(key: EntryKey): Promise<Entry | undefined> {
-    const { database, clock, observe } = this.options;
+    const { observe } = this.options;
     const start = performance.now();
-    const { rows } = await database.query<EntryRow>(sql.READ_ENTRY, [key.mountId, key.path, clock.now()]);
+    const row = await this.row(key);
     observe?.('read', (performance.now() - start) / 1000);
-    return rows[0] && this.open(rows[0]);
+    return row && this.open(row);
   }
 
   private async loadMany(keys: readonly EntryKey[]): Promise<Map<string, Entry>> {
+    const rows = [...(await this.rows(keys)).values()];
+    const entries = await mapInSlices(rows, (row) => this.open(row));
+    return new Map(entries.map((entry) => [cacheKey(entry), entry]));
+  }
+
+  private async rows(keys: readonly EntryKey[]): Promise<Map<EntryKey, EntryRow>> {
     const { database, clock } = this.options;
     const values = [keys.map((key) => key.mountId), keys.map((key) => key.path), clock.now()];
     const { rows } = await database.query<EntryRow>(sql.READ_ENTRIES, values);
-    const entries = await mapInSlices(rows, (row) => this.open(row));
-    return new Map(entries.map((entry) => [cacheKey(entry), entry]));
+    const byPlace = new Map(rows.map((row) => [`${row.mount_id}/${row.path}`, row]));
+    return new Map(
+      keys.flatMap((key) => {
+        const row = byPlace.get(cacheKey(key));
+        return row ? [[key, row] as const] : [];
+      }),
+    );
   }
 
   private async open(row: EntryRow): Promise<Entry> {
