@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { EmbeddedServer } from '@keystead/postgres';
 import { benchRoot } from '../src/child';
+import { enginesFamily } from '../src/engines-family';
 import type { Setting } from '../src/family';
 import { median } from '../src/figures';
 import { startHttp } from '../src/http-family';
@@ -42,7 +43,7 @@ type Budget = Record<string, Cost>;
 const CONNECTIONS = 32;
 const SECONDS = 2;
 const budgetFile = path.join(benchRoot, 'budget', 'budget.json');
-const without = ['search', 'lock', 'OpenAPI', 'cas 0', 'approle'];
+const without = ['search', 'lock', 'OpenAPI', 'cas 0', 'approle', 'database:', 'ACME', 'of a request'];
 /** How far a figure may exceed its budget: a share, and an amount for small figures. */
 const tolerance: Record<keyof Cost, readonly [share: number, amount: number]> = {
   bare: [0.15, 0.2],
@@ -56,13 +57,19 @@ function mainThreadMicros(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000;
 }
 
-async function microsPerRequest(scenario: Pick<Scenario, 'run'>, pid: number): Promise<number> {
+async function microsPerRequest(scenario: Pick<Scenario, 'prepare' | 'run'>, pid: number): Promise<number> {
+  await scenario.prepare?.(CONNECTIONS, SECONDS);
   const before = mainThreadMicros(pid);
   const { requests } = await scenario.run(CONNECTIONS, SECONDS);
   return (mainThreadMicros(pid) - before) / requests;
 }
 
-async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string, showsEach: boolean): Promise<number> {
+async function kilobytesPerRequest(
+  { prepare, run, pid = 0 }: Scenario,
+  folder: string,
+  showsEach: boolean,
+): Promise<number> {
+  await prepare?.(CONNECTIONS, SECONDS);
   const file = path.join(folder, String(pid));
   rmSync(file, { force: true });
   process.kill(pid, 'SIGUSR2');
@@ -87,10 +94,11 @@ async function kilobytesPerRequest({ run, pid = 0 }: Scenario, folder: string, s
 
 /** Statements of a request, and what they take in PostgreSQL in µs. */
 async function inPostgres(
-  { run }: Scenario,
+  { prepare, run }: Scenario,
   url: string,
   parts: boolean,
 ): Promise<Pick<Cost, 'statements' | 'postgres'>> {
+  await prepare?.(CONNECTIONS, SECONDS);
   await forgetStatements(url);
   const { requests } = await run(CONNECTIONS, SECONDS);
   return statementsOf(url, requests, parts ? 12 : 0);
@@ -98,9 +106,12 @@ async function inPostgres(
 
 /** The requests with a budget, of the services in a tree. */
 async function scenariosOf(setting: Setting): Promise<Scenario[]> {
-  return [...(await secretsFamily(setting)), ...(await workspacesFamily(setting))].filter(
-    ({ name }) => setting.wanted(name) && !without.some((part) => name.includes(part)),
-  );
+  const wanted = (name: string) => setting.wanted(name) && !without.some((part) => name.includes(part));
+  const scenarios: Scenario[] = [];
+  for (const family of [secretsFamily, enginesFamily, workspacesFamily]) {
+    scenarios.push(...(await family({ ...setting, wanted })));
+  }
+  return scenarios.filter(({ name }) => wanted(name));
 }
 
 interface Tree {
@@ -114,7 +125,8 @@ async function startTree(tree: string | undefined, ground: Ground, setting: Omit
   const folder = path.join(ground.folder, `tree${suffix}`);
   mkdirSync(folder, { recursive: true });
   const scenarios = await scenariosOf({ ...setting, folder, postgres: postgres as EmbeddedServer, tree });
-  return { scenarios, url: (name) => postgres.url(name.split(':')[0] as string) };
+  const databaseOf = (name: string) => /^(secrets|workspaces):/.exec(name)?.[1] ?? 'engines';
+  return { scenarios, url: (name) => postgres.url(databaseOf(name)) };
 }
 
 interface Options {
@@ -146,7 +158,10 @@ async function measureAll(
   for (const [at, { name }] of trees[0]!.scenarios.entries()) {
     process.stderr.write(`${name}\n`);
     const ratios = trees.map(() => [] as number[]);
-    for (const { scenarios } of trees) await scenarios[at]!.run(CONNECTIONS, SECONDS);
+    for (const { scenarios } of trees) {
+      await scenarios[at]!.prepare?.(CONNECTIONS, SECONDS);
+      await scenarios[at]!.run(CONNECTIONS, SECONDS);
+    }
     for (let round = 0; round < rounds; round++) {
       const base = await microsPerRequest(bare, bareServer.pid);
       for (const [index, { scenarios }] of trees.entries()) {

@@ -56,17 +56,7 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
   const public_key = sshLine();
   await write('totp/keys/bench', { generate: true, issuer: 'bench', account_name: 'bench' });
 
-  await write('database/config/bench', {
-    plugin_name: 'postgresql-database-plugin',
-    connection_url: setting.postgres.url('ceilings'),
-    allowed_roles: '*',
-    max_open_connections: 32,
-  });
-  await write('database/roles/bench', {
-    db_name: 'bench',
-    creation_statements: `CREATE ROLE "{{name}}" LOGIN PASSWORD '{{password}}' VALID UNTIL '{{expiration}}' IN ROLE bench`,
-    default_ttl: '1h',
-  });
+  if (setting.wanted(names[12])) await connectDatabase(setting, write);
   const resolver = `127.0.0.1:${await freePort()}`;
   await write('pki/config/cluster', { path: `${service.url}/v1/pki` });
   await write('pki/config/acme', { enabled: true, dns_resolver: resolver });
@@ -106,6 +96,22 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
       },
     },
   ];
+}
+
+type Write = <T>(at: string, body?: object) => Promise<T>;
+
+async function connectDatabase({ postgres }: Setting, write: Write): Promise<void> {
+  await write('database/config/bench', {
+    plugin_name: 'postgresql-database-plugin',
+    connection_url: postgres.url('ceilings'),
+    allowed_roles: '*',
+    max_open_connections: 32,
+  });
+  await write('database/roles/bench', {
+    db_name: 'bench',
+    creation_statements: `CREATE ROLE "{{name}}" LOGIN PASSWORD '{{password}}' VALID UNTIL '{{expiration}}' IN ROLE bench`,
+    default_ttl: '1h',
+  });
 }
 
 /** Makes loads of valid codes. A code counts once, so there are more new keys than a run has requests. */
