@@ -83,12 +83,13 @@ const ofCertificates: Planted = {
       ],
     ),
   ],
-  'E5.3': leaf(
-    ['keyUsageExtension(role.key_usage)', '[]'],
-    ['purposeExtension(role)', '[]'],
-    ['policyExtension(role.policy_identifiers)', '[]'],
-    ['role.basic_constraints_valid_for_non_ca ? [basicConstraints(false)] : []', '[]'],
-  ),
+  'E5.3': [
+    ...texts('pki/usages')(['keyUsageExtension(role.key_usage)', '[]'], ['purposeExtension(role)', '[]']),
+    ...leaf(
+      ['policyExtension(role.policy_identifiers)', '[]'],
+      ['role.basic_constraints_valid_for_non_ca ? [basicConstraints(false)] : []', '[]'],
+    ),
+  ],
   'E5.4': [
     ...ignored('write pki roles/:name', 'allowed_domains', 'ttl'),
     ...ignored('patch pki roles/:name', 'max_ttl'),

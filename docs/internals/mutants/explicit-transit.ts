@@ -18,9 +18,12 @@ export const explicitOfTransit: Planted = {
   ],
   'E1.2': cipher(["item.associated_data ?? ''", "''"], ["decodeBase64(item.context ?? '')", "Buffer.from('any')"]),
   'E1.3': cipher(
-    ["associated.length === 0 ? nonceKey : createHmac('sha256', nonceKey).update(associated).digest()", 'nonceKey'],
+    ['associated.length === 0 ? nonceKey : keyOfAssociated()', 'nonceKey'],
     ["createHmac('sha256', key).update(plaintext).digest().subarray(0, nonceBytes)", 'randomBytes(nonceBytes)'],
-    ['key.convergent_encryption ? both.subarray(kind.keyBytes) : undefined', 'undefined'],
+    [
+      'key.convergent_encryption ? [cipherKey, createSecretKey(both.subarray(kind.keyBytes))] : [cipherKey]',
+      '[cipherKey]',
+    ],
   ),
   'E1.4': texts('transit/keys')(['rotated(requireRotatable(params.name, usable(key)), made)', 'rotated(found, made)']),
   'E1.5': encryption(

@@ -13,7 +13,7 @@ interface Gathering<K> {
   readonly most?: number;
   /** Keys for which it gives the same text never share a query. */
   readonly apart?: (key: K) => string;
-  /** Whether each key is asked alone after a query of several has failed with this error. */
+  /** Whether each key gets a separate query after one for several has failed with this error. */
   readonly repeats?: (error: unknown) => boolean;
 }
 

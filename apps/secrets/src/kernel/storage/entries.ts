@@ -21,7 +21,11 @@ const ALL = 1_000_000_000;
 /** Entries of the database, cached decrypted; see `CoherentCache` for why no outdated answer stays. */
 export class DatabaseEntries implements EntryStore {
   /** Simultaneous reads share a statement. */
-  private readonly row = gather<EntryKey, EntryRow>((keys) => this.rows(keys), { name: 'entries', inFlight: 4, most: 16 });
+  private readonly row = gather<EntryKey, EntryRow>((keys) => this.rows(keys), {
+    name: 'entries',
+    inFlight: 4,
+    most: 16,
+  });
 
   constructor(private readonly options: EntriesOptions) {}
 
