@@ -26,7 +26,8 @@ export function startOpenSsl(): OpenSsl {
     writeFileSync(name, content);
     return name;
   };
-  const run = (...args: string[]): string => execFileSync('openssl', args, { encoding: 'utf8', stdio: 'pipe' });
+  const run = (...args: string[]): string =>
+    execFileSync('openssl', args, { encoding: 'utf8', stdio: 'pipe', maxBuffer: 2 ** 26 });
   return {
     run,
     file,

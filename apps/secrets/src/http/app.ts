@@ -78,7 +78,8 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
     request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn), session);
     const outcome = await parts.handle(request);
     tellOfLimits(request, res);
-    if (!res.destroyed) sendOutcome(res, outcome, extra);
+    const sending = res.destroyed ? undefined : sendOutcome(res, outcome, extra);
+    if (sending) await sending;
   } catch (error) {
     tellOfLimits(request, res);
     throw parts.console?.inPagesWords(error, req, request) ?? error;

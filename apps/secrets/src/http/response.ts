@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { envelope, errorBody, injected, tellingErrorBody } from '@keystead/envelope';
 import type { Refusal } from '@keystead/refusal';
 import { requestId } from '@keystead/server';
 import { Misguided } from '../pipeline/authorize';
 import type { Outcome } from '../pipeline/request';
 import { statusOf } from '../pipeline/status';
+import type { LongBody } from '../sdk/reply';
 
 const fixedHeaders = [
   'Cache-Control',
@@ -34,11 +37,29 @@ function withExtra(extra: readonly string[]): string[] {
   return [...otherHeaders, ...extra];
 }
 
-/** Writes the outcome of a request. */
-export function sendOutcome(res: ServerResponse, outcome: Outcome, extra: readonly string[] | undefined): void {
+/** Writes the outcome of a request; returns what to wait for if it takes long. */
+export function sendOutcome(
+  res: ServerResponse,
+  outcome: Outcome,
+  extra: readonly string[] | undefined,
+): Promise<void> | undefined {
   const additions = outcome.headers || outcome.contentType ? headersOf(outcome, extra) : extra;
+  if (outcome.long) return sendLong(res, outcome.status, additions, outcome.long);
   if (outcome.stream && res.req.method !== 'HEAD') sendStream(res, outcome.status, additions, outcome.stream);
   else send(res, outcome.status, bodyOf(outcome), additions);
+  return undefined;
+}
+
+/** Reads the next part when the client has received the last. */
+async function sendLong(
+  res: ServerResponse,
+  status: number,
+  headers: readonly string[] | undefined,
+  { bytes, parts }: LongBody,
+): Promise<void> {
+  res.writeHead(status, [...(headers ? withExtra(headers) : fixedHeaders), 'Content-Length', String(bytes)]);
+  if (res.req.method === 'HEAD') res.end();
+  else await pipeline(Readable.from(parts()), res);
 }
 
 function sendStream(

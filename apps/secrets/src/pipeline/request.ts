@@ -8,7 +8,7 @@ import type { RouteMatch, SentPath } from '../kernel/routing/sent-path';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { CallerToken, Verb } from '../sdk/call';
 import type { WholeBody } from '../sdk/path';
-import type { StreamSink } from '../sdk/reply';
+import type { LongBody, StreamSink } from '../sdk/reply';
 
 /** How much of a body is read. */
 export interface BodyBounds {
@@ -194,6 +194,8 @@ export interface Outcome {
   /** Bare answers: text and bytes as they are, anything else as JSON. */
   readonly bare?: unknown;
   readonly contentType?: string;
+  /** Instead of `bare`: see `RawReply`. */
+  readonly long?: LongBody;
   /** The body is a stream: see `RawReply`. */
   readonly stream?: (sink: StreamSink) => () => void;
   readonly headers?: Readonly<Record<string, string>>;

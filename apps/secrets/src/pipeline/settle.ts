@@ -83,6 +83,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
         contentType: reply.contentType ?? call.match.operation?.media?.[0],
         headers: reply.headers,
         stream: reply.stream,
+        long: reply.long,
       };
     case 'unwrapped':
       return {

@@ -1,7 +1,25 @@
+import type { LongBody } from './reply';
+
 /** DER as PEM, without a final line end. */
-export function pemOf(der: Buffer, label: string): string {
-  const lines = der.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
-  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----`;
+export const pemOf = (der: Buffer, label: string): string => `${beginOf(label)}${linesOf(der)}${endOf(label)}`;
+
+const beginOf = (label: string) => `-----BEGIN ${label}-----`;
+const endOf = (label: string) => `\n-----END ${label}-----`;
+
+/** Each line after a line end. */
+const linesOf = (der: Buffer): string => der.toString('base64').replace(/.{1,64}/g, '\n$&');
+
+/** The same for a text in parts, all but the last of which are whole lines: multiples of 48 bytes. */
+export function pemParts({ bytes, parts }: LongBody, label: string): LongBody {
+  const digits = Math.ceil(bytes / 3) * 4;
+  return {
+    bytes: beginOf(label).length + digits + Math.ceil(digits / 64) + endOf(label).length,
+    async *parts() {
+      yield Buffer.from(beginOf(label));
+      for await (const part of parts()) yield Buffer.from(linesOf(part));
+      yield Buffer.from(endOf(label));
+    },
+  };
 }
 
 /** A certificate as PEM. */

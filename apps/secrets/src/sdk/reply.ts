@@ -127,8 +127,16 @@ export interface RawReply {
   readonly body: unknown;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Instead of `body`, for long ones. */
+  readonly long?: LongBody;
   /** Starts a streamed answer; returns a function to call when its reader has left. */
   readonly stream?: (sink: StreamSink) => () => void;
+}
+
+/** Bytes that are read part by part, for example while they are sent. */
+export interface LongBody {
+  readonly bytes: number;
+  parts(): AsyncIterable<Buffer>;
 }
 
 /** The sink of a streamed answer. */
@@ -192,7 +200,9 @@ export const issue = (token: Issue): IssueReply => ({ kind: 'issue', issue: toke
 /** 200 with an existing `auth` (renewal). */
 export const auth = (block: Auth): AuthReply => ({ kind: 'auth', auth: block });
 
-/** A bare body, as in the older system endpoints. */
+/** A bare body that is read while it is sent. */
+export const rawParts = (long: LongBody): RawReply => ({ kind: 'raw', status: 200, body: '', long });
+
 /** A streamed text. */
 export const stream = (contentType: string, begin: (sink: StreamSink) => () => void): Reply => ({
   kind: 'raw',
@@ -202,6 +212,7 @@ export const stream = (contentType: string, begin: (sink: StreamSink) => () => v
   stream: begin,
 });
 
+/** A bare body, as in the older system endpoints. */
 export const raw = (body: unknown, status = 200): RawReply => ({ kind: 'raw', status, body });
 
 /** A refusal in the form that clients know from multi-errors: `1 error occurred:` and so on. */

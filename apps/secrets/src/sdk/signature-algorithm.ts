@@ -1,4 +1,5 @@
-import { constants, type KeyObject, sign } from 'node:crypto';
+import { constants, createSign, type KeyObject, sign } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { RsaSaPssParams } from '@peculiar/asn1-rsa';
 import { AsnConvert } from '@peculiar/asn1-schema';
@@ -89,8 +90,32 @@ export async function signWith(
 ): Promise<Buffer> {
   if (keyType === 'ed25519' || (keyType === 'ec' && hash === 'sha256')) return sign(hash, content, key);
   if (keyType !== 'rsa') return signAside(hash, content, key);
-  const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: saltLength(hash!) };
-  return signWithRsa(hash!, content, isPss ? { key, ...padding } : key);
+  return signWithRsa(hash!, content, { key, ...paddingOf(hash!, isPss) });
+}
+
+const paddingOf = (hash: string, isPss = false) =>
+  isPss ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: saltLength(hash) } : {};
+
+/** The most that is copied in one turn of the event loop. */
+const shortBytes = 2 ** 20;
+
+/** Signs content that is in parts, and gives others a turn while it reads long content. */
+export async function signParts(
+  algorithm: SigningAlgorithm,
+  key: KeyObject,
+  parts: readonly Buffer[],
+): Promise<Buffer> {
+  const { hash, isPss } = algorithm;
+  const bytes = parts.reduce((sum, part) => sum + part.length, 0);
+  if (bytes <= shortBytes) return signWith(algorithm, key, Buffer.concat(parts));
+  // Without a hash, the key signs the content as a whole, which it reads twice.
+  if (hash === null) return signAside(hash, Buffer.concat(parts), key);
+  const signature = createSign(hash);
+  for (const part of parts) {
+    signature.update(part);
+    await setImmediate();
+  }
+  return signature.sign({ key, ...paddingOf(hash, isPss) });
 }
 
 /** A signer: a key and its algorithm. */

@@ -6,8 +6,9 @@ import { type CrlContent, makeCrl, type Revoked } from './crl';
 import { type CrlConfig, findCrlConfig } from './crl-config';
 import { freshestCrl } from './extension';
 import { secondsOf } from './kept-duration';
-import { hasAdded, isUnlisted, listAdded, listRevoked, noteListed } from './revocations';
+import { hasAdded, isUnlisted, listAdded, listRevoked, noteListed, readPages } from './revocations';
 import { authorityKeyOf, authorityOf } from './signing';
+import { type CrlKind, deleteCrl, forgetOldParts, putCrl } from './stored-crl';
 import { addressesOfDelta } from './urls';
 
 /** State of the CRLs of a CA; the CRLs are separate entries. */
@@ -21,17 +22,9 @@ export interface CrlState {
 }
 
 const stateKey = (authority: string) => `crl/${authority}`;
-const listKey = (authority: string, kind: CrlKind) => `crl-list/${authority}/${kind}`;
+/** The name of the turn in which revocations are noted as listed, where there are many. */
+const listedKey = (authority: string) => `listed/${authority}`;
 const parse = JSON.parse as (text: string) => CrlState;
-
-/** A complete CRL or a delta CRL. */
-export type CrlKind = 'complete' | 'delta';
-
-/** A CRL in DER; undefined if not built yet. */
-export async function findCrl(storage: Storage, authority: string, kind: CrlKind): Promise<Buffer | undefined> {
-  const kept = await storage.get(listKey(authority, kind));
-  return kept === undefined ? undefined : Buffer.from(JSON.parse(kept) as string, 'base64');
-}
 
 const signers = new WeakMap<Ca, ReadonlyMap<string, Issuer>>();
 
@@ -68,44 +61,43 @@ async function build(
   kind: CrlKind,
   isDone: (tx: Storage, state: CrlState | undefined) => Promise<boolean> | boolean,
 ): Promise<void> {
-  await storage.transaction(stateKey(authority), async (tx) => {
+  const built = await storage.transaction(stateKey(authority), async (tx) => {
     const state = await tx.read(stateKey(authority), parse);
-    if (await isDone(tx, state)) return;
+    if (await isDone(tx, state)) return undefined;
     const ca = await findCa(tx);
     const issuer = listSigners(ca).get(authority);
-    if (!issuer) return;
+    if (!issuer) return undefined;
     const certificate = certificateOf(issuer);
     const signer = await revocationSigner(tx, issuer);
     const number = (state?.number ?? 0) + 1;
     const isDelta = kind === 'delta' && state !== undefined;
-    const fresh = await listAdded(tx, authority);
+    const replaced: (string | undefined)[] = [];
+    const added = await listAdded(tx, authority);
     const endsAtMs = isDelta ? state.completeEndsAtMs : nowMs + secondsOf(config.expiry) * 1000;
-    const putList = async (of: CrlKind, revoked: readonly Revoked[], more: Partial<CrlContent>) => {
-      const der = await makeCrl(
-        {
-          issuer: certificate.tbs.subject,
-          keyId: authorityKeyOf(certificate),
-          number,
-          thisUpdateMs: nowMs,
-          nextUpdateMs: endsAtMs,
-          revoked: config.disable ? [] : revoked,
-          ...more,
-        },
-        signer,
-      );
-      tx.put(listKey(authority, of), JSON.stringify(der.toString('base64')));
+    const putList = async (of: CrlKind, revoked: CrlContent['revoked'], more: Partial<CrlContent>) => {
+      const content: CrlContent = {
+        issuer: certificate.tbs.subject,
+        keyId: authorityKeyOf(certificate),
+        number,
+        thisUpdateMs: nowMs,
+        nextUpdateMs: endsAtMs,
+        revoked: config.disable ? readPages([]) : revoked,
+        ...more,
+      };
+      replaced.push(await putCrl(storage, tx, { authority, kind: of, number }, await makeCrl(content, signer)));
     };
     if (isDelta) {
-      await putList('delta', fresh, { baseNumber: state.completeNumber });
+      await putList('delta', readPages(added), { baseNumber: state.completeNumber });
       tx.put(stateKey(authority), JSON.stringify({ ...state, number, deltaAtMs: nowMs } satisfies CrlState));
-      return;
+      return { number, listed: [], replaced };
     }
-    const revoked = config.disable ? [] : await listRevoked(tx, authority);
-    await putList('complete', revoked, { extensions: freshestCrl(await addressesOfDelta(tx, issuer)) });
+    await putList('complete', listRevoked(tx, authority), {
+      extensions: freshestCrl(await addressesOfDelta(tx, issuer)),
+    });
     // The complete CRL now includes the delta. CRLs issued together share a number.
-    if (config.enable_delta) await putList('delta', [], { baseNumber: number });
-    else tx.delete(listKey(authority, 'delta'));
-    noteListed(tx, authority, fresh);
+    if (config.enable_delta) await putList('delta', readPages([]), { baseNumber: number });
+    else deleteCrl(tx, authority, 'delta');
+    const listed = noteListed(tx, authority, added);
     const after: CrlState = {
       number,
       completeNumber: number,
@@ -114,7 +106,13 @@ async function build(
       deltaAtMs: nowMs,
     };
     tx.put(stateKey(authority), JSON.stringify(after));
+    return { number, listed, replaced };
   });
+  if (!built) return;
+  for (let rest = built.listed; rest.length > 0; ) {
+    rest = await storage.transaction(listedKey(authority), async (tx) => noteListed(tx, authority, rest));
+  }
+  await forgetOldParts(storage, authority, built.number, built.replaced);
 }
 
 /** Adds a revoked certificate to the CRLs of its CA before the request is answered. */

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { Call } from '../../sdk/call';
 import { operation, path } from '../../sdk/path';
-import { pemOf } from '../../sdk/pem';
-import { data, empty, type Reply, raw } from '../../sdk/reply';
+import { pemParts } from '../../sdk/pem';
+import { data, empty, type LongBody, type Reply, rawParts } from '../../sdk/reply';
 import { findCa, issuerRef, requireIssuer } from './ca';
-import { authorityOfIssuer, type CrlKind, findCrl, rotateLists } from './crl-build';
+import { authorityOfIssuer, rotateLists } from './crl-build';
 import { type CrlConfig, checkCrlConfig, crlConfig, crlFields, doneOutput, findCrlConfig } from './crl-config';
+import { type CrlKind, findCrl } from './stored-crl';
 
 const forms = {
   der: { media: ['application/pkix-crl'] },
@@ -25,9 +26,15 @@ async function showCrl(
   const issuer = ref === undefined ? issuerRef(ca, 'default') : requireIssuer(ca, ref);
   const der = issuer && (await findCrl(storage, authorityOfIssuer(issuer), kind));
   if (!der) return empty;
-  if (form === 'der') return raw(der);
-  const pem = pemOf(der, 'X509 CRL');
-  return form === 'pem' ? raw(pem) : data({ crl: pem });
+  if (form === 'der') return rawParts(der);
+  const pem = pemParts(der, 'X509 CRL');
+  return form === 'pem' ? rawParts(pem) : data({ crl: await textOf(pem) });
+}
+
+async function textOf({ parts }: LongBody): Promise<string> {
+  let text = '';
+  for await (const part of parts()) text += part.toString();
+  return text;
 }
 
 const kinds = [
@@ -89,7 +96,11 @@ const listPaths = kinds.flatMap(([suffix, kind]) => {
           const issuer = requireIssuer(await findCa(storage), 'default');
           const der = await findCrl(storage, authorityOfIssuer(issuer), kind);
           if (!der) return empty;
-          return data({ certificate: pemOf(der, 'X509 CRL'), revocation_time: 0, revocation_time_rfc3339: '' });
+          return data({
+            certificate: await textOf(pemParts(der, 'X509 CRL')),
+            revocation_time: 0,
+            revocation_time_rfc3339: '',
+          });
         },
       },
     }),

@@ -7,10 +7,10 @@ import {
   id_ce_deltaCRLIndicator,
   type Name,
 } from '@peculiar/asn1-x509';
-import { type Signer, signWith } from '../../sdk/signature-algorithm';
-import { element, extensionsElement, identifierElement, nameElement, tags, timeElement } from './der';
+import { type Signer, signParts } from '../../sdk/signature-algorithm';
+import { element, extensionsElement, head, identifierElement, nameElement, tags, timeElement } from './der';
 import { authorityKeyId, extension } from './extension';
-import { serialBytes } from './serial';
+import { positive } from './serial';
 
 /** A revoked certificate in a CRL. */
 export interface Revoked {
@@ -27,25 +27,15 @@ export interface CrlContent {
   readonly baseNumber?: number;
   readonly thisUpdateMs: number;
   readonly nextUpdateMs: number;
-  readonly revoked: readonly Revoked[];
+  /** In pages: each is encoded in a separate turn of the event loop. */
+  readonly revoked: AsyncIterable<readonly Revoked[]>;
   readonly extensions?: readonly Extension[];
 }
 
-/** Signs a CRL and returns its DER. */
-export async function makeCrl(content: CrlContent, { key, algorithm }: Signer): Promise<Buffer> {
+/** Signs a CRL and returns its DER, in parts. */
+export async function makeCrl(content: CrlContent, { key, algorithm }: Signer): Promise<readonly Buffer[]> {
   const identifier = identifierElement(algorithm);
-  const times = new Map<number, Buffer>();
-  const timeOf = (seconds: number): Buffer => {
-    let der = times.get(seconds);
-    if (!der) {
-      der = timeElement(seconds * 1000);
-      times.set(seconds, der);
-    }
-    return der;
-  };
-  const entries = content.revoked.map(({ serial, seconds }) =>
-    element(tags.sequence, [element(tags.integer, [serialBytes(serial)]), timeOf(seconds)]),
-  );
+  const entries = await encodedEntries(content.revoked);
   const { number, baseNumber } = content;
   const extensions = [
     ...authorityKeyId(content.keyId),
@@ -55,15 +45,52 @@ export async function makeCrl(content: CrlContent, { key, algorithm }: Signer): 
       : [extension(id_ce_deltaCRLIndicator, AsnConvert.serialize(new BaseCRLNumber(baseNumber)), true)]),
     ...(content.extensions ?? []),
   ];
-  const list = element(tags.sequence, [
+  const list = inSequence([
     element(tags.integer, [Buffer.of(1)]),
     identifier,
     nameElement(content.issuer),
     timeElement(content.thisUpdateMs),
     timeElement(content.nextUpdateMs),
-    ...(entries.length === 0 ? [] : [element(tags.sequence, entries)]),
+    ...(entries.length === 0 ? [] : inSequence(entries)),
     element(tags.first, [extensionsElement(extensions)]),
   ]);
-  const signature = await signWith(algorithm, key, list);
-  return element(tags.sequence, [list, identifier, element(tags.bits, [Buffer.of(0), signature])]);
+  const signature = await signParts(algorithm, key, list);
+  return inSequence([...list, identifier, element(tags.bits, [Buffer.of(0), signature])]);
 }
+
+/** The entries of each page, in a buffer. */
+async function encodedEntries(pages: CrlContent['revoked']): Promise<Buffer[]> {
+  const encoded: Buffer[] = [];
+  for await (const page of pages) if (page.length > 0) encoded.push(encodedPage(page));
+  return encoded;
+}
+
+/** A serial number of 40 bytes, a time of 15, and the heads of both and of the entry. */
+const longestEntry = 64;
+
+/** Written into one buffer: a buffer for each of a million entries and its elements would fill the memory. */
+function encodedPage(page: readonly Revoked[]): Buffer {
+  const into = Buffer.allocUnsafe(page.length * longestEntry);
+  const times = new Map<number, Buffer>();
+  let at = 0;
+  for (const { serial, seconds } of page) {
+    const time = times.get(seconds) ?? timeElement(seconds * 1000);
+    times.set(seconds, time);
+    const start = at + 4;
+    const end = start + into.write(positive(serial.replaceAll(':', '')), start, 'hex');
+    // Every length is below 128: one byte.
+    into.set([tags.sequence, 2 + end - start + time.length, tags.integer, end - start], at);
+    into.set(time, end);
+    at = end + time.length;
+  }
+  return Buffer.from(into.subarray(0, at));
+}
+
+/** A sequence with this content, which stays in its parts. */
+const inSequence = (parts: readonly Buffer[]): Buffer[] => [
+  head(
+    tags.sequence,
+    parts.reduce((sum, part) => sum + part.length, 0),
+  ),
+  ...parts,
+];

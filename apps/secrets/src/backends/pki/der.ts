@@ -27,16 +27,18 @@ export const tags = {
   fourth: 0xa3,
 } as const;
 
+/** What an ASN.1 element begins with: its tag, and the length of its content. */
+export function head(tag: number, length: number): Buffer {
+  if (length < 0x80) return Buffer.of(tag, length);
+  const hex = length.toString(16);
+  const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
+  return Buffer.concat([Buffer.of(tag, 0x80 | bytes.length), bytes]);
+}
+
 /** An ASN.1 element: tag, length and content. */
 export function element(tag: number, content: readonly Uint8Array[]): Buffer {
   const length = content.reduce((sum, part) => sum + part.length, 0);
-  let size = Buffer.of(length);
-  if (length >= 0x80) {
-    const hex = length.toString(16);
-    const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
-    size = Buffer.concat([Buffer.of(0x80 | bytes.length), bytes]);
-  }
-  return Buffer.concat([Buffer.of(tag), size, ...content]);
+  return Buffer.concat([head(tag, length), ...content]);
 }
 
 /** The content of the element that sound DER begins with, and the rest behind it. */

@@ -15,7 +15,8 @@ import { revocationSigner } from './crl-build';
 import { extension, isOid } from './extension';
 import { keptDuration, secondsOf } from './kept-duration';
 import { pemBlocks } from './pem';
-import { readSerial, serialText } from './serial';
+import { inPages } from './revocations';
+import { readSerial } from './serial';
 import { isSignedWith } from './signed-by';
 import { authorityKeyOf, keyFor, requireUsage } from './signing';
 import { requireTime } from './time';
@@ -55,7 +56,7 @@ async function signList(
   if (format !== 'pem' && format !== 'der') refuse(`unknown format value of ${format}`);
   await keyFor(storage, issuer);
   const certificate = certificateOf(issuer);
-  const der = await makeCrl(
+  const parts = await makeCrl(
     {
       issuer: certificate.tbs.subject,
       keyId: authorityKeyOf(certificate),
@@ -63,11 +64,12 @@ async function signList(
       baseNumber: base < 0 ? undefined : base,
       thisUpdateMs: nowMs,
       nextUpdateMs: nowMs + seconds * 1000,
-      revoked,
+      revoked: inPages(revoked),
       extensions,
     },
     await revocationSigner(storage, issuer),
   );
+  const der = Buffer.concat(parts);
   return data({ crl: format === 'der' ? der.toString('base64') : pemOf(der, 'X509 CRL') });
 }
 
@@ -83,7 +85,9 @@ function revokedIn(text: string, at: number, authority: ReadCertificate): Revoke
     refuse(`CRL index: ${at} was not signed by requested issuer`);
   }
   return (tbs.revokedCertificates ?? []).map(({ userCertificate, revocationDate }) => ({
-    serial: serialText(Buffer.from(userCertificate)),
+    serial:
+      readSerial(Buffer.from(userCertificate).toString('hex')) ??
+      refuse(`crls: item ${at} has a serial number of more than 40 bytes`),
     seconds: Math.floor(revocationDate.getTime().getTime() / 1000),
   }));
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Storage } from '../../sdk/storage';
 import type { Revoked } from './crl';
 
@@ -28,33 +29,43 @@ export function forgetRevoked(storage: Storage, authority: string, revoked: Revo
 export const isUnlisted = async (storage: Storage, authority: string, revoked: Revoked): Promise<boolean> =>
   (await storage.get(added(authority) + nameOf(revoked))) !== undefined;
 
-/** Revocations of a CA since its last complete CRL. */
-export const listAdded = async (storage: Storage, authority: string): Promise<Revoked[]> =>
-  (await storage.list(added(authority))).map(readName);
+/** Revocations of a CA since its last complete CRL, by their names. */
+export const listAdded = (storage: Storage, authority: string): Promise<string[]> => storage.list(added(authority));
 
 /** Whether there are any. */
 export const hasAdded = async (storage: Storage, authority: string): Promise<boolean> =>
   (await storage.list(added(authority), { limit: 1 })).length > 0;
 
-/** Records that a complete CRL includes these. */
-export function noteListed(storage: Storage, authority: string, listed: readonly Revoked[]): void {
-  for (const one of listed) storage.delete(added(authority) + nameOf(one));
+/** How many are read, encoded or deleted at once; then others get a turn. */
+const pageSize = 1000;
+
+/** Records that a complete CRL includes the first of these; returns the rest, for the next time. */
+export function noteListed(storage: Storage, authority: string, listed: readonly string[]): readonly string[] {
+  for (const name of listed.slice(0, pageSize)) storage.delete(added(authority) + name);
+  return listed.slice(pageSize);
 }
 
-const pageSize = 5000;
+/** Long lists in pages, with a turn for others after each. */
+export async function* inPages<T>(items: readonly T[]): AsyncGenerator<T[]> {
+  for (let at = 0; at < items.length; at += pageSize) {
+    yield items.slice(at, at + pageSize);
+    await setImmediate();
+  }
+}
 
-/** All revocations of a CA. */
-export async function listRevoked(storage: Storage, authority: string): Promise<Revoked[]> {
-  const found: Revoked[] = [];
+/** The revocations of these names, in pages. */
+export async function* readPages(names: readonly string[]): AsyncGenerator<Revoked[]> {
+  for await (const page of inPages(names)) yield page.map(readName);
+}
+
+/** All revocations of a CA, in pages. */
+export async function* listRevoked(storage: Storage, authority: string): AsyncGenerator<Revoked[]> {
   let after: string | undefined;
   for (;;) {
     const names = await storage.list(all, { after, limit: pageSize });
-    for (const name of names) {
-      const one = readName(name);
-      if (one.authority === authority) found.push(one);
-    }
+    yield names.map(readName).filter((one) => one.authority === authority);
     after = names.at(-1);
-    if (names.length < pageSize) return found;
+    if (names.length < pageSize) return;
   }
 }
 

@@ -22,8 +22,8 @@ export function readSerial(text: string): string | undefined {
   return /^([0-9a-f]{2}){1,40}$/.test(hex) ? serialText(Buffer.from(hex, 'hex')) : undefined;
 }
 
+/** Hexadecimal digits of a number, as those of a positive ASN.1 integer. */
+export const positive = (hex: string): string => (hex >= '8' ? `00${hex}` : hex);
+
 /** A serial number as a positive ASN.1 integer. */
-export function serialBytes(text: string): Buffer {
-  const bytes = Buffer.from(text.replaceAll(':', ''), 'hex');
-  return bytes[0]! >= 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes;
-}
+export const serialBytes = (text: string): Buffer => Buffer.from(positive(text.replaceAll(':', '')), 'hex');

@@ -157,16 +157,18 @@ async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }:
 async function associate(storage: Storage): Promise<number> {
   const ca = await findCa(storage);
   let count = 0;
-  for (const revoked of await listRevoked(storage, '')) {
-    await changeCertificate(storage, revoked.serial, (kept, tx) => {
-      if (kept?.authority !== '') return kept;
-      const authority = authorityAbove(ca, readCertificate(Buffer.from(kept.der, 'base64')));
-      if (authority === '') return kept;
-      forgetRevoked(tx, '', revoked);
-      noteRevoked(tx, authority, revoked);
-      count += 1;
-      return { ...kept, authority };
-    });
+  for await (const page of listRevoked(storage, '')) {
+    for (const revoked of page) {
+      await changeCertificate(storage, revoked.serial, (kept, tx) => {
+        if (kept?.authority !== '') return kept;
+        const authority = authorityAbove(ca, readCertificate(Buffer.from(kept.der, 'base64')));
+        if (authority === '') return kept;
+        forgetRevoked(tx, '', revoked);
+        noteRevoked(tx, authority, revoked);
+        count += 1;
+        return { ...kept, authority };
+      });
+    }
   }
   return count;
 }

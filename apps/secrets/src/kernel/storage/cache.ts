@@ -39,6 +39,8 @@ export class CoherentCache<V extends object> implements Cache<V> {
     const [maxSize, share] = maxBytes === undefined ? [maxEntries, 1] : [maxBytes, Math.ceil(maxBytes / maxEntries)];
     this.values = new LRUCache({
       maxSize,
+      // A few long values would push out all others.
+      ...(maxBytes !== undefined && { maxEntrySize: maxBytes / 32 }),
       sizeCalculation: ({ value }, key) =>
         maxBytes === undefined ? 1 : Math.max(share, key.length + 64 + (value && sizeOf ? sizeOf(value) : 0)),
     });
