@@ -36,15 +36,16 @@ export interface Backend {
     Record<string, (undo: Readonly<Record<string, unknown>>, call: BackgroundCall) => Promise<void>>
   >;
   /**
-   * Its endpoints call other systems, which may refuse or be unavailable. Its entries under `config/` say how to reach
-   * them: a write there ends the rests of leases that could not be revoked.
+   * Its endpoints call other systems, which may refuse or be unavailable. Its entry `config` and those under `config/` say how
+   * to reach them: a write there ends the rests of leases that could not be revoked.
    */
   readonly outside?: boolean;
   /**
    * Scheduled work, called every few seconds on every node: it usually reads from storage whether something is due, and
-   * if so, makes sure through the database that only one node does it. Failures are logged.
+   * if so, makes sure through the database that only one node does it. Failures are logged. It may return when something
+   * is due next, in epoch milliseconds: if that is sooner, it is called then.
    */
-  readonly tick?: (call: BackgroundCall) => Promise<void>;
+  readonly tick?: (call: BackgroundCall) => Promise<number | undefined | void>;
   /** A warning for callers of a path that only has an endpoint in other versions of the type. */
   readonly elsewhere?: string;
   /** What its index by expiry holds, if it keeps one: see `endEntry`. */

@@ -5,8 +5,8 @@ import type { Storage } from './storage';
 export interface DueIndex {
   /** Moves a name; undefined removes its time. */
   move(storage: Storage, name: string, before: number | undefined, after: number | undefined): void;
-  /** Some names that are due; at most 100. */
-  list(storage: Storage, nowMs: number): Promise<string[]>;
+  /** Some names that are due, at most 100; if there are none, when the next one is. */
+  list(storage: Storage, nowMs: number): Promise<{ names: string[]; nextAtMs?: number }>;
 }
 
 /** Stores them below `prefix`, which ends in `/`; times are epoch seconds. */
@@ -20,8 +20,9 @@ export function dueIndex(prefix: string): DueIndex {
     },
     async list(storage, nowMs) {
       const [first] = await storage.list(prefix, { limit: 1 });
-      if (first === undefined || Number.parseInt(first, 10) * 1000 > nowMs) return [];
-      return storage.list(prefix + first, { limit: 100 });
+      if (first === undefined) return { names: [] };
+      const nextAtMs = Number.parseInt(first, 10) * 1000;
+      return nextAtMs > nowMs ? { names: [], nextAtMs } : { names: await storage.list(prefix + first, { limit: 100 }) };
     },
   };
 }
@@ -34,8 +35,11 @@ export interface DueRecords<T> {
     name: string,
     change: (before: T | undefined, tx: Storage) => Awaited<T | null | undefined> | Promise<T | null | undefined>,
   ): Promise<T | undefined>;
-  /** Runs `work` for all that are due, several at a time, and throws the first failure at the end. */
-  forEach(storage: Storage, nowMs: number, work: (name: string) => Promise<unknown>): Promise<void>;
+  /**
+   * Runs `work` for all that are due, several at a time, and throws the first failure at the end. Returns when the next
+   * one is due, in epoch milliseconds.
+   */
+  forEach(storage: Storage, nowMs: number, work: (name: string) => Promise<unknown>): Promise<number | undefined>;
 }
 
 const atOnce = 8;
@@ -63,8 +67,11 @@ export function dueRecords<T>(
     async forEach(storage, nowMs, work) {
       const failures: unknown[] = [];
       for (;;) {
-        const names = await due.list(storage, nowMs);
-        if (names.length === 0) break;
+        const { names, nextAtMs } = await due.list(storage, nowMs);
+        if (names.length === 0) {
+          if (failures.length > 0) break;
+          return nextAtMs;
+        }
         const next = async () => {
           for (let name = names.pop(); name !== undefined; name = names.pop()) {
             await work(name).catch((error) => failures.push(error));
@@ -75,7 +82,7 @@ export function dueRecords<T>(
         // If all of them failed, the rest is left to a later tick.
         if (failures.length >= before) break;
       }
-      if (failures.length > 0) throw failures[0];
+      throw failures[0];
     },
   };
 }

@@ -46,7 +46,15 @@ export const database = (parts: DatabaseParts): Backend => {
     ],
     secrets: { user: userSecret(databases) },
     // A failing static role does not delay the rotation of configured users.
-    tick: (call) => rotateWhenDue(parts, call).finally(() => rotateRootsWhenDue(databases, policies, call)),
+    async tick(call) {
+      let [role, root]: (number | undefined)[] = [];
+      try {
+        role = await rotateWhenDue(parts, call);
+      } finally {
+        root = await rotateRootsWhenDue(databases, policies, call);
+      }
+      return Math.min(role ?? Number.POSITIVE_INFINITY, root ?? Number.POSITIVE_INFINITY);
+    },
     undo: {
       user: (user, call) => endUser(databases, user, call),
       root: ({ name }, call) => resumeRootRotation(databases, String(name), call),

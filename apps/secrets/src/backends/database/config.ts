@@ -214,12 +214,12 @@ async function rotateRoot(
   return config;
 }
 
-/** Rotates the passwords of configured users that are due. */
+/** Rotates the passwords of configured users that are due, and returns when the next one is. */
 export const rotateRootsWhenDue = (
   databases: Databases,
   policies: PasswordPolicies,
   call: BackgroundCall,
-): Promise<void> =>
+): Promise<number | undefined> =>
   dueRoots.forEach(call.storage, call.nowMs, (name) => {
     const store: PlanStore = {
       change: (change) =>

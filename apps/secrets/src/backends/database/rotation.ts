@@ -83,6 +83,9 @@ async function rotateInWindow(parts: RotationParts, name: string, call: Backgrou
   });
 }
 
-/** Rotates the passwords that are due. Every node checks; the one that moves the due time in the database rotates. */
-export const rotateWhenDue = (parts: RotationParts, call: BackgroundCall): Promise<void> =>
+/**
+ * Rotates the passwords that are due, and returns when the next one is. Every node checks; the one that moves the due time
+ * in the database rotates.
+ */
+export const rotateWhenDue = (parts: RotationParts, call: BackgroundCall): Promise<number | undefined> =>
   dueStatic.forEach(call.storage, call.nowMs, (name) => rotateInWindow(parts, name, call));

@@ -4,7 +4,8 @@ import { makeVersion } from './material';
 
 /** Rotates the keys that are due. Every node checks; the first to store a new version wins. */
 export async function rotateWhenDue({ storage, nowMs }: BackgroundCall): Promise<void> {
-  for (const name of await due.list(storage, nowMs)) {
+  const { names } = await due.list(storage, nowMs);
+  for (const name of names) {
     const key = await findKey(storage, name);
     if (!key || !isDue(key, nowMs)) continue;
     const made = await makeVersion(key.type, key.key_size, nowMs);

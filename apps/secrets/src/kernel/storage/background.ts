@@ -20,6 +20,7 @@ interface Task {
  */
 export class Background {
   private readonly tasks = new Map<string, Task>();
+  private readonly planned = new Map<string, NodeJS.Timeout>();
   private active = false;
 
   constructor(
@@ -57,9 +58,21 @@ export class Background {
     else this.schedule(task, 0);
   }
 
+  /** Runs once, by the clock, after some time; replaces what was planned under this name. `run` must not fail. */
+  plan(name: string, afterMs: number, run: () => Promise<void>): void {
+    clearTimeout(this.planned.get(name));
+    if (!this.active) return;
+    const timer = setTimeout(() => {
+      this.planned.delete(name);
+      if (!this.resting() && !this.untimely()) void run();
+    }, afterMs);
+    this.planned.set(name, timer);
+  }
+
   /** Starts no more tasks and waits for the running ones. */
   async stop(): Promise<void> {
     this.active = false;
+    for (const timer of this.planned.values()) clearTimeout(timer);
     for (const task of this.tasks.values()) clearTimeout(task.timer);
     await Promise.all([...this.tasks.values()].map((task) => task.running));
   }
