@@ -235,7 +235,7 @@ function outsideOf(modules: Modules, config: Config, log: Logger, system: readon
     database: { databases: new Databases(storage), policies: passwordPolicies({ mounts, inBackground }) },
     jwt: new OidcProvider({ clock: storage.clock, log }),
     kubernetes: new Cluster(storage.clock),
-    accounts: new AccountsClient(storage.clock),
+    accounts: new AccountsClient(storage),
     ldap: new Directory(storage.clock),
     cert: storage,
     github: new Organizations(storage.clock),

@@ -7,7 +7,15 @@ import type { NodeProcess } from './nodes';
 import { root, serverAuth } from './stand-ins/authority';
 import { MongodbStandIn } from './stand-ins/mongodb';
 import { MssqlStandIn } from './stand-ins/mssql';
-import { connectMariadb, hasMariadb, startMariadb, TemporaryServer } from './temporary-database';
+import {
+  connectMariadb,
+  connectRedis,
+  hasMariadb,
+  redisServer,
+  startMariadb,
+  startRedis,
+  TemporaryServer,
+} from './temporary-database';
 
 // A node is killed before and after each call and commit of every flow that changes a database. Afterwards every user
 // there has a lease, and every shown or used password is valid. Normally two kills for each database, in the long form
@@ -176,11 +184,49 @@ class Mssql implements Target {
   }
 }
 
+class Redis implements Target {
+  readonly creation = '["~app:*", "+get"]';
+  readonly kept = 'kept';
+  private readonly server = new TemporaryServer();
+
+  async start() {
+    await startRedis(this.server);
+    await this.ask('ACL', 'SETUSER', 'own', 'ON', '>first', '~*', '+@all');
+    await this.ask('ACL', 'SETUSER', 'kept', 'ON', '>before', '~*', '+get');
+  }
+  stop = () => this.server.stop();
+  readonly config = () => ({
+    plugin_name: 'redis-database-plugin',
+    host: '127.0.0.1',
+    port: this.server.port,
+    username: 'own',
+    password: 'first',
+  });
+  private async ask(...command: string[]) {
+    const admin = await connectRedis(this.server.port);
+    const answer = await admin.sendCommand(command);
+    admin.destroy();
+    return answer;
+  }
+  async users() {
+    return ((await this.ask('ACL', 'USERS')) as unknown as string[]).filter((name) => name.startsWith('V_ROOT_CRASH_'));
+  }
+  async logsIn(user: string, password: string) {
+    try {
+      (await connectRedis(this.server.port, user, password)).destroy();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
 const targets: readonly [string, () => Target, boolean][] = [
   ['PostgreSQL', () => new Postgresql(), true],
   ['MariaDB', () => new Mariadb(), hasMariadb],
   ['MongoDB', () => new Mongodb(), true],
   ['SQL Server', () => new Mssql(), true],
+  ['Redis', () => new Redis(), redisServer !== undefined],
 ];
 
 describe.each(targets.filter(([, , here]) => here))('a node killed between two steps with %s', (_, target) => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { type Flow, flowsOf } from '@keystead/testing';
 import { Kills } from './kills';
 import type { NodeProcess } from './nodes';
+import { AccountsStandIn } from './stand-ins/accounts';
 import { CloudStandIn } from './stand-ins/cloudtwo';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 
@@ -12,10 +13,11 @@ import { SchedulerStandIn } from './stand-ins/scheduler';
 describe('a node killed between two steps with an outside system', () => {
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
-  const kills = new Kills(/^(commit|scheduler|cloudtwo|lease|token):/);
+  const cluster = new AccountsStandIn();
+  const kills = new Kills(/^(commit|scheduler|cloudtwo|accounts|lease|token):/);
 
   beforeAll(async () => {
-    await Promise.all([scheduler.start(), cloud.start()]);
+    await Promise.all([scheduler.start(), cloud.start(), cluster.start()]);
     await kills.start();
     cloud.groups.set('g1', {
       attached: ['arn:aws:iam::aws:policy/ReadOnlyAccess'],
@@ -37,10 +39,18 @@ describe('a node killed between two steps with an outside system', () => {
       iam_groups: 'g1',
     });
     await kills.write('cloudtwo/roles/federate', { credential_type: 'federation_token', policy_document: document });
+    await kills.write('sys/mounts/cluster', { type: 'kubernetes' });
+    await kills.write('cluster/config', {
+      kubernetes_host: cluster.address,
+      kubernetes_ca_cert: cluster.ca,
+      service_account_jwt: cluster.bearer,
+    });
+    const generated_role_rules = '{"rules":[{"verbs":["get"]}]}';
+    await kills.write('cluster/roles/own', { allowed_kubernetes_namespaces: 'shop', generated_role_rules });
   });
   afterAll(async () => {
     await kills.end();
-    await Promise.all([scheduler.stop(), cloud.stop()]);
+    await Promise.all([scheduler.stop(), cloud.stop(), cluster.stop()]);
   });
 
   function configureCloud(keyId: string) {
@@ -74,6 +84,18 @@ describe('a node killed between two steps with an outside system', () => {
     { name: 'assumed_role create', prepare: creds('cloudtwo/sts/assume') },
     { name: 'federation_token create', prepare: creds('cloudtwo/sts/federate') },
     {
+      name: 'kubernetes create',
+      prepare: async () => (node) => node.ask('POST', 'cluster/creds/own', kills.root),
+      sample: 'accounts:POST:done',
+    },
+    {
+      name: 'kubernetes revoke',
+      async prepare() {
+        const { lease_id } = (await kills.write('cluster/creds/own')).body;
+        return (node) => node.ask('POST', 'sys/leases/revoke', kills.root, { lease_id, sync: true });
+      },
+    },
+    {
       name: 'token with both revoked',
       async prepare() {
         const made = await kills.living.ask('POST', 'auth/token/create', kills.root, { policies: ['root'] });
@@ -100,6 +122,8 @@ describe('a node killed between two steps with an outside system', () => {
     for (const [issued, path] of [
       [scheduler.issued.length, 'scheduler/creds/ops/'],
       [cloud.issued.length, 'cloudtwo/creds/user/'],
+      // Each account has a role and its binding.
+      [cluster.objects.size / 3, 'cluster/creds/own/'],
     ] as const) {
       const leases = await kills.count(`lease WHERE path = '${path}'`);
       off.orphans += Math.max(0, issued - leases);
@@ -116,6 +140,7 @@ describe('a node killed between two steps with an outside system', () => {
     await kills.living.goAhead(0);
     await kills.write('sys/leases/revoke-prefix/scheduler/creds');
     await kills.write('sys/leases/revoke-prefix/cloudtwo');
+    await kills.write('sys/leases/revoke-prefix/cluster', { sync: true });
     await configureCloud(rootKeys()[0]!.id);
     return { early, late };
   }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { findProgram, freePort } from '@keystead/testing';
+import { createClient } from '@redis/client';
 import { createConnection } from 'mysql2/promise';
 import { until } from './fresh-storage';
 
@@ -45,6 +46,22 @@ const install = findProgram(['mariadb-install-db', 'mysql_install_db'], sbin);
 export const hasMariadb = mariadbd !== undefined && install !== undefined;
 /** The program of Redis or Valkey, if one is installed here. */
 export const redisServer = findProgram(['redis-server', 'valkey-server'], sbin);
+
+/** A connection to a Redis on this machine. */
+export async function connectRedis(port: number, username?: string, password?: string) {
+  const client = createClient({ username, password, socket: { host: '127.0.0.1', port, reconnectStrategy: false } });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+/** Starts Redis, where anyone is an administrator. */
+export async function startRedis(server: TemporaryServer): Promise<void> {
+  const args = (folder: string, port: number) => [
+    ...['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
+  ];
+  await server.start(redisServer!, args, async () => (await connectRedis(server.port)).destroy());
+}
 
 /** The program of FerretDB, which speaks MongoDB’s protocol, if one is installed here. */
 export const ferretdb = findProgram(['ferretdb'], sbin);

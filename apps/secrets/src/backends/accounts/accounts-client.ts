@@ -34,10 +34,10 @@ export class AccountsClient {
   private readonly calls: OutsideCalls;
 
   constructor(
-    clock: { now(): number },
+    private readonly parts: { readonly clock: { now(): number }; fault(name: string): void | Promise<void> },
     private readonly pod: OwnPod = usualPod,
   ) {
-    this.calls = new OutsideCalls(clock);
+    this.calls = new OutsideCalls(parts.clock);
   }
 
   /** Creates an object. Throws `invalid` with the cluster's message if it refuses. */
@@ -47,11 +47,14 @@ export class AccountsClient {
       throw refusal(`failed to create ${object.kind} ${object.namespace}/${object.name}`, status, json);
   }
 
-  /** Deletes an object; a missing one counts as deleted. */
+  /** Deletes an object; a missing one counts as deleted. Throws `upstream`: leases try again. */
   async remove(config: AccountsConfig, object: ClusterObject): Promise<void> {
     const { status, json } = await this.call(config, 'DELETE', `${pathOf(object)}/${part(object.name)}`);
     if (status !== 404 && (status < 200 || status > 299)) {
-      throw refusal(`failed to delete ${object.kind} ${object.namespace}/${object.name}`, status, json);
+      throw new Refusal(
+        'upstream',
+        `failed to delete ${object.kind} ${object.namespace}/${object.name}: ${reasonIn(status, json)}`,
+      );
     }
   }
 
@@ -94,7 +97,9 @@ export class AccountsClient {
     if (token === undefined)
       throw new Refusal('invalid', 'service_account_jwt is required: the service does not run in a pod with a token');
     const url = withoutEndSlashes(host) + path;
+    await this.parts.fault(`accounts:${method}`);
     const answer = await this.calls.call(who, url, { method, json, headers: { authorization: `Bearer ${token}` }, ca });
+    await this.parts.fault(`accounts:${method}:done`);
     // It may recover: leases wait for it.
     if (answer.status >= 500 || answer.status === 429)
       throw new Unreachable(`${who} is unreachable: it answered ${answer.status}`);
@@ -103,8 +108,11 @@ export class AccountsClient {
 }
 
 function refusal(problem: string, status: number, json: unknown): Refusal {
-  const { message } = Object(json) as { message?: unknown };
-  const reason = typeof message === 'string' ? message.slice(0, 500) : `${who} answered ${status}`;
   const ownFault = status === 401 || status === 403;
-  return new Refusal(ownFault ? 'upstream' : 'invalid', `${problem}: ${reason}`);
+  return new Refusal(ownFault ? 'upstream' : 'invalid', `${problem}: ${reasonIn(status, json)}`);
+}
+
+function reasonIn(status: number, json: unknown): string {
+  const { message } = Object(json) as { message?: unknown };
+  return typeof message === 'string' ? message.slice(0, 500) : `${who} answered ${status}`;
 }

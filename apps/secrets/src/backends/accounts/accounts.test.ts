@@ -20,18 +20,18 @@ describe('the engine kubernetes', () => {
   };
   const creds = async (fields: object, request: object = {}) =>
     (await write(`creds/${await role(fields)}`, request).expect(200)).body;
+  const settings = () => ({
+    kubernetes_host: cluster.address,
+    kubernetes_ca_cert: cluster.ca,
+    service_account_jwt: cluster.bearer,
+  });
   const kinds = () => [...cluster.objects.values()].map(({ kind }) => kind).sort();
 
   beforeAll(async () => {
     cluster.nowMs = clock.now;
     await cluster.start();
     await secrets.root.write('sys/mounts/cluster', { type: 'kubernetes' }).expect(204);
-    const config = {
-      kubernetes_host: cluster.address,
-      kubernetes_ca_cert: cluster.ca,
-      service_account_jwt: cluster.bearer,
-    };
-    await write('config', config).expect(204);
+    await write('config', settings()).expect(204);
   });
   afterAll(() => cluster.stop());
   beforeEach(() => {
@@ -140,6 +140,40 @@ describe('the engine kubernetes', () => {
     },
     120_000,
   );
+
+  it.each([
+    ['the cluster refuses', [409, { message: 'the object has been modified' }]],
+    ['the cluster does not let it', [403, { message: 'forbidden' }]],
+    ['the cluster fails', [500, {}]],
+  ] as [string, [number, object]][])(
+    'tries again by itself to take back an account where %s, and its lease stays until then (E11.3)',
+    async (_what, answer) => {
+      const { lease_id } = await creds({ kubernetes_role_name: 'reader' });
+      const tries = () => cluster.calls.filter((call) => call.startsWith('DELETE')).length;
+      cluster.instead = (call) => (call.startsWith('DELETE') ? answer : undefined);
+      await secrets.root.write('sys/leases/revoke', { lease_id, sync: false }).expect(204);
+      await until(() => tries() === 1);
+      const lookUp = () => secrets.root.write('sys/leases/lookup', { lease_id });
+      await lookUp().expect(200);
+      cluster.instead = () => undefined;
+      aheadMs += 60_000;
+      await until(async () => (await lookUp()).status === 400);
+      expect(kinds()).toEqual(['ServiceAccount']);
+    },
+    60_000,
+  );
+
+  it('takes back an account when there are settings again, however long it would have waited', async () => {
+    const { lease_id } = await creds({ kubernetes_role_name: 'reader' });
+    await secrets.root.delete('cluster/config').expect(204);
+    await secrets.root.write('sys/leases/revoke', { lease_id, sync: false }).expect(204);
+    const irrevocable = async () =>
+      (await secrets.root.read('sys/leases/count?type=irrevocable').expect(200)).body.data.lease_count;
+    await until(async () => (await irrevocable()) === 1);
+    await write('config', settings()).expect(204);
+    await until(async () => (await irrevocable()) === 0);
+    expect(kinds()).toEqual(['ServiceAccount']);
+  });
 
   it.each([
     [

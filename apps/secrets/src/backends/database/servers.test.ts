@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createClient } from '@redis/client';
 import { MongoClient } from 'mongodb';
 import { until } from '../../../test/fresh-storage';
 import { MongodbStandIn } from '../../../test/stand-ins/mongodb';
 import { startSecrets } from '../../../test/start-secrets';
 import {
   connectMariadb,
+  connectRedis,
   ferretdb,
   hasMariadb,
   redisServer,
   startMariadb,
+  startRedis,
   TemporaryServer,
 } from '../../../test/temporary-database';
 
@@ -108,16 +109,7 @@ import {
 (redisServer ? describe : describe.skip)('the engine database with Redis', () => {
   const secrets = startSecrets();
   const server = new TemporaryServer();
-  const connect = async (username?: string, password?: string) => {
-    const client = createClient({
-      username,
-      password,
-      socket: { host: '127.0.0.1', port: server.port, reconnectStrategy: false },
-    });
-    client.on('error', () => {});
-    await client.connect();
-    return client;
-  };
+  const connect = (username?: string, password?: string) => connectRedis(server.port, username, password);
   const logsIn = (username: string, password: string) =>
     connect(username, password).then(
       (client) => {
@@ -128,17 +120,7 @@ import {
     );
 
   beforeAll(async () => {
-    const args = (folder: string, port: number) => [
-      '--port',
-      `${port}`,
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      folder,
-      '--save',
-      '',
-    ];
-    await server.start(redisServer!, args, async () => (await connect()).destroy());
+    await startRedis(server);
     const admin = await connect();
     await admin.sendCommand(['ACL', 'SETUSER', 'vault', 'ON', '>first', '~*', '+@all']);
     admin.destroy();

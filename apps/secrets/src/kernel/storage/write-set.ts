@@ -72,7 +72,7 @@ export function isEmpty(set: WriteSet): boolean {
 
 /** True if the set writes the configuration of its mount's outside system. */
 export function writesConfig({ puts, deletes }: WriteSet): boolean {
-  const isConfig = ({ path }: EntryKey): boolean => path.startsWith('config/');
+  const isConfig = ({ path }: EntryKey): boolean => path === 'config' || path.startsWith('config/');
   return puts.some(isConfig) || deletes.some(isConfig);
 }
 
