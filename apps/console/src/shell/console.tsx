@@ -8,18 +8,18 @@ import { type ConsoleConfig, passkeyMountOf, type Session, SessionContext } from
 import { SignIn } from './sign-in';
 import { StepUp } from './step-up';
 
-/** The person of a session, as a text to compare. */
+/** Identifies the person of a session, for comparison. */
 const personOf = (session: Session | null | undefined): string =>
   JSON.stringify([session?.name, session?.kind, session?.['user-id'], session?.accessor]);
 
 export interface ConsoleProps {
-  /** Shown to who has signed in. */
+  /** Shown to people who are signed in. */
   readonly children: ReactNode;
   /** Shown instead of the sign-in while the service needs something else: to be initialised, or unsealed. */
   readonly pageBeforeSignIn?: (config: ConsoleConfig, transport: Transport, again: () => void) => ReactNode;
 }
 
-/** Everything around the pages of a service: its state, the sign-in, the step-up, what was asked already. */
+/** Everything around the pages of a service: its state, sign-in, step-up, cached reads. */
 export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
   const [config, setConfig] = useState<ConsoleConfig>();
   const [session, setSession] = useState<Session | null>();
@@ -81,7 +81,7 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
   }, [transport, queries]);
   useEffect(() => {
     others.onmessage = () => void lookAgain();
-    // A page that the browser kept shows what was there when it was left.
+    // A page restored from the browser's back/forward cache shows stale data.
     const shown = ({ persisted }: PageTransitionEvent) => void (persisted && lookAgain());
     addEventListener('pageshow', shown);
     return () => removeEventListener('pageshow', shown);
@@ -104,7 +104,7 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
     void load();
   }, [load]);
 
-  // What one person saw is gone before the next one signs in.
+  // Cached data of one person is dropped before the next one signs in.
   useEffect(() => {
     if (session === null) queries.clear();
   }, [session, queries]);

@@ -32,7 +32,7 @@ const Keys = lazy(() => import('./keys').then((m) => ({ default: m.Keys })));
 
 export interface FrameProps {
   readonly nav: readonly NavGroup[];
-  /** Chooses what the pages are about: a namespace, an organization. */
+  /** Chooses the namespace or organization that the pages show. */
   readonly switcher: ReactNode;
   /** What the palette finds besides the pages. */
   readonly find?: Find;
@@ -54,7 +54,7 @@ const zones = [
   { value: 'utc', label: 'UTC', icon: Globe },
 ] as const;
 
-/** The frame of every page: where one can go, who is here, and what a keyboard reaches. */
+/** The frame of every page: navigation, account menu, keyboard shortcuts. */
 export function Frame({ nav, switcher, find }: FrameProps) {
   const { signOut } = useSession();
   const [menu, setMenu] = useState(false);
@@ -67,7 +67,7 @@ export function Frame({ nav, switcher, find }: FrameProps) {
   const items = useMemo(() => nav.flatMap((group) => group.items), [nav]);
   const open = useMemo(() => ({ palette: () => setPalette(true), keys: () => setKeys(true) }), []);
   const ahead = useShortcuts(items, open);
-  // It is there when the keys are pressed: what is typed next belongs to it.
+  // Loaded before the shortcut is pressed, so that it gets what is typed next.
   useEffect(() => {
     const timer = setTimeout(() => void loadPalette(), 300);
     return () => clearTimeout(timer);
@@ -165,7 +165,7 @@ export function Frame({ nav, switcher, find }: FrameProps) {
   );
 }
 
-/** The product, and the way to its other service. */
+/** The product's name, with a link to its other service. */
 function ServiceSwitch() {
   const { config } = useSession();
   return (
@@ -200,7 +200,7 @@ function ServiceSwitch() {
   );
 }
 
-/** Who is here, how the pages look, and the way out. */
+/** The account menu: name, theme, sign-out. */
 function AccountMenu({
   theme,
   onTheme,

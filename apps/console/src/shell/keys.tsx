@@ -1,7 +1,7 @@
 import { Dialog } from '../design/dialog';
 import type { NavItem } from './navigation';
 
-/** The keys that do something. */
+/** Lists the keyboard shortcuts. */
 export function Keys({ items, onClose }: { readonly items: readonly NavItem[]; readonly onClose: () => void }) {
   const fixed: readonly [string, string][] = [
     ['Ctrl K', 'Search and commands'],

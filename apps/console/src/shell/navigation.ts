@@ -1,20 +1,20 @@
 import type { LucideIcon } from 'lucide-react';
 
-/** A page that the rail leads to. */
+/** A page in the side navigation. */
 export interface NavItem {
   readonly label: string;
   readonly icon: LucideIcon;
   readonly to: string;
-  /** The letter after `g` that goes there. */
+  /** The letter after `g` that opens it. */
   readonly key?: string;
   readonly count?: number | undefined;
-  /** Only this very address, none below it. */
+  /** Current only at exactly this address, not below it. */
   readonly exact?: boolean;
-  /** Other addresses that belong to it. */
+  /** Other addresses at which it is shown as current. */
   readonly also?: readonly string[];
 }
 
-/** Pages that belong together. */
+/** A group of pages. */
 export interface NavGroup {
   readonly label?: string;
   readonly items: readonly NavItem[];

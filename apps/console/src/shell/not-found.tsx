@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { Empty, PageHead } from '../design/page';
 
-/** An address that leads nowhere. */
+/** Shown at an address without a page. */
 export function NotFound() {
   return (
     <div className="stack">

@@ -2,22 +2,25 @@ import { Command as Menu } from 'cmdk';
 import type { LucideIcon } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 
-/** Something that the palette can do. */
+/** An entry of the palette. */
 export interface Command {
   readonly label: string;
   readonly icon?: LucideIcon;
   readonly group: string;
-  /** Where it is, to tell things of one name apart. */
+  /** Where it is, to distinguish entries of the same name. */
   readonly of?: string;
-  /** It is found by the service: its label need not have the text in it. */
+  /** Found by the service, so its label need not contain the text. */
   readonly isMatch?: boolean;
   readonly run: () => void;
 }
 
-/** Things of the service whose names have a text in them. */
+/** Searches the service for objects by a part of their name. */
 export type Find = (text: string) => Promise<readonly Command[]>;
 
-/** Names that have the text in them, those that begin with it first. Letters here and there are no match: Enter takes the first. */
+/**
+ * Entries whose names contain the text; those that begin with it come first. Scattered letters are no match, because
+ * Enter takes the first.
+ */
 function rank(_value: string, text: string, [label = '']: string[] = []): number {
   const at = label.toLowerCase().indexOf(text.trim().toLowerCase());
   return at < 0 ? 0 : at === 0 ? 1 : 0.5;
@@ -26,7 +29,7 @@ function rank(_value: string, text: string, [label = '']: string[] = []): number
 /** Wait for a pause in typing before asking the service. */
 const pauseMs = 200;
 
-/** Everything that can be reached, by a few letters of its name. */
+/** The command palette: finds pages, commands and objects by a part of their name. */
 export function Palette({
   commands: known,
   find,
@@ -36,7 +39,7 @@ export function Palette({
   readonly commands: readonly Command[];
   readonly find?: Find | undefined;
   readonly onClose: () => void;
-  /** What was typed before it had the focus. */
+  /** What was typed before its field had the focus. */
   readonly takeTyped: () => string;
 }) {
   const element = useRef<HTMLDialogElement>(null);
@@ -44,7 +47,7 @@ export function Palette({
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    // The menu around it can have the focus as well, and would be given it.
+    // The surrounding menu can also take the focus, and would get it.
     dialog?.querySelector('input')?.focus();
     setText(takeTyped());
     return () => dialog?.close();

@@ -17,7 +17,7 @@ export const atMount = ({ mount, namespace }: PasskeyMount, path: string) =>
 const question = <T>(transport: Transport, purpose: 'sign-in' | 'step-up' | 'add'): Promise<T> =>
   transport.call<T>('POST', '/ui/passkeys/ask', { for: purpose });
 
-/** Has the person use a passkey; returns the fields of the proof. Throws if none was used. */
+/** Asks the person for a passkey and returns the fields of the proof. Throws if none was used. */
 export async function askPasskey(
   transport: Transport,
   purpose: 'sign-in' | 'step-up',
@@ -38,7 +38,7 @@ function use(options: PublicKeyCredentialRequestOptionsJSON): Promise<object> {
   return answerOf(navigator.credentials.get({ publicKey }), options.rpId);
 }
 
-/** Has the person create a passkey for their account. */
+/** Asks the person to create a passkey for their account. */
 export async function makePasskey(transport: Transport, mount?: PasskeyMount): Promise<object> {
   type Options = PublicKeyCredentialCreationOptionsJSON;
   const options =
@@ -64,6 +64,6 @@ function saidOf(error: unknown, host = ''): string {
   if (name === 'SecurityError') {
     return `Passkeys of this service belong to ${host} and do not work at ${location.origin}: open the console there.`;
   }
-  if (name === 'InvalidStateError') return 'This device already has a passkey of this account.';
-  return name === 'NotAllowedError' ? 'No passkey was used: the request was cancelled, or it took too long.' : message;
+  if (name === 'InvalidStateError') return 'This device already has a passkey for this account.';
+  return name === 'NotAllowedError' ? 'No passkey was used: the request was cancelled or timed out.' : message;
 }

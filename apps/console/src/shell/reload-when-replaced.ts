@@ -1,7 +1,7 @@
-/** A page that was open longer than this may be of a version that the service no longer has. */
+/** A page that was open longer than this may be from a version that the service no longer serves. */
 const longMs = 10_000;
 
-/** After an upgrade an open page asks for chunks that are gone: it is reloaded, once. */
+/** After an upgrade an open page requests chunks that no longer exist: reloads it, once. */
 export function reloadWhenReplaced(): void {
   addEventListener('vite:preloadError', (event) => {
     if (performance.now() < longMs) return;

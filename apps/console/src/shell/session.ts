@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react';
 import type { Transport } from '../api/transport';
 import type { PasskeyMount } from './passkeys';
 
-/** Who sits there, as `GET /ui/session` says. */
+/** The session, as answered by `GET /ui/session`. */
 export interface Session {
   readonly name: string;
   readonly kind: string;
@@ -18,7 +18,7 @@ export interface Session {
   readonly mount?: string;
   readonly 'user-id'?: string;
   readonly 'is-site-admin'?: boolean;
-  /** Where its person came from, if not from here. */
+  /** The provider that its person signed in at, if any. */
   readonly 'sign-in-provider'?: { readonly id: string; readonly name: string } | null;
 }
 
@@ -27,7 +27,7 @@ export interface SignInMethod {
   readonly method: 'token' | 'userpass' | 'ldap' | 'password' | 'passkey' | 'oidc' | 'saml';
   /** For `userpass`, `ldap` and `oidc`: the mount it is at. */
   readonly mount?: string;
-  /** For `oidc` and `saml` of the workspace service: the provider, which the service itself leads to. */
+  /** For `oidc` and `saml` of the workspace service, which redirects to the provider itself. */
   readonly id?: string;
   readonly name?: string;
 }
@@ -50,7 +50,7 @@ export const passkeyMountOf = ({ mount, namespace = '' }: Session): PasskeyMount
 
 export interface SessionContextValue {
   readonly session: Session;
-  /** Its person signed in on this page, and not before it was opened. */
+  /** The person signed in on this page, not before it was opened. */
   readonly isFresh: boolean;
   readonly config: ConsoleConfig;
   readonly transport: Transport;

@@ -2,15 +2,17 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef } from 'react';
 import type { NavItem } from './navigation';
 
-/** Time between `g` and the letter of a page. */
+/** The longest time between `g` and the letter of a page. */
 const pauseMs = 1000;
 
-/** What keys do on every page, outside of fields. Answers what was typed ahead of the palette, once. */
+/**
+ * Keyboard shortcuts of every page, outside of fields. Returns, once, what was typed before the palette had the focus.
+ */
 export function useShortcuts(
   items: readonly NavItem[],
   open: { readonly palette: () => void; readonly keys: () => void },
 ): { readonly take: () => string } {
-  // What is typed between the keys that open the palette and its field having the focus.
+  // What is typed after the palette's shortcut and before its field has the focus.
   const ahead = useRef<string>(undefined);
   const navigate = useNavigate();
   useEffect(() => {

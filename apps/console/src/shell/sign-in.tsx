@@ -13,7 +13,7 @@ export interface SignInProps {
   readonly config: ConsoleConfig;
   readonly transport: Transport;
   readonly onSignedIn: (session: Session) => void;
-  /** Why the page asks: the session has ended. */
+  /** Why the person has to sign in, such as an ended session. */
   readonly reason?: string | undefined;
   /** What the browser brought back from a provider. */
   readonly returned?: Record<string, string> | undefined;
@@ -26,7 +26,7 @@ const labelOf = ({ method, mount }: SignInMethod): string => {
   return mount === undefined || mount === 'userpass/' ? 'Username and password' : `Username and password at ${mount}`;
 };
 
-/** Exchanges what a person has for a session. What was typed is forgotten at once. */
+/** Exchanges credentials for a session. They are dropped at once. */
 export function SignIn({ config, transport, onSignedIn, reason, returned }: SignInProps) {
   const methods = config['sign-in'].filter(({ id, method }) => id === undefined && method !== 'passkey');
   const takesPasskeys = config['sign-in'].some((one) => one.method === 'passkey') && knowsPasskeys();
@@ -82,7 +82,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     } catch (failure) {
       if (failure instanceof ApiError && failure.has('code-required')) {
         setAsksCode(true);
-        // A proof of a provider or a passkey is used up: the login itself waits for the code.
+        // The proof of a provider or a passkey is used up; the login waits for the one-time code.
         const request = failure.of('request')?.replace(/^request /, '');
         const { method: used = '', mount = '', namespace = '' } = body as Record<string, string>;
         if (request !== undefined) setWaiting({ method: used, mount, request, ...(namespace && { namespace }) });
@@ -92,7 +92,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     }
   };
 
-  /** By a passkey; with it, where the password is right and a second factor is asked for. */
+  /** Signs in with only a passkey, or with a passkey as second factor after the password. */
   const enterByPasskey = async (more: object = { method: 'passkey' }) => {
     const mount = method.method === 'userpass' ? mountOf(method.mount) : proof.mount === '' ? undefined : mountOf();
     const place =
@@ -150,7 +150,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
               autoFocus
               value={proof.token}
               onChange={set('token')}
-              hint="It is exchanged for a short session and not kept."
+              hint="It is exchanged for a short session and not stored."
             />
           ) : method.method === 'oidc' ? (
             <TextField

@@ -17,7 +17,7 @@ const labels: ReadonlyMap<string, string> = new Map([
 
 export interface StepUpProps {
   readonly methods: readonly string[];
-  /** Where its person came from, for the method `provider`. */
+  /** The provider that the person signed in at, for the method `provider`. */
   readonly provider?: { readonly id: string; readonly name: string } | undefined;
   /** Where the passkeys of the person are, in the secrets service. */
   readonly mount?: PasskeyMount | undefined;
@@ -25,7 +25,10 @@ export interface StepUpProps {
   readonly onDone: (proved: boolean) => void;
 }
 
-/** Asks again who sits there, before what cannot be undone or outlives the session. It holds for five minutes. */
+/**
+ * Asks the person to confirm who they are, before actions that cannot be undone or that outlive the session. Valid for
+ * five minutes.
+ */
 export function StepUp({ methods: all, provider, mount, transport, onDone }: StepUpProps) {
   const methods = all.filter((one) => one !== 'passkey' || knowsPasskeys());
   const [method, setMethod] = useState(methods[0] ?? 'token');
@@ -34,7 +37,7 @@ export function StepUp({ methods: all, provider, mount, transport, onDone }: Ste
   const send = async (event: FormEvent) => {
     event.preventDefault();
     try {
-      // The page is left for it: what was to be done is asked for again afterwards.
+      // This leaves the page, so the action must be started again afterwards.
       if (method === 'provider') return await proveAtProvider(transport, provider?.id ?? '');
       const shown = method === 'passkey' ? await askPasskey(transport, 'step-up', mount) : { [method]: proof };
       await transport.call('POST', '/ui/session/step-up', shown);

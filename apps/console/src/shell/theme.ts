@@ -3,7 +3,7 @@ export type Theme = (typeof themes)[number];
 
 const key = 'keystead-theme';
 
-/** The theme that was chosen on this machine. */
+/** The theme chosen in this browser. */
 export function chosenTheme(): Theme {
   const kept = localStorage.getItem(key);
   return themes.find((theme) => theme === kept) ?? 'system';

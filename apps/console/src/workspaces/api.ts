@@ -4,25 +4,25 @@ import { type Transport, taken } from '../api/transport';
 import { type WorkspacesApi, workspacesApi } from '../api/workspaces';
 import { useSession } from '../shell/session';
 
-/** What a call of the client answers: the document, or the errors. */
+/** The result of a client call: the document, or the errors. */
 export interface ApiAnswer<T> {
   data?: T;
   error?: unknown;
   response: Response;
 }
 
-/** For `useRead`, where an answer holds values of users: every number keeps its digits. */
+/** For `useRead` of answers that contain users' values: numbers keep all their digits. */
 export const exactly = async <T>(transport: Transport, path: string): Promise<ApiAnswer<T>> => ({
   data: await transport.call<T>('GET', path),
   response: new Response(),
 });
 
-/** A call that removes something, or does something else of which only the end is of interest. */
+/** A call without a result of interest, such as a deletion. */
 export type ApiCall = (api: WorkspacesApi) => Promise<ApiAnswer<unknown>>;
 
 /**
- * Reads `/api/v2`; answers the whole document. The key is the address and its query. With `keeps`, what was there stays
- * while another page of it comes.
+ * Reads from `/api/v2`; returns the whole document. The key is the address and its query. With `keeps`, the old page
+ * stays while the next one loads.
  */
 export function useRead<T>(
   key: readonly unknown[],
@@ -30,7 +30,7 @@ export function useRead<T>(
   options: {
     readonly enabled?: boolean;
     readonly everyMs?: number;
-    /** Read again for as long as this holds. */
+    /** Polls while this is true. */
     readonly asLongAs?: (answer: T) => boolean;
     readonly keeps?: boolean;
   } = {},
@@ -46,7 +46,7 @@ export function useRead<T>(
   });
 }
 
-/** Reads states and plans, whose addresses other resources give. Dropped once no page shows them. */
+/** Reads states and plans at addresses from other resources. Dropped once no page shows them. */
 export function useContent<T>(path: string | undefined) {
   const { transport } = useSession();
   return useQuery({
@@ -59,7 +59,7 @@ export function useContent<T>(path: string | undefined) {
   });
 }
 
-/** Changes something below `/api/v2`; afterwards what was read is read again. */
+/** Changes something below `/api/v2` and then reads everything again. */
 export function useChange<T, Input = void>(
   change: (api: WorkspacesApi, input: Input) => Promise<ApiAnswer<T>>,
   onDone?: (answer: T, input: Input) => void,
@@ -75,7 +75,7 @@ export function useChange<T, Input = void>(
   });
 }
 
-/** What came along with an answer, of the one resource that a relationship names. */
+/** The included resource that a relationship refers to. */
 export function includedOf<Kind extends { type: string; id: string }, Type extends string>(
   included: readonly Kind[] | undefined,
   relationship: { readonly data: { readonly type: Type; readonly id: string } | null } | undefined,
@@ -98,7 +98,7 @@ export function useOrganization() {
   );
 }
 
-/** The crumbs above a page of an organization. */
+/** The breadcrumbs of an organization's page. */
 export function organizationCrumbs(organization: string, ...more: { label: string; to?: string }[]) {
   return [
     { label: 'Organizations', to: '/' },
@@ -107,7 +107,7 @@ export function organizationCrumbs(organization: string, ...more: { label: strin
   ];
 }
 
-/** Why a button may not be pressed; undefined if it may. `may` is undefined until the permission is known. */
+/** Why a button is disabled; undefined if it is not. `may` is undefined until the permission is known. */
 export function rule(may: boolean | undefined, permission: string, whom = 'an owner'): string | undefined {
   if (may === true) return undefined;
   return may === undefined ? 'Not known yet.' : `Needs ${permission}, which none of your teams has. Ask ${whom}.`;

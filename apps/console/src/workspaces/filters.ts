@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
-/** Reads the named filters out of an address, as texts; everything else is left out. */
+/** Reads the named filters from an address, as texts, and ignores everything else. */
 export function keeps<Name extends string>(...names: readonly Name[]) {
   return (search: Record<string, unknown>): { [name in Name]?: string } => {
     const kept: { [name in Name]?: string } = {};
@@ -15,7 +15,7 @@ export function keeps<Name extends string>(...names: readonly Name[]) {
   };
 }
 
-/** The filters of a page, kept in its address, and how to set them. A new filter begins at the first page. */
+/** The filters in the address of a page, and how to set them. A new filter starts at the first page. */
 export function useFilters<Name extends string>() {
   const filters = useSearch({ strict: false }) as { readonly [name in Name]?: string };
   const navigate = useNavigate();
@@ -27,7 +27,7 @@ export function useFilters<Name extends string>() {
   return [filters, set] as const;
 }
 
-/** What the address of a page says, and how to change some of it; what becomes undefined is no longer said. */
+/** The parameters in the address of a page, and how to change some; undefined removes one. */
 export function useAddress<S extends object>() {
   const search = useSearch({ strict: false }) as S;
   const navigate = useNavigate();

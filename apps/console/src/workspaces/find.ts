@@ -9,16 +9,19 @@ import { titleOf } from './runs/run-types';
 import { type Mark, useMarks } from './workspace/marks';
 
 const few = 8;
-/** Without an organization that is looked at, workspaces of these many are looked through. */
+/** Outside an organization, workspaces of at most this number of organizations are searched. */
 const mostOrganizations = 6;
 
-/** Variables of these many recent and favourite workspaces are looked through, once in this time and not for every letter. */
+/**
+ * Variables of this number of recent and favourite workspaces are searched; they are read once in this time, not for
+ * every letter.
+ */
 const mostWorkspaces = 8;
 const goodForMs = 30_000;
 
 /**
- * What the palette finds: organizations and workspaces; of the organization that is looked at also projects, teams,
- * variable sets and runs, and variables of the workspaces that the person looked at last and of favourites.
+ * What the palette finds: organizations and workspaces; in the current organization also projects, teams, variable sets
+ * and runs, and the variables of recent and favourite workspaces.
  */
 export function useFind(): Find {
   const { transport } = useSession();
@@ -34,7 +37,7 @@ export function useFind(): Find {
   return useCallback(
     async (text) => {
       const api = workspacesApi(transport);
-      /** The keys of a workspace's variables; none where they may not be read. */
+      /** The keys of a workspace's variables; none if they may not be read. */
       const keysOf = (workspace_id: string): Promise<readonly string[]> => {
         const known = lists.current.get(workspace_id);
         if (known !== undefined && Date.now() - known.at < goodForMs) return known.keys;
@@ -53,7 +56,7 @@ export function useFind(): Find {
         ...(of === undefined ? {} : { of }),
         run: () => void navigate({ to }),
       });
-      /** One kind of thing; none where it may not be read. */
+      /** Searches one kind of object; finds none if it may not be read. */
       const found = <T>(answer: Promise<{ readonly data: readonly T[] }>, each: (one: T) => Command) =>
         answer.then(({ data }) => data.map(each)).catch((): readonly Command[] => []);
       const organizations = taken(api.GET('/api/v2/organizations', { params: { query: { q: text, ...page } } }));

@@ -3,7 +3,7 @@ import { Building2, Check, ChevronsUpDown } from 'lucide-react';
 import { Menu, MenuGroup, MenuItem, MenuRule } from '../design/menu';
 import { useRead } from './api';
 
-/** The organization that the pages are about, and the others. */
+/** Shows the current organization and switches to another. */
 export function OrganizationSwitcher() {
   const { organization } = useParams({ strict: false }) as { organization?: string };
   return (

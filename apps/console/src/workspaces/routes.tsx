@@ -6,7 +6,7 @@ import { keeps } from './filters';
 import { Organizations } from './organizations';
 import { root } from './root';
 
-/** A page at an address, of which it keeps the named filters. */
+/** A page with its address and the filters that the address may have. */
 const page = (path: string, component: RouteComponent, ...filters: readonly string[]) =>
   createRoute({
     getParentRoute: () => root,
@@ -31,7 +31,7 @@ const registryProviders = () => import('./registry/providers');
 const explorer = () => import('./explorer/explorer');
 const notifications = () => import('./notifications/pages');
 
-/** Every page, what it keeps of its address, and where it is loaded from when it is opened. */
+/** All pages, with the filters in their addresses and the modules that they are loaded from. */
 const pages = [
   page('/', Organizations),
   page(

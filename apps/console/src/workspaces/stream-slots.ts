@@ -1,12 +1,12 @@
 /**
- * How many streams all pages of this browser hold at the same time. Over HTTP/1.1 a browser keeps six connections to a
- * service for all windows: each stream takes one from everything else.
+ * The most streams that all pages of this browser hold at the same time. Over HTTP/1.1 a browser has six connections to
+ * a service for all its windows, and each stream takes one.
  */
 const slots = 3;
 
 /**
- * Runs something with a stream: with one of the places that all pages of this browser share, for as long as it likes, or,
- * if none is free, for a moment (`lasting` false).
+ * Runs something that holds a stream: for any time if one of the browser's shared slots is free, else only briefly
+ * (`lasting` false).
  */
 export async function withSlot<T>(run: (lasting: boolean) => Promise<T>): Promise<T> {
   for (let slot = 0; slot < slots; slot++) {

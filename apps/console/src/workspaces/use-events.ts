@@ -10,13 +10,13 @@ export interface SentEvent {
 }
 
 const againMs = [1000, 2000, 5000, 10_000];
-/** Where too many pages look on at once: how long one listens when all has been said, and when it listens again. */
+/** If too many pages listen at once: how long one listens after the last event, and when it listens again. */
 const briefMs = 500;
 const brieflyAgainMs = 5000;
 
 /**
- * Follows a stream of the service while the page is seen: a hidden page asks for nothing, and goes on where it was. Of many
- * pages that are seen at once only some hold a stream, the others listen now and then. Answers whether it is connected.
+ * Follows an event stream while the page is visible; a page that was hidden continues where it stopped. Of many visible
+ * pages only some hold a stream; the others listen from time to time. Returns whether it is connected.
  */
 export function useEvents(path: string | undefined, tell: (event: SentEvent) => void): boolean {
   const { transport } = useSession();
@@ -73,7 +73,7 @@ export function useEvents(path: string | undefined, tell: (event: SentEvent) => 
 interface Following {
   lastId: string | undefined;
   failures: number;
-  /** The stream has ended, or no listener is left. */
+  /** Thrown when the stream has ended or no listener is left. */
   over: boolean;
 }
 
@@ -110,7 +110,7 @@ async function follow(
   }
 }
 
-/** The next piece; the end if nothing comes for a while. */
+/** The next chunk; the end of the stream if none arrives for a while. */
 async function unlessSilent(reader: ReadableStreamDefaultReader<string>): Promise<{ value?: string; done: boolean }> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<{ done: true }>((resolve) => {

@@ -45,7 +45,7 @@ variable "stones" {
       const dialog = page.getByRole('dialog');
       await page.getByRole('button', { name: 'Enable no-code provisioning' }).click();
       await dialog.getByRole('button', { name: 'Enable', exact: true }).click();
-      await page.getByText('People make workspaces from the newest version with a form.').waitFor();
+      await page.getByText('People create workspaces from the newest version with a form.').waitFor();
       await page.getByRole('button', { name: 'Edit no-code settings' }).click();
       await dialog.getByLabel('Values of shape').fill('round, pointed');
       await dialog.getByRole('button', { name: 'Save changes' }).click();
@@ -109,7 +109,7 @@ variable "stones" {
     const attributes = { description: 'the laptop of the governor' };
     await api('POST', `users/${person.data.id}/authentication-tokens`, of('authentication-tokens', attributes));
     const page = await at.signedIn('workspaces', `/ui/organizations/${name}/tokens`);
-    await page.getByLabel('Limit how long tokens live').check();
+    await page.getByLabel('Limit the lifetime of tokens').check();
     const users = page.getByLabel('User tokens');
     await users.fill('a while');
     await page.getByRole('button', { name: 'Save changes' }).click();
@@ -124,7 +124,7 @@ variable "stones" {
     await page.reload();
     await soon(async () => expect(await users.inputValue()).toBe('12h'));
     // What follows has tokens of people without a limit.
-    await page.getByLabel('Limit how long tokens live').uncheck();
+    await page.getByLabel('Limit the lifetime of tokens').uncheck();
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Saved.').waitFor();
     const kept = await api<{ data: { attributes: object }[] }>('GET', `organizations/${name}/token-ttl-policies`);

@@ -125,7 +125,7 @@ describe('many workspaces', () => {
       expect(new URL(page.url()).searchParams.get('provider')).toBe('registry.terraform.io/made/up');
       await table.getByRole('link', { name: 'apple' }).waitFor();
       await page.getByLabel('Drift').selectOption({ label: 'Drifted' });
-      await page.getByText('Nothing fits these filters.').waitFor();
+      await page.getByText('Nothing matches these filters.').waitFor();
       await page.getByLabel('Drift').selectOption({ label: 'Any' });
       await table.getByRole('link', { name: 'apple' }).waitFor();
       const file = page.waitForEvent('download');

@@ -152,7 +152,7 @@ describe('the pages of an organization', () => {
     const page = await at.signedIn('workspaces', '/ui/account');
     await page.getByLabel('Password, to begin').fill(password);
     await page.getByRole('button', { name: 'Set up second factor' }).click();
-    await page.getByRole('img', { name: 'QR code for an authenticator' }).waitFor();
+    await page.getByRole('img', { name: 'QR code for an authenticator app' }).waitFor();
     await page.getByRole('button', { name: 'Reveal secret' }).click();
     const secret = (await page.locator('.value pre').textContent()) ?? '';
     await page.getByLabel('Code', { exact: true }).fill(codeOf(secret, 0));

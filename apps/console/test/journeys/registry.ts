@@ -80,12 +80,12 @@ output "top" { value = var.height }`;
       await dialog.getByLabel('Enforcement level').selectOption('mandatory');
       await dialog.getByRole('button', { name: 'Create policy' }).click();
       await page.getByRole('heading', { name: 'owners', level: 1 }).waitFor();
-      await page.getByLabel('Text of the policy').fill('package terraform.owners\n\ndeny contains "x" if true');
+      await page.getByLabel('Policy code').fill('package terraform.owners\n\ndeny contains "x" if true');
       await page.getByRole('button', { name: 'Save text' }).click();
       await page.getByText('Saved.').waitFor();
       await page.reload();
       await soon(async () =>
-        expect(await page.getByLabel('Text of the policy').inputValue()).toContain('deny contains'),
+        expect(await page.getByLabel('Policy code').inputValue()).toContain('deny contains'),
       );
       expect(await at.violations(page)).toEqual([]);
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/court/policies/sets`);
@@ -232,7 +232,7 @@ output "top" { value = var.height }`;
       };
       const policy = await api<Made>('POST', 'organizations/jury/policies', of('policies', attributes));
       const page = await at.signedIn('workspaces', `/ui/organizations/jury/policies/${policy.data.id}`);
-      await page.getByLabel('Text of the policy').fill('package terraform.owners\n\ndeny contains "x" if true');
+      await page.getByLabel('Policy code').fill('package terraform.owners\n\ndeny contains "x" if true');
       await page.getByRole('button', { name: 'Save text' }).click();
       await page.getByText('Saved.').waitFor();
       await page.getByRole('button', { name: 'New dry run' }).click();

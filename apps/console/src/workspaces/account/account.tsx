@@ -11,7 +11,7 @@ import { Passkeys } from './passkeys';
 import { Password, Profile } from './profile';
 import { TwoFactor } from './two-factor';
 
-/** The person's own account: name, tokens, second factor, this session. */
+/** The person's account: name, tokens, second factor, this session. */
 export function Account() {
   const account = useRead(['account'], (api) => api.GET('/api/v2/account/details'));
   return (

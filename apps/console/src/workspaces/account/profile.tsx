@@ -6,7 +6,7 @@ import { Notice } from '../../design/notice';
 import { useChange } from '../api';
 import { fieldsOf, useDraft } from '../parts/draft';
 
-/** Name and address of the own account. */
+/** Name and email address of the person's account. */
 export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) {
   const { attributes } = user;
   const draft = useDraft({ username: attributes.username, email: attributes.email ?? '' });
@@ -41,7 +41,7 @@ export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) 
 
 const none = { current_password: '', password: '', password_confirmation: '' };
 
-/** A new password; every other session of the account ends with it. */
+/** Sets a new password, which ends every other session of the account. */
 export function Password() {
   const draft = useDraft(none);
   const change = useChange(

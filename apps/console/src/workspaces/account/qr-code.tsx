@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'react';
 
-/** An address as a QR code, drawn here: nothing of it leaves the page. */
+/** A URL as a QR code, drawn in the page so that the secret does not leave it. */
 export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
     let isGone = false;
-    // Loaded here: only those who enrol pay for it.
+    // Loaded only when it is needed.
     void import('qrcode').then(({ create }) => {
       if (!isGone && canvas.current !== null) draw(canvas.current, create(text, {}).modules);
     });
@@ -28,7 +28,7 @@ function draw(
   canvas.height = side;
   const pen = canvas.getContext('2d');
   if (pen === null) return;
-  // Light ground in both themes: cameras look for dark on light.
+  // A light background in both themes: scanners expect dark on light.
   pen.fillStyle = '#ffffff';
   pen.fillRect(0, 0, side, side);
   pen.fillStyle = '#000000';

@@ -12,7 +12,9 @@ import { QrCode } from './qr-code';
 
 type State = Resource<'TwoFactorResource'>;
 
-/** The second factor of the own account: begun with the password, proved with a code, then asked for at every sign-in. */
+/**
+ * The second factor of the person's account: set up with the password and a first code, then required at every sign-in.
+ */
 export function TwoFactor() {
   const state = useRead(['account', 'two-factor'], (api) => api.GET('/api/v2/account/two-factor'));
   const [begun, setBegun] = useState<State>();
@@ -104,7 +106,7 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
     <ol className="steps">
       <li>
         <p>Scan this with an authenticator, or type its secret there.</p>
-        <QrCode text={url} label="QR code for an authenticator" />
+        <QrCode text={url} label="QR code for an authenticator app" />
         <SecretValue name="secret" value={secret} />
       </li>
       <li>
@@ -126,7 +128,7 @@ function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () 
             autoComplete="one-time-code"
             value={code}
             onChange={setCode}
-            hint="The current code in your authenticator."
+            hint="The current code in your authenticator app."
           />
         </Form>
       </li>

@@ -17,7 +17,7 @@ const tabs = [
   { to: '/admin/audit', label: 'Audit' },
 ];
 
-/** A page of the administration: what the whole installation has. */
+/** A page of the site administration. */
 export function AdminPage({
   title,
   path,
@@ -27,9 +27,9 @@ export function AdminPage({
   children,
 }: {
   readonly title: string;
-  /** What the service has there. */
+  /** The API path that the page shows. */
   readonly path: string;
-  /** The page that leads to this one, where that is none of the tabs. */
+  /** The parent page, if this page is not one of the tabs. */
   readonly above?: Crumb;
   readonly state?: ReactNode;
   readonly adding?: Adding;

@@ -12,7 +12,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
 import { AdminPage } from './frame';
 
-/** Every organization of the installation. */
+/** All organizations of the installation. */
 export function AdminOrganizations() {
   const [filters, setFilters] = useFilters<'q' | 'page'>();
   const query = { q: filters.q, 'page[number]': Number(filters.page ?? 1) };

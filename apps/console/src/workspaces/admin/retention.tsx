@@ -7,7 +7,7 @@ import { Preview } from '../retention/preview';
 import { usePolicy } from '../retention/use-policy';
 import { AdminPage } from './frame';
 
-/** How long the installation keeps what is old, where no organization says otherwise. */
+/** The installation's data retention policy, which organizations may override. */
 export function AdminRetention() {
   const path = '/api/v2/admin/data-retention-policy' as const;
   const policy = usePolicy(['admin', 'retention'], (api) => api.GET(path));

@@ -26,7 +26,7 @@ const toneOf = (status: string): Tone => {
   return /ing$/.test(status) && status !== 'pending' ? 'accent' : 'amber';
 };
 
-/** Every run of the installation, newest first. */
+/** All runs of the installation, newest first. */
 export function AdminRuns() {
   const [filters, setFilters] = useFilters<'status' | 'page'>();
   const query = { 'filter[status]': filters.status, include: 'workspace', 'page[number]': Number(filters.page ?? 1) };
@@ -71,7 +71,7 @@ export function AdminRuns() {
                 label={`Force cancel ${id}`}
                 action="Force cancel"
                 title={`Force cancel ${id}?`}
-                forbidden={toneOf(status) === 'amber' || toneOf(status) === 'accent' ? undefined : 'It is over.'}
+                forbidden={toneOf(status) === 'amber' || toneOf(status) === 'accent' ? undefined : 'It has ended.'}
                 call={(api) =>
                   api.POST('/api/v2/admin/runs/{run_id}/actions/force-cancel', { params: { path: { run_id: id } } })
                 }

@@ -17,13 +17,16 @@ import { AdminPage } from './frame';
 
 type User = Resource<'AdminUsersResource'>;
 
-/** What can be done to an account: the words of its button, and what follows from it. */
+/** The actions on an account, each with its label and its effect. */
 const acts = {
-  grant_admin: ['Make site administrator', 'They may change everything here, every organization included.'],
+  grant_admin: ['Make site administrator', 'They may change everything here, in every organization.'],
   revoke_admin: ['Make ordinary user', 'They keep what their teams give them.'],
   suspend: ['Suspend', 'None of their tokens and sessions works until the suspension ends.'],
   unsuspend: ['End suspension', 'Their tokens work again.'],
-  disable_two_factor: ['Remove second factor', 'Only their password signs them in then. For people who lost a device.'],
+  disable_two_factor: [
+    'Remove second factor',
+    'They then sign in with only their password. For people who lost a device.',
+  ],
 } as const;
 type Act = keyof typeof acts;
 
@@ -150,7 +153,9 @@ export function AdminUsers() {
             else change.mutate({ act, user });
           }}
         >
-          <p>{asked.act === 'delete' ? 'Their tokens end, and their memberships go.' : acts[asked.act][1]}</p>
+          <p>
+            {asked.act === 'delete' ? 'Their tokens are revoked and their memberships removed.' : acts[asked.act][1]}
+          </p>
         </Confirm>
       )}
     </AdminPage>

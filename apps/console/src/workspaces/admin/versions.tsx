@@ -12,7 +12,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
 import { AdminPage } from './frame';
 
-/** Programs of which an installation keeps versions, and who chooses among them. */
+/** Programs whose versions the installation manages, and who chooses among them. */
 const tools = {
   infra: { label: 'Terraform and OpenTofu', whose: 'Workspaces choose', users: 'Workspaces', example: '1.11.4' },
   opa: { label: 'OPA', whose: 'Policy sets choose', users: 'Policy sets', example: '1.4.2' },

@@ -11,11 +11,11 @@ import { ResourceTable } from '../parts/resource-table';
 type AgentStatus = Resource<'AgentsResource'>['attributes']['status'];
 
 const states: Readonly<Record<AgentStatus, readonly [Tone, string]>> = {
-  idle: ['green', 'waits for a run'],
-  busy: ['accent', 'works on a run'],
-  unknown: ['amber', 'nothing heard for two minutes'],
+  idle: ['green', 'waiting for runs'],
+  busy: ['accent', 'carrying out a run'],
+  unknown: ['amber', 'not heard from for two minutes'],
   exited: ['plain', 'signed off'],
-  errored: ['red', 'its token has ended'],
+  errored: ['red', 'its token was revoked'],
 };
 
 const connected = (status: AgentStatus) =>
@@ -25,7 +25,7 @@ const image = 'localhost/keystead/agent:local';
 const command = (): string =>
   `docker run --detach --restart unless-stopped --env AGENT_ADDRESS=${location.origin} --env AGENT_TOKEN=… --env AGENT_NAME="$(hostname)" ${image}`;
 
-/** The agents that registered with a pool: what each does, and when it was heard of. */
+/** The agents that registered with a pool: what each is doing, and when it last reported. */
 export function Agents({ pool, may }: { readonly pool: string; readonly may: boolean | undefined }) {
   const [filters] = useFilters<'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1) };

@@ -105,7 +105,7 @@ function Tokens({ pool, may }: PartProps) {
         action="Create token"
         endless
         forbidden={forbidden}
-        hint="Required: the name of the machine."
+        hint="Required, such as the name of the machine."
       />
     </section>
   );
@@ -130,7 +130,7 @@ function Scope({ pool, may }: PartProps) {
         onChange={(open) => {
           if (forbidden === undefined) change.mutate(open);
         }}
-        hint={forbidden ?? 'Otherwise only the projects and workspaces that it is opened to.'}
+        hint={forbidden ?? 'Otherwise only the projects and workspaces that may use it.'}
       />
       {isOpen ? null : (
         <ul className="list">

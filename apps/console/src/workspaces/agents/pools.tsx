@@ -41,7 +41,7 @@ export function Pools() {
         empty={
           <Empty>
             {filters.q === undefined
-              ? 'A pool is a set of agents that you run, for workspaces whose runs must take place in your network.'
+              ? 'A pool is a set of agents that you operate, for workspaces whose runs must execute in your network.'
               : `No pool has “${filters.q}” in its name.`}
           </Empty>
         }

@@ -28,7 +28,7 @@ const pathOf = (path: string, filters: { readonly [name in AuditFilter]?: string
   return `${path}${search === '' ? '' : `?${search}`}`;
 };
 
-/** Who changed what in an organization, what was given out, and who was refused. */
+/** The audit trail of an organization: changes, downloads, refusals. */
 export function Audit() {
   const name = useOrganizationName();
   const [filters] = useFilters<AuditFilter>();
@@ -198,7 +198,7 @@ function Search({
   filters,
   onSearch,
 }: {
-  /** Names to pick from; others can be typed. */
+  /** Suggested names; others can be typed. */
   readonly people: readonly string[];
   readonly filters: { readonly [name in AuditFilter]?: string };
   readonly onSearch: (next: { [name in AuditFilter]?: string | undefined }) => void;

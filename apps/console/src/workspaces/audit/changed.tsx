@@ -1,4 +1,4 @@
-/** What a change altered: each field with its value before and after. */
+/** The fields that a change altered, with their values before and after. */
 export function Changed({ before, after }: { readonly before: unknown; readonly after: unknown }) {
   const [old, now] = [fieldsOf(before), fieldsOf(after)];
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(

@@ -1,10 +1,10 @@
-/** The search fields with their labels; they are kept in the address, so that a search can be shared. */
+/** The search fields with their labels; stored in the address, so that a search can be shared. */
 export const auditFilters = [
   ['actor', 'Who'],
   ['since', 'When'],
   ['action', 'Action, or its first part'],
   ['outcome', 'Outcome'],
-  ['target', 'What, by name or id'],
+  ['target', 'Object, by name or id'],
   ['request', 'Request'],
 ] as const;
 

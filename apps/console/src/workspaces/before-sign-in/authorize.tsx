@@ -17,7 +17,7 @@ interface ToolLogin {
 
 const thisMachine = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Reads the tool's request from the address; undefined if no tool on this machine can have sent it. */
+/** Reads the tool's request from the address; undefined if it cannot be from a tool on this machine. */
 function readAsked(): ToolLogin | undefined {
   const handed = new URLSearchParams(location.search).get('asked') ?? '';
   if (!/^[\w-]{1,4000}$/.test(handed)) return undefined;
@@ -32,7 +32,7 @@ function readAsked(): ToolLogin | undefined {
   return { clientId, redirect, challenge, state: sent.get('state') };
 }
 
-/** Asks whether the tool on this machine may have a token, and sends it the answer. */
+/** Asks whether the tool on this machine may get a token, and sends it the answer. */
 export function Authorize() {
   const { session, transport, signOut } = useSession();
   const [asked] = useState(readAsked);

@@ -6,7 +6,7 @@ const OneTimeLink = lazy(() => import('./one-time-link').then((m) => ({ default:
 
 let wantsSignIn = false;
 
-/** What people see before sign-in if they opened a one-time link. */
+/** The page of a one-time link, shown before sign-in. */
 export function pageBeforeSignIn(_config: ConsoleConfig, transport: Transport, again: () => void): ReactNode {
   if (location.pathname !== '/ui/one-time-link' || wantsSignIn) return undefined;
   const signIn = () => {

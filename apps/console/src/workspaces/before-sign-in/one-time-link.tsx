@@ -12,7 +12,7 @@ import { fieldError } from '../parts/draft';
 
 let rememberedSecret = '';
 
-/** The secret of the link, out of the address, which forgets it at once. The page keeps it until it is used. */
+/** Takes the link's secret out of the address. The page keeps it until it is used. */
 function takeSecret(): string {
   const secret = decodeURIComponent(location.hash.slice(1));
   if (secret !== '') {
@@ -28,11 +28,11 @@ interface OneTimeLinkProps {
   readonly transport: Transport;
   /** The name of the signed-in person, if any. */
   readonly name?: string;
-  /** Asks for a sign-in first: people with an account join by signing in. */
+  /** Opens the sign-in: people with an account join by signing in. */
   readonly onSignIn?: () => void;
 }
 
-/** Opens an invitation, or a link to choose a new password with. */
+/** Accepts an invitation, or sets a new password through a link. */
 export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
   const [secret] = useState(takeSecret);
   const [link, setLink] = useState<LinkAttributes>();

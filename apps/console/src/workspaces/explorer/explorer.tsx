@@ -25,7 +25,7 @@ export const ExplorerVersions = () => <Explorer key="tf_versions" view="tf_versi
 
 type Row = Resource<'ExplorerResource'>;
 
-/** Questions across the workspaces of an organization: what they use, and how they are. */
+/** The explorer: what the workspaces of an organization use, and their state. */
 function Explorer({ view }: { readonly view: ViewName }) {
   const org = useOrganizationName();
   const [address] = useFilters<keyof ExplorerAddress>();
@@ -53,7 +53,7 @@ function Explorer({ view }: { readonly view: ViewName }) {
         <p className="second">Versions, modules and status of the workspaces in this organization.</p>
       </PageHead>
       <Tabs
-        label="What is looked at"
+        label="View"
         tabs={Object.values(views).map(({ path, label }) => ({ to: below + path, label, exact: path === '' }))}
       />
       <Filters view={view} />
@@ -77,8 +77,8 @@ function Explorer({ view }: { readonly view: ViewName }) {
 const csvOf = ({ 'page[number]': _, ...query }: Record<string, string>) => new URLSearchParams(query).toString();
 
 function emptyOf(view: ViewName, isFiltered: boolean): string {
-  if (isFiltered) return 'Nothing fits these filters.';
-  if (view === 'modules') return 'No run has installed a module of the registry of this organization.';
+  if (isFiltered) return 'Nothing matches these filters.';
+  if (view === 'modules') return 'No run has installed a module of this organization’s registry.';
   if (view === 'providers') return 'No state names a provider yet.';
   return 'There are no workspaces yet.';
 }
@@ -149,7 +149,7 @@ function Filters({ view }: { readonly view: ViewName }) {
   );
 }
 
-/** A field whose text counts a moment after the last key. */
+/** A field whose text takes effect shortly after the last key. */
 function Typed({
   label,
   value,
@@ -221,7 +221,7 @@ const workspaceColumns = (org: string): readonly Column<Row>[] => [
 
 const few = 3;
 
-/** Names with commas between them, the last part of each; all of it on pointing at it. */
+/** The last parts of names, separated by commas; the full names in a tooltip. */
 function Names({ text, total }: { readonly text: string | null | undefined; readonly total?: number | null }) {
   const names = text ? text.split(', ') : [];
   const more = (total ?? names.length) - few;
@@ -238,7 +238,7 @@ function Names({ text, total }: { readonly text: string | null | undefined; read
   );
 }
 
-/** The filter of workspaces that leads from a row to those that it counts. */
+/** The filter that shows the workspaces that a row counts. */
 const countedBy = {
   providers: ({ attributes }: Row): ExplorerAddress => ({ provider: attributes.source ?? '' }),
   modules: ({ attributes }: Row): ExplorerAddress => ({ module: `${attributes.source}:${attributes.version}` }),

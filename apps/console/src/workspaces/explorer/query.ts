@@ -1,4 +1,4 @@
-/** What can be looked at across workspaces, as the service names it, with the columns that rows can be sorted by. */
+/** The views, as the service names them, with the columns that they can be sorted by. */
 export const views = {
   workspaces: {
     path: '',
@@ -18,13 +18,13 @@ export const views = {
 } as const;
 export type ViewName = keyof typeof views;
 
-/** How the other views can be sorted: most used first, unless told. */
+/** How the other views can be sorted: most used first by default. */
 export const usageSorts = [
   ['-workspace_count', 'Most used'],
   ['workspace_count', 'Least used'],
 ] as const;
 
-/** The filters of workspaces, by their names in addresses: the field, how it is compared, and the label. */
+/** The filters of workspaces, by their names in the address: field, operator and label. */
 export const workspaceFilters = [
   ['q', 'workspace_name', 'contains', 'Name'],
   ['project', 'project_name', 'contains', 'Project'],
@@ -36,7 +36,7 @@ export const workspaceFilters = [
 
 export type ExplorerAddress = Partial<Record<(typeof workspaceFilters)[number][0] | 'sort' | 'page', string>>;
 
-/** What the service is asked. */
+/** The query to send to the service. */
 export function queryOf(view: ViewName, { page, sort, ...asked }: ExplorerAddress): Record<string, string> {
   const filters =
     view === 'workspaces'

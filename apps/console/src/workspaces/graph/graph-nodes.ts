@@ -6,7 +6,7 @@ export interface GraphNode {
   readonly address: string;
   readonly module: string;
   readonly dependsOn: readonly string[];
-  /** What a plan does to it, and how that is coloured. */
+  /** What a plan does to it, and its colour. */
   readonly action?: { readonly label: string; readonly tone: string };
 }
 
@@ -38,7 +38,7 @@ export function nodesOfState(state: StateFile): GraphNode[] {
   );
 }
 
-/** How much a change takes away, and its colour. */
+/** The actions by how destructive they are, with their colours. */
 const actions: readonly (readonly [ResourceChange['kind'], string, string])[] = [
   ['delete', 'destroy', 'removed'],
   ['replace', 'replace', 'removed'],
@@ -49,7 +49,7 @@ const actions: readonly (readonly [ResourceChange['kind'], string, string])[] = 
   ['read', 'read', ''],
 ];
 
-/** The resources of a plan with what it does to them, as the configuration refers from one to the other. */
+/** The resources of a plan with its actions, linked by the references in the configuration. */
 export function nodesOfPlan(
   { resource_dependencies: dependencies = {} }: PlanJson,
   changes: readonly ResourceChange[],

@@ -1,4 +1,4 @@
-/** What depends on what: of each pair the first on the second. */
+/** Dependencies: in each pair, the first depends on the second. */
 export interface GraphInput {
   readonly nodes: readonly string[];
   readonly edges: readonly (readonly [string, string])[];
@@ -11,12 +11,12 @@ export interface GraphPlace {
   readonly row: number;
 }
 
-/** How often the rows are put in order by those of their neighbours. */
+/** How often rows are reordered by the rows of their neighbours. */
 const sweeps = 6;
 
 /**
- * Places the nodes of a graph in columns, so that each is to the right of what it depends on, near the rows of its neighbours. Edges that
- * close a circle are left out of account.
+ * Places the nodes of a graph in columns, each to the right of its dependencies and near the rows of its neighbours.
+ * Edges that close a cycle are ignored.
  */
 export function layersOf({ nodes, edges }: GraphInput): ReadonlyMap<string, GraphPlace> {
   const below = new Map(nodes.map((node) => [node, [] as string[]]));

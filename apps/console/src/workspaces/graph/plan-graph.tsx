@@ -3,7 +3,7 @@ import type { PlanJson, ResourceChange } from '../runs/plan-changes';
 import { nodesOfPlan } from './graph-nodes';
 import { ResourceGraph } from './resource-graph';
 
-/** A plan, drawn: what it does to each resource, and what depends on that. */
+/** The graph of a plan: its action on each resource, and the dependencies. */
 export function PlanGraph({ plan, changes }: { readonly plan: PlanJson; readonly changes: readonly ResourceChange[] }) {
   const nodes = useMemo(() => nodesOfPlan(plan, changes), [plan, changes]);
   return (

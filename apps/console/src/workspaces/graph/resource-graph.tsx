@@ -6,14 +6,14 @@ import type { GraphNode } from './graph-nodes';
 import { layersOf } from './layers';
 
 const size = { width: 216, height: 40, gapX: 72, gapY: 14, margin: 12 };
-/** More than these no one reads. */
+/** The most resources that are drawn. */
 const mostDrawn = 150;
 const mostLetters = 26;
 
 const short = (text: string): string => (text.length > mostLetters ? `${text.slice(0, mostLetters - 1)}…` : text);
 const nameOf = ({ address, module }: GraphNode): string => (module === '' ? address : address.slice(module.length + 1));
 
-/** Resources and what each depends on: drawn from left to right, and the same as a table. */
+/** Resources and their dependencies: drawn from left to right, and as a table. */
 export function ResourceGraph({ nodes }: { readonly nodes: readonly GraphNode[] }) {
   const [search, setSearch] = useState('');
   const [module, setModule] = useState('all');
@@ -107,7 +107,7 @@ interface DrawingProps {
   readonly onChoose: (address: string | undefined) => void;
 }
 
-/** The picture: one stop for the keyboard, within which arrows go along the edges and columns. */
+/** The drawing: one tab stop, in which arrow keys follow edges and columns. */
 function Drawing({ nodes, usedBy, chosen, onChoose }: DrawingProps) {
   const arrow = useId();
   const frame = useRef<SVGSVGElement>(null);

@@ -6,7 +6,7 @@ import type { StateFile } from '../workspace/state-diff';
 import { nodesOfState } from './graph-nodes';
 import { ResourceGraph } from './resource-graph';
 
-/** A state, drawn. Its file, which can hold secrets, is only read for its addresses. */
+/** The graph of a state. Only addresses are taken from its file, which can contain secrets. */
 export function StateGraph({ address }: { readonly address: string }) {
   const { data, error } = useContent<StateFile>(address);
   const nodes = useMemo(() => (data === undefined ? undefined : nodesOfState(data)), [data]);

@@ -1,9 +1,9 @@
 import type { Resource } from '../../api/workspaces';
 
-/** What can come along with memberships. */
+/** What can be included with memberships. */
 export type MemberIncluded = Resource<'UsersResource'> | Resource<'TeamsResource'> | Resource<'OrganizationsResource'>;
 
-/** What a member is called. Invited people have chosen no name yet: they go by their address. */
+/** The name of a member. Invited people have none yet and are shown by their email address. */
 export function memberName(
   { attributes, relationships }: Resource<'OrganizationMembershipsResource'>,
   included: readonly MemberIncluded[],

@@ -20,7 +20,7 @@ import { type MemberIncluded, memberName } from './member-name';
 
 type Membership = Resource<'OrganizationMembershipsResource'>;
 
-/** The people of an organization, invited ones included. */
+/** The members of an organization, including invited ones. */
 export function Members() {
   const name = useOrganizationName();
   const organization = useOrganization();

@@ -3,7 +3,7 @@ import { type Draft, fieldsOf } from '../parts/draft';
 import { typedLines, typedText } from '../parts/typed';
 import { type Configuration, type Destination, destinations, type Trigger, triggerGroups } from './triggers';
 
-/** A configuration as typed in the form. */
+/** A configuration in the form. */
 export interface TypedConfiguration {
   readonly name: string;
   readonly 'destination-type': Destination;
@@ -35,7 +35,7 @@ export const typedConfiguration = ({ attributes }: Configuration): TypedConfigur
   enabled: attributes.enabled,
 });
 
-/** What is sent of what was typed: as much of it as is given. */
+/** The attributes to send: those that were filled in. */
 export function sentConfiguration(given: Partial<TypedConfiguration>) {
   const { url, token, 'email-addresses': addresses, triggers, name, enabled } = given;
   return {
@@ -51,7 +51,7 @@ export function sentConfiguration(given: Partial<TypedConfiguration>) {
 export interface ConfigurationFieldsProps {
   readonly draft: Draft<TypedConfiguration>;
   readonly error: unknown;
-  /** It is there already: where it goes stays of its kind, and its token unless another is typed. */
+  /** The configuration exists: its destination type is fixed, and its token stays unless another is entered. */
   readonly stored: boolean;
 }
 
@@ -75,7 +75,7 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
         />
       )}
       {kind === 'email' ? (
-        <TextField label="Email addresses" rows={3} {...field('email-addresses')} hint="One a line." />
+        <TextField label="Email addresses" rows={3} {...field('email-addresses')} hint="One per line." />
       ) : (
         <TextField
           label="Address"
@@ -93,8 +93,8 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
           {...field('token')}
           hint={
             stored
-              ? 'Sealed. Empty leaves it as it is.'
-              : 'Signs what is sent (X-TFE-Notification-Signature, HMAC-SHA512). Sealed, and never shown again.'
+              ? 'Stored encrypted. Leave empty to keep it.'
+              : 'Signs requests (X-TFE-Notification-Signature, HMAC-SHA512). It is encrypted and never shown again.'
           }
         />
       ) : null}

@@ -13,7 +13,7 @@ import { Loaded } from '../parts/loaded';
 import { ConfigurationFields, sentConfiguration, typedConfiguration } from './configuration-fields';
 import { type Configuration, destinations } from './triggers';
 
-/** What is read of one configuration. */
+/** The query for one configuration. */
 export const useConfiguration = (id: string) =>
   useRead(
     ['notification', id],
@@ -93,7 +93,7 @@ function Deliveries({
         <Table
           label="Recent deliveries"
           narrow="stacked"
-          // Two tries may have come at the same moment with the same answer.
+          // Two attempts may have the same time and the same answer.
           rows={tries.map((tried, at) => ({ ...tried, key: `${tried['sent-at']} ${at}` }))}
           keyOf={({ key }) => key}
           columns={[
@@ -134,7 +134,7 @@ function Edit({ configuration }: { readonly configuration: Configuration }) {
     (api) =>
       api.PATCH('/api/v2/notification-configurations/{notification_configuration_id}', {
         params: { path: { notification_configuration_id: configuration.id } },
-        // People who are not named are taken away.
+        // Users that are not named are removed.
         body: {
           data: {
             type: 'notification-configurations',

@@ -13,7 +13,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { ConfigurationFields, newConfiguration, sentConfiguration } from './configuration-fields';
 import { type Configuration, destinations } from './triggers';
 
-/** Whose runs people are notified of. */
+/** The workspace or project whose runs are notified. */
 export interface Subject {
   readonly type: 'workspaces' | 'projects';
   readonly id: string;

@@ -6,7 +6,7 @@ export type Configuration = NonNullable<
 export type Trigger = Configuration['attributes']['triggers'][number];
 export type Destination = Configuration['attributes']['destination-type'];
 
-/** The triggers, as the field names them. */
+/** The triggers with their labels. */
 export const triggerGroups: readonly (readonly [string, readonly (readonly [Trigger, string])[]])[] = [
   [
     'Runs',
@@ -15,8 +15,8 @@ export const triggerGroups: readonly (readonly [string, readonly (readonly [Trig
       ['run:planning', 'A plan begins'],
       ['run:needs_attention', 'A plan needs attention'],
       ['run:applying', 'An apply begins'],
-      ['run:completed', 'A run is done'],
-      ['run:errored', 'A run ends in error, is canceled or discarded'],
+      ['run:completed', 'A run completes'],
+      ['run:errored', 'A run errors, is canceled or discarded'],
     ],
   ],
   [
@@ -31,7 +31,7 @@ export const triggerGroups: readonly (readonly [string, readonly (readonly [Trig
     'Automatic destruction',
     [
       ['workspace:auto_destroy_reminder', 'It is about to begin'],
-      ['workspace:auto_destroy_run_results', 'It is over'],
+      ['workspace:auto_destroy_run_results', 'It has ended'],
     ],
   ],
 ];

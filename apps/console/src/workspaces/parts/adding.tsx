@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import { Button } from '../../design/button';
 
-/** What can be added on a page. */
+/** What a page can add. */
 export interface Adding {
   /** The text of the button: "New project". */
   readonly label: string;
@@ -9,7 +9,7 @@ export interface Adding {
   readonly form: (close: () => void) => ReactNode;
 }
 
-/** The button in the head of a page, and below the head the form that it opens and closes. */
+/** The button in the page head, and the form below it that the button opens and closes. */
 export function useAdding(adding: Adding | undefined) {
   const [isOpen, setOpen] = useState(false);
   if (adding === undefined) return { button: undefined, form: null };

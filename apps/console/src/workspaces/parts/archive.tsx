@@ -19,9 +19,9 @@ export function ArchiveField({ onChange }: { readonly onChange: (archive: File |
   );
 }
 
-/** Uploads an archive by the link that the service answered. Throws `ApiError`. */
+/** Uploads an archive to the link from the service. Throws `ApiError`. */
 export async function uploadArchive(transport: Transport, link: string, archive: File | undefined): Promise<Response> {
-  // The link names the public address of the service, which may be another one than the browser's.
+  // The link has the public address of the service, which may differ from the browser's.
   const { pathname, search } = new URL(link, location.origin);
   const headers = { 'Content-Type': 'application/octet-stream' };
   const request = new Request(pathname + search, { method: 'PUT', headers, body: archive ?? null });

@@ -9,12 +9,12 @@ export interface ChoiceFieldProps {
   /** The id; empty for none. */
   readonly value: string;
   readonly onChange: (id: string) => void;
-  /** The text while none is chosen. */
+  /** The text if none is chosen. */
   readonly none: string;
   readonly leaveOut?: (choice: Choice) => boolean;
 }
 
-/** A choice of one of what may be very many: where there are more than a list takes, they are searched for by name. */
+/** A choice of one among any number: if there are more than a list shows, it searches by name. */
 export function ChoiceField({ label, kind, organization, value, onChange, none, leaveOut }: ChoiceFieldProps) {
   const { choices = [], total, isLong, part, setPart } = useChoices(kind, organization);
   const [chosen, setChosen] = useState<Choice>();

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { PickerField } from '../../design/picker';
 import { type ChoiceKind, useChoices } from './choices';
 
-/** Picks some of what an organization has, by a few letters of their names. */
+/** Picks several objects of an organization by a part of their names. */
 export function ChoicesField({
   label,
   kind,

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 import type { Pagination, WorkspacesApi } from '../../api/workspaces';
 import { type ApiAnswer, useRead } from '../api';
 
-/** What can be chosen of an organization. */
+/** The kinds of objects of an organization to choose from. */
 export type ChoiceKind = 'agent pools' | 'policies' | 'policy sets' | 'projects' | 'teams' | 'workspaces';
 
 export interface Choice {
@@ -15,7 +15,7 @@ interface FoundPage {
   readonly meta?: { readonly pagination?: Pagination };
 }
 
-/** As many as a choice shows; more are found by a part of their names. */
+/** The most that a choice shows; the rest is found by a part of the name. */
 const shown = 100;
 
 const reads: Readonly<
@@ -57,8 +57,8 @@ const reads: Readonly<
 };
 
 /**
- * What an organization has to choose from: the first hundred, or those with a part of their name, which the service looks
- * for. `isLong` where there are more than can be shown at once.
+ * Objects of an organization to choose from: the first hundred, or those that the service finds by a part of their
+ * name. `isLong` if there are more.
  */
 export function useChoices(kind: ChoiceKind, organization: string) {
   const [part, setPart] = useState('');

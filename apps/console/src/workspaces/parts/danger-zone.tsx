@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { ApiCall } from '../api';
 import { RemoveButton } from './remove-button';
 
-/** The end of a page about one thing: what goes when it is deleted, and the button that asks for its name. */
+/** The end of an object's page: what its deletion removes, and the button that asks for its name. */
 export function DangerZone({
   what,
   name,
@@ -14,15 +14,15 @@ export function DangerZone({
   warning,
   children,
 }: {
-  /** Of which kind it is: "team". */
+  /** The kind of object: "team". */
   readonly what: string;
   readonly name: string;
   readonly question?: string;
   readonly call: ApiCall;
-  /** Where one is led afterwards. */
+  /** The page to open afterwards. */
   readonly to: string;
   readonly forbidden: string | undefined;
-  /** What has to be read before the name is typed. */
+  /** Shown before the name is typed. */
   readonly warning?: ReactNode;
   readonly children: ReactNode;
 }) {

@@ -6,7 +6,7 @@ export interface Draft<T extends object> {
   readonly set: <Name extends keyof T>(name: Name) => (value: T[Name]) => void;
 }
 
-/** What a form shows: the stored values overlaid with the changes made here; only the changes are sent. */
+/** The state of a form: the stored values with the changes made here; only the changes are sent. */
 export function useDraft<T extends object>(stored: T) {
   const [changes, change] = useState<Partial<T>>({});
   return {
@@ -24,14 +24,14 @@ export function useDraft<T extends object>(stored: T) {
   };
 }
 
-/** What the service has against one field. */
+/** The service's error for one field. */
 export function fieldError(error: unknown, field: string): string | undefined {
   return error instanceof ApiError ? error.of(field) : undefined;
 }
 
 type Flags<T> = { [Name in keyof T]: T[Name] extends boolean ? Name : never }[keyof T];
 
-/** What the fields of a draft take: the value, what changes it, and what the service has against it. */
+/** The props of a draft's field: its value, its setter and the service's error. */
 export function fieldsOf<T extends object>({ value, set }: Draft<T>, refused: unknown) {
   const field = <Name extends keyof T & string>(name: Name) => ({
     value: value[name],
@@ -45,5 +45,5 @@ export function fieldsOf<T extends object>({ value, set }: Draft<T>, refused: un
   return { field, check };
 }
 
-/** A number as typed: null for nothing, NaN (which the service refuses) for what is none. */
+/** Parses a number: null for an empty text, NaN (which the service refuses) for anything else. */
 export const typedNumber = (text: string): number | null => (text.trim() === '' ? null : Number(text));

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 
-/** What was asked for, once it is there; before that its outline, or why it did not come. */
+/** Shows what was read; until then a skeleton, or the error. */
 export function Loaded<T>({
   query,
   rows,

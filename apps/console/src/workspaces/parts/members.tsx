@@ -6,7 +6,7 @@ import { ChoiceField } from './choice-field';
 import type { ChoiceKind } from './choices';
 import { RemoveButton } from './remove-button';
 
-/** What a set holds or is given to, one by one: what is there, what can be added, and what can be taken away. */
+/** The members of a set, each removable, and a choice to add more. */
 export function Members({
   heading,
   label,
@@ -19,7 +19,7 @@ export function Members({
   forbidden,
 }: {
   readonly heading: string;
-  /** Of the choice of what can be added. */
+  /** The label of the choice. */
   readonly label: string;
   readonly kind: ChoiceKind;
   readonly org: string;

@@ -5,13 +5,13 @@ import { Form } from '../../design/form';
 import { fieldError } from './draft';
 import { ShownOnce } from './shown-once';
 
-/** What a new token is made with. */
+/** The attributes of a new token. */
 export interface TokenInput {
   readonly description: string | null;
   readonly 'expired-at': string | null;
 }
 
-/** A mutation that makes a token. */
+/** A mutation that creates a token. */
 interface Making {
   readonly mutate: (input: TokenInput) => void;
   readonly data: { data: Resource<'AuthenticationTokensResource'> | null } | undefined;
@@ -29,7 +29,7 @@ const usualLengths = [
   { value: '', label: 'never' },
 ];
 
-/** Makes a token, and shows its text this once. */
+/** Creates a token, and shows it once. */
 export function NewToken({
   making,
   action,
@@ -43,7 +43,7 @@ export function NewToken({
   readonly forbidden?: string | undefined;
   /** Tokens of this kind have no expiry. */
   readonly endless?: boolean;
-  /** Lifetimes in days to choose from; an empty one is the default of the service. */
+  /** Lifetimes in days to choose from; an empty one means the service's default. */
   readonly lengths?: readonly { readonly value: string; readonly label: string }[];
   readonly hint?: string;
 }) {

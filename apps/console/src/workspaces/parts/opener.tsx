@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import { Button } from '../../design/button';
 
-/** A button with what it opens. */
+/** A button with the form or dialog that it opens. */
 export function Opener({
   label,
   text = label,
@@ -10,7 +10,7 @@ export function Opener({
   forbidden,
   children,
 }: {
-  /** What it does, and to which of many: "Delete web". */
+  /** The action and its object: "Delete web". */
   readonly label: string;
   /** The text of the button, if shorter than the label. */
   readonly text?: string;

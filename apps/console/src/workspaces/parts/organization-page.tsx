@@ -4,7 +4,7 @@ import { organizationCrumbs, useOrganizationName } from '../api';
 import { type Adding, useAdding } from './adding';
 import { SameByApi } from './same-by-api';
 
-/** A page of an organization: its head, what can be added, and the call that gives the same. */
+/** A page of an organization: its head, what can be added, and the equivalent API call. */
 export function OrganizationPage({
   title,
   path,
@@ -13,9 +13,9 @@ export function OrganizationPage({
   children,
 }: {
   readonly title: string;
-  /** What the service has there, below the organization. */
+  /** The API path, below the organization. */
   readonly path: string;
-  /** Stands below the title. */
+  /** Shown below the title. */
   readonly about?: ReactNode;
   readonly adding?: Adding;
   readonly children: ReactNode;

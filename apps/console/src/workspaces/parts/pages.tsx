@@ -2,7 +2,7 @@ import type { Pagination, UncountedPagination } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { useAddress } from '../filters';
 
-/** Which part of a list this is, and the way to the others, by `page` in the address; nothing if one page holds all. */
+/** Links to the other pages of a list, by `page` in the address; nothing if there is only one. */
 export function Pages({ pagination }: { readonly pagination: Pagination | UncountedPagination | undefined }) {
   const [, change] = useAddress<{ readonly page?: number }>();
   if (pagination === undefined) return null;

@@ -5,7 +5,7 @@ import { type ApiCall, useChange } from '../api';
 import { Opener } from './opener';
 
 export interface RemoveButtonProps {
-  /** What happens: "Delete workspace". */
+  /** The action: "Delete workspace". */
   readonly label: string;
   /** The text of the button, if shorter than the label. */
   readonly text?: string;
@@ -13,7 +13,7 @@ export interface RemoveButtonProps {
   readonly action?: string;
   readonly title: string;
   readonly call: ApiCall;
-  /** Has to be typed, for what cannot be undone. */
+  /** Has to be typed to confirm what cannot be undone. */
   readonly name?: string;
   readonly small?: boolean;
   readonly forbidden?: string | undefined;
@@ -21,7 +21,7 @@ export interface RemoveButtonProps {
   readonly children?: ReactNode;
 }
 
-/** Removes something, after it was asked. */
+/** Removes something after a confirmation. */
 export function RemoveButton({ label, text = label, forbidden, small = true, ...rest }: RemoveButtonProps) {
   return (
     <Opener label={label} text={text} kind="danger" small={small} forbidden={forbidden}>

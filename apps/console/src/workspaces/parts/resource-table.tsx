@@ -5,7 +5,7 @@ import { Table, type TableProps } from '../../design/table';
 import { Loaded } from './loaded';
 import { Pages } from './pages';
 
-/** As much of the answer to a list as a table looks at. */
+/** The part of a list's answer that a table uses. */
 interface ListAnswer {
   readonly data: readonly { readonly id: string }[];
   readonly meta?: { readonly pagination?: Pagination | UncountedPagination };
@@ -14,15 +14,15 @@ interface ListAnswer {
 export interface ResourceTableProps<Answer extends ListAnswer>
   extends Omit<TableProps<Answer['data'][number]>, 'rows' | 'keyOf'> {
   readonly query: UseQueryResult<Answer>;
-  /** Shown instead of no rows. */
+  /** Shown if there are no rows. */
   readonly empty: ReactNode;
-  /** The list comes page by page; `page` in the address says which is read. */
+  /** The list is paged; `page` in the address says which page is read. */
   readonly paged?: boolean;
-  /** Rows of the outline that is shown while it comes. */
+  /** The number of skeleton rows while it loads. */
   readonly outline?: number;
 }
 
-/** A list of resources: while it comes, when it cannot be had, when there is nothing, and what there is. */
+/** A table of resources, with a skeleton while it loads, an error, or an empty state. */
 export function ResourceTable<Answer extends ListAnswer>({
   query,
   empty,

@@ -1,6 +1,6 @@
 import { SameBy } from '../../design/page';
 
-/** The foot of a page: the call that gives the same, as itself and for a shell. */
+/** The foot of a page: the equivalent API call, also as a shell command. */
 export function SameByApi({ method = 'GET', path }: { readonly method?: string; readonly path: string }) {
   const verb = method === 'GET' ? '' : `-X ${method} `;
   const command = `curl -sg ${verb}-H "Authorization: Bearer $TOKEN" '${location.origin}/api/v2/${path}'`;

@@ -43,7 +43,7 @@ const words: ReadonlyMap<string, readonly [Tone, string]> = new Map(
   }),
 );
 
-/** The state of a run, a phase or a state version, in the words of the field. */
+/** The status of a run, a phase or a state version, in standard terms. */
 export function Status({ status }: { readonly status: string }) {
   const [tone, text] = words.get(status) ?? ['plain', status.replace(/_/g, ' ')];
   return <Badge tone={tone}>{text}</Badge>;
@@ -57,7 +57,7 @@ export const statusGroups = {
   errored: 'errored',
 } as const;
 
-/** Statuses that runs can be filtered by, as people say them. */
+/** Statuses that runs can be filtered by, in plain words. */
 export const statusOptions = [
   { value: '', label: 'Any status' },
   { value: statusGroups.attention, label: 'needs confirmation' },

@@ -19,7 +19,7 @@ const isSoon = (end: string | null): boolean => {
   return left > 0 && left < weekMs;
 };
 
-/** Tokens without their texts: what they are for, when they were used, when they end; and how to end them now. */
+/** Tokens without their values: description, last use, expiry, and a button to revoke each. */
 export function TokenList({
   forbidden,
   end = (token_id) => (api) =>
@@ -32,7 +32,7 @@ export function TokenList({
   readonly paged?: boolean;
   readonly outline: number;
   readonly forbidden?: string | undefined;
-  /** What ends one by its id, where they are kept apart. */
+  /** Revokes one by its id, if these tokens have their own endpoint. */
   readonly end?: (id: string) => ApiCall;
 }) {
   return (

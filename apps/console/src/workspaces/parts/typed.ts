@@ -1,17 +1,17 @@
-/** Words as typed, with spaces, commas or lines between them. */
+/** Splits typed words at spaces, commas and lines. */
 export const typedWords = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '');
 
-/** A text as typed: null for nothing. */
+/** A typed text: null if it is empty. */
 export const typedText = (text: string): string | null => (text.trim() === '' ? null : text.trim());
 
-/** Lines as typed, without empty ones. */
+/** The typed lines, without empty ones. */
 export const typedLines = (text: string): string[] =>
   text
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** Values as in a file of variables, `name = expression` on each line; undefined where a line is none. */
+/** Parses variables as in a `.tfvars` file, `name = expression` on each line; undefined if a line is invalid. */
 export function typedValues(text: string): { key: string; value: string }[] | undefined {
   const values = typedLines(text).map((line) => /^([A-Za-z_][\w-]*)\s*=\s*(.+)$/.exec(line));
   if (values.includes(null)) return undefined;

@@ -5,14 +5,14 @@ export interface VirtualListProps<T> {
   readonly label: string;
   readonly count: number;
   readonly rowHeight: number;
-  /** Undefined while the row is on its way. */
+  /** Undefined while the row loads. */
   readonly at: (index: number) => T | undefined;
   readonly row: (item: T) => ReactNode;
   /** Told which rows are in sight. */
   readonly onRange: (first: number, last: number) => void;
 }
 
-/** A list of any length: rows are in the page while they are in sight. */
+/** A list of any length that renders only the rows in sight. */
 export function VirtualList<T>({ label, count, rowHeight, at, row, onRange }: VirtualListProps<T>) {
   const frame = useRef<HTMLElement>(null);
   const inner = useRef<HTMLUListElement>(null);

@@ -27,9 +27,9 @@ const isRunning = ({ attributes }: DryRun): boolean => attributes.status === 'ru
 const judgedOf = ({ passed, failed, errored, skipped }: DryRun['attributes']): number =>
   passed + failed + errored + skipped;
 const about =
-  'A dry run has policies, as they are now, judge the plans of earlier runs. It changes nothing, and says which runs would have been stopped.';
+  'A dry run evaluates policies on the plans of earlier runs. It changes nothing and shows which runs would have been stopped.';
 
-/** The dry runs of policies of an organization. */
+/** The policy dry runs of an organization. */
 export function DryRuns() {
   const org = useOrganizationName();
   const [filters] = useFilters<'page'>();
@@ -47,7 +47,7 @@ export function DryRuns() {
     <div className="stack">
       <PageHead
         title="Dry runs"
-        crumbs={organizationCrumbs(org, { label: 'Dry runs of policies' })}
+        crumbs={organizationCrumbs(org, { label: 'Policy dry runs' })}
         actions={<NewDryRunButton org={org} kind="primary" />}
       >
         <PolicyTabs org={org} />
@@ -76,7 +76,7 @@ export function DryRuns() {
   );
 }
 
-/** Starts a dry run, of a policy that is looked at or of those that are chosen. */
+/** Starts a dry run of the policy shown or of those that are chosen. */
 export function NewDryRunButton({
   org,
   policy,
@@ -153,13 +153,13 @@ function NewDryRun({
         value={runs}
         onChange={setRuns}
         error={fieldError(start.error, 'runs')}
-        hint="How many of the newest with a plan, at most 1,000."
+        hint="The number of newest runs with a plan, at most 1,000."
       />
     </FormDialog>
   );
 }
 
-/** One dry run: how far it is, and what was said of each run. */
+/** One dry run: its progress and the result of each run. */
 export function DryRunPage() {
   const org = useOrganizationName();
   const { dryRun: id = '' } = useParams({ strict: false }) as { dryRun?: string };
@@ -225,7 +225,7 @@ function Verdict({ run }: { readonly run: DryRun }) {
           {stopped.toLocaleString('en')} of {judged.toLocaleString('en')} runs would have been stopped.
         </strong>{' '}
         <span className="second">
-          {isRunning(run) ? `${(runs - judged).toLocaleString('en')} are still to be judged.` : ''}
+          {isRunning(run) ? `${(runs - judged).toLocaleString('en')} are still to be evaluated.` : ''}
         </span>
       </p>
       {isRunning(run) ? <progress aria-label="Judged runs" max={runs} value={judged} /> : null}
@@ -254,7 +254,7 @@ const shown = [
   { value: 'failed', label: 'Failed' },
   { value: 'errored', label: 'Errored' },
   { value: 'skipped', label: 'Skipped' },
-  { value: 'pending', label: 'Not judged yet' },
+  { value: 'pending', label: 'Not evaluated yet' },
 ] as const;
 
 function Results({ run, org }: { readonly run: DryRun; readonly org: string }) {

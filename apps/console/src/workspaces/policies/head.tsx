@@ -1,7 +1,7 @@
 import { Tabs } from '../../design/page';
 import { rule, useOrganization } from '../api';
 
-/** May the caller manage policies? Why not, otherwise. */
+/** Why the caller may not manage policies; undefined if they may. */
 export function useForbidden(): string | undefined {
   const may = useOrganization().data?.data?.attributes.permissions['can-update-polengine'];
   return rule(may, 'manage-policies');

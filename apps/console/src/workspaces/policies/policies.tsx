@@ -113,7 +113,7 @@ function NewPolicy({ org, onClose }: { readonly org: string; readonly onClose: (
   );
 }
 
-/** One policy: its text, its query and its level. */
+/** One policy: its code, query and enforcement level. */
 export function PolicyPage() {
   const org = useOrganizationName();
   const { policy: id = '' } = useParams({ strict: false }) as { policy?: string };
@@ -198,7 +198,7 @@ function Text({ policy, forbidden }: PolicyPartProps) {
         onSend={() => save.mutate()}
       >
         <CodeEditor
-          label="Text of the policy"
+          label="Policy code"
           value={text}
           onChange={setTyped}
           hint={hasText ? undefined : 'Until its code is saved, the policy fails every run that it checks.'}

@@ -126,7 +126,7 @@ function NewSet({ org, onClose }: { readonly org: string; readonly onClose: () =
   );
 }
 
-/** One set: its policies, its version, its parameters, and the workspaces that it reaches. */
+/** One policy set: its policies, version, parameters and workspaces. */
 export function PolicySetPage() {
   const org = useOrganizationName();
   const { set: id = '' } = useParams({ strict: false }) as { set?: string };
@@ -271,7 +271,7 @@ function Versions({
         <dt>Judges by</dt>
         <dd>
           {current === undefined ? (
-            'no version yet: every run that it reaches fails'
+            'no version yet: every run that it applies to fails'
           ) : (
             <Copied text={current.id} what="version id" />
           )}

@@ -22,7 +22,7 @@ const levels: readonly { readonly value: ProjectLevel; readonly label: string }[
   { value: 'admin', label: 'admin: also the project itself and its teams' },
 ];
 
-/** Which teams use a project, and how far they reach. */
+/** Which teams have access to a project, and at what level. */
 export function ProjectAccess({
   project,
   organization,

@@ -12,7 +12,7 @@ import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
 import { ProjectAccess } from './project-access';
 
-/** One project: its settings, and which teams use it. */
+/** One project: its settings, and the teams with access. */
 export function Project() {
   const organization = useOrganizationName();
   const { project: id = '' } = useParams({ strict: false }) as { project?: string };
@@ -129,7 +129,7 @@ function General({ project }: { readonly project: ProjectResource }) {
 
 function Removal({ project, organization }: { readonly project: ProjectResource; readonly organization: string }) {
   const { name, permissions, 'workspace-count': workspaces } = project.attributes;
-  const held = workspaces > 0 ? `It still holds ${workspaces} workspaces: move or delete them first.` : undefined;
+  const held = workspaces > 0 ? `It still has ${workspaces} workspaces: move or delete them first.` : undefined;
   return (
     <DangerZone
       what="project"

@@ -40,7 +40,7 @@ export function Projects() {
         empty={
           <Empty>
             {filters.q === undefined
-              ? 'A project holds workspaces that the same teams use. Every organization begins with one.'
+              ? 'A project groups workspaces that the same teams use. Every organization starts with one.'
               : `No project that you see has “${filters.q}” in its name.`}
           </Empty>
         }

@@ -3,7 +3,7 @@ import { useRead } from '../api';
 
 export type Module = Resource<'RegistryModulesResource'>;
 
-/** What the addresses of a module are made of. */
+/** The parts of a module's address. */
 export const pathOf = ({ attributes, relationships }: Module) => ({
   organization_name: relationships.organization.data?.id ?? attributes.namespace,
   registry_name: attributes['registry-name'],

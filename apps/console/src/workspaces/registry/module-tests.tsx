@@ -28,7 +28,7 @@ import { type Module, pathOf, testsPathOf, useModule } from './module-path';
 const tests =
   '/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}';
 
-/** The tests of a module: those that ran, the variables that they get, and how to start one. */
+/** The tests of a module: test runs, variables, and a form to start one. */
 export function ModuleTests() {
   const org = useOrganizationName();
   const { module: id = '' } = useParams({ strict: false }) as { module?: string };
@@ -140,7 +140,7 @@ interface TestRunCounts {
   readonly 'tests-skipped': number;
 }
 
-/** How many tests of a run came to what. */
+/** The number of passed, failed and skipped tests of a run. */
 export function TestCounts({ run }: { readonly run: TestRunCounts }) {
   const counts = [
     ['added', 'passed', run['tests-passed']],
@@ -294,7 +294,7 @@ function Variables({ module, forbidden }: { readonly module: Module; readonly fo
   );
 }
 
-/** One test run: how it stands, its output, and how to stop it. */
+/** One test run: its status, its output, and how to stop it. */
 export function ModuleTest() {
   const org = useOrganizationName();
   const { module: id = '', test = '' } = useParams({ strict: false }) as { module?: string; test?: string };

@@ -28,7 +28,7 @@ import { NoCode, useOffer } from './no-code';
 
 type Version = Module['attributes']['version-statuses'][number];
 
-/** What a version says of itself, as the registry protocol tells it. */
+/** A version's description, as in the registry protocol. */
 interface ModuleDocs {
   readonly root: {
     readonly readme: string;
@@ -45,7 +45,7 @@ interface ModuleDocs {
   readonly submodules: readonly { readonly path: string }[];
 }
 
-/** One module: how it is used, what it takes and gives, its versions, and the workspaces that use them. */
+/** One module: its usage, inputs and outputs, versions, and the workspaces that use them. */
 export function ModulePage() {
   const org = useOrganizationName();
   const { module: id = '' } = useParams({ strict: false }) as { module?: string };
@@ -79,7 +79,7 @@ export function ModulePage() {
                 </Opener>
               ) : (
                 <Button busy={resync.isPending} forbidden={forbidden} onClick={() => resync.mutate()}>
-                  Look for versions now
+                  Check for versions now
                 </Button>
               )}
               <Link className="button" to={`${at}/modules/${id}/tests`}>
@@ -323,13 +323,13 @@ function Deprecate({
       {isDeprecated ? (
         <p>The tools stop warning about it.</p>
       ) : (
-        <TextField label="Reason" autoFocus hint="Shown by the tools to those who use it." {...field('reason')} />
+        <TextField label="Reason" autoFocus hint="Shown by the tools to people who use it." {...field('reason')} />
       )}
     </FormDialog>
   );
 }
 
-/** Names a version, and uploads its archive by the link that the service answers. */
+/** Creates a version, and uploads its archive to the link from the service. */
 function PublishVersion({ module, onClose }: { readonly module: Module; readonly onClose: () => void }) {
   const { transport } = useSession();
   const draft = useDraft({ version: '' });

@@ -12,7 +12,7 @@ import { newestOf } from './newest';
 
 type RegistryModule = Resource<'RegistryModulesResource'>;
 
-/** How a module is offered to people who write no configuration, with the values that they choose from. */
+/** The no-code settings of a module, with the values to choose from. */
 export function useOffer(module: RegistryModule | undefined) {
   const id = module?.relationships['no-code-modules'].data[0]?.id;
   return useRead(
@@ -25,7 +25,7 @@ export function useOffer(module: RegistryModule | undefined) {
   );
 }
 
-/** The inputs of the version that workspaces get, once it is offered. */
+/** The inputs of the version that new workspaces get. */
 export function useOfferedInputs(offer: string | undefined, version: string) {
   return useRead(
     ['no-code', offer, 'inputs', version],
@@ -42,7 +42,7 @@ interface NoCodeProps {
   readonly module: RegistryModule;
 }
 
-/** Whether people can make workspaces from a module without writing configuration, and what they may choose. */
+/** Enables no-code provisioning of a module, and limits the values to choose from. */
 export function NoCode({ forbidden, ...props }: NoCodeProps & { readonly forbidden: string | undefined }) {
   const offer = useOffer(props.module);
   const attributes = offer.data?.data?.attributes;
@@ -65,8 +65,8 @@ export function NoCode({ forbidden, ...props }: NoCodeProps & { readonly forbidd
         <Badge tone={isOn ? 'green' : 'plain'}>{isOn ? 'enabled' : 'disabled'}</Badge>
         <span className="second">
           {isOn
-            ? `People make workspaces from ${attributes['version-pin'] ?? 'the newest version'} with a form.`
-            : 'When it is enabled, people make workspaces from this module with a form, without writing configuration.'}
+            ? `People create workspaces from ${attributes['version-pin'] ?? 'the newest version'} with a form.`
+            : 'When it is enabled, people create workspaces from this module with a form, without writing configuration.'}
         </span>
       </p>
     </section>

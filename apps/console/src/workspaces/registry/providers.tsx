@@ -179,7 +179,7 @@ function AddKey({ org, onClose }: { readonly org: string; readonly onClose: () =
   );
 }
 
-/** One provider: how it is used, its versions and their platforms. */
+/** One provider: its usage, versions and platforms. */
 export function ProviderPage() {
   const org = useOrganizationName();
   const { provider: id = '' } = useParams({ strict: false }) as { provider?: string };

@@ -15,7 +15,7 @@ import { useOffer, useOfferedInputs } from './no-code';
 
 type ModuleVariable = Resource<'RegistryModuleVariablesResource'>;
 
-/** Makes a workspace from a module by a form: no configuration is written. */
+/** Creates a no-code workspace from a module. */
 export function Provision() {
   const org = useOrganizationName();
   const { module: id = '' } = useParams({ strict: false }) as { module?: string };

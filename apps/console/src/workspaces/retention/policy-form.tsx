@@ -6,10 +6,10 @@ import { SelectField, TextField } from '../../design/field';
 
 type RetentionPolicy = Resource<'DataRetentionResource'>;
 
-/** A policy: a number of days, `null` to keep for ever, `undefined` to inherit. */
+/** A policy: a number of days, `null` to keep everything, `undefined` to inherit. */
 export type Wish = number | null | undefined;
 
-/** Chooses a policy: keep for some days, for ever, or as what is above says. */
+/** Chooses a policy: delete after some days, keep everything, or inherit. */
 export function PolicyForm({
   policy,
   above,
@@ -56,7 +56,7 @@ export function PolicyForm({
   );
 }
 
-/** A policy as it is sent. */
+/** The policy as sent. */
 export function policyBody(days: number | null) {
   return {
     data:

@@ -7,7 +7,7 @@ import { PolicyForm, policyBody, type Wish } from './policy-form';
 import { Preview } from './preview';
 import { usePolicy } from './use-policy';
 
-/** How long an organization keeps old states and configurations, and what would go now. */
+/** The data retention policy of an organization, and what it would delete now. */
 export function Retention() {
   const name = useOrganizationName();
   const organization = useOrganization();

@@ -1,10 +1,10 @@
-/** A line of a log as it is shown. `level` of the structured form; `text` may hold colours of a terminal. */
+/** A line of a log. `level` is from structured lines; `text` may contain terminal colours. */
 export interface LogLine {
   readonly text: string;
   readonly level?: string;
 }
 
-/** What the tool complains about, and where. */
+/** An error or warning of the tool, with its place. */
 export interface Diagnostic {
   readonly severity: string;
   readonly summary: string;
@@ -21,7 +21,7 @@ interface Structured {
   readonly diagnostic?: Diagnostic;
 }
 
-/** What a line of a log says: the tool writes texts for a terminal, or lines of JSON, of which a reader wants the message. */
+/** Parses a line of a log: text for a terminal, or JSON, of which the message is shown. */
 export function readLine(line: string): readonly LogLine[] {
   if (!line.startsWith('{"@')) return [{ text: line.endsWith('\r') ? line.slice(0, -1) : line }];
   try {
@@ -59,7 +59,7 @@ const colours = /\x1b\[[\d;]*m/g;
 /** A line without the colours of a terminal. */
 export const plain = (text: string): string => text.replace(colours, '');
 
-/** What an apply does to one resource, from its log. */
+/** The progress of an apply on one resource, from its log. */
 export interface ResourceProgress {
   readonly address: string;
   readonly action: string;
@@ -82,7 +82,7 @@ const hookStates: ReadonlyMap<string, ResourceProgress['state']> = new Map([
   ['apply_errored', 'failed'],
 ]);
 
-/** What a line of the structured log says of a resource; undefined for any other line. */
+/** The progress of a resource in a line of the structured log; undefined for any other line. */
 export function progressOf(line: string): ResourceProgress | undefined {
   if (!line.startsWith('{"@') || !/"type":"(planned_change|apply_)/.test(line)) return undefined;
   let read: HookLine;

@@ -11,7 +11,7 @@ import { rowHeight, useRowsInSight } from './rows-in-sight';
 
 const mostWrapped = 5000;
 
-/** A log of any length: only the lines in sight are in the page. It follows the end until its reader scrolls away. */
+/** A log of any length that renders only the lines in sight. It follows the end until the reader scrolls away. */
 export function LogView({ log, label, live }: { readonly log: Log; readonly label: string; readonly live: boolean }) {
   useSyncExternalStore(log.subscribe, () => log.version);
   const { count } = log;
@@ -22,7 +22,7 @@ export function LogView({ log, label, live }: { readonly log: Log; readonly labe
   const { first, last } = useRowsInSight(frame, count);
   const linked = Number(/^#L(\d+)$/.exec(location.hash)?.[1] ?? 0);
   const isThere = linked > 0 && linked <= count;
-  // The policy of the page forbids style attributes; what is set by script is allowed.
+  // The content security policy forbids style attributes, but allows styles set by script.
   useLayoutEffect(() => {
     inner.current?.style.setProperty('height', isWrapped && count <= mostWrapped ? 'auto' : `${count * rowHeight}px`);
     inner.current?.style.setProperty('padding-top', isWrapped && count <= mostWrapped ? '0' : `${first * rowHeight}px`);
@@ -48,7 +48,7 @@ export function LogView({ log, label, live }: { readonly log: Log; readonly labe
     if (wraps) frame.current?.querySelector(`[data-line="${row}"]`)?.scrollIntoView({ block: 'center' });
     else frame.current?.scrollTo({ top: row * rowHeight - frame.current.clientHeight / 2 });
   };
-  // Lines of different heights are all in the page: a long log keeps its lines whole.
+  // Wrapped lines have different heights and must all be rendered, so long logs are not wrapped.
   const wraps = isWrapped && count <= mostWrapped;
   const rows = wraps
     ? Array.from({ length: count }, (_, at) => at)

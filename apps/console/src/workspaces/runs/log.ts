@@ -17,7 +17,7 @@ export interface LogError {
 /** Errors beyond this are only in the log. */
 const mostErrors = 50;
 
-/** A line beyond this comes in pieces: characters. */
+/** Longer lines are split: characters. */
 const longest = 256 * 1024;
 const drawMs = 100;
 
@@ -26,20 +26,20 @@ const drawMs = 100;
  * times a second.
  */
 export class Log {
-  /** How often listeners were called: another number, another picture. */
+  /** Counts the calls of listeners: a new number means a new rendering. */
   version = 0;
   private readonly lines: LogLine[] = [];
   private found: readonly LogError[] = [];
   private latest = new Map<string, ResourceProgress>();
   private shown: ReadonlyMap<string, ResourceProgress> = new Map();
   private isNews = false;
-  /** The line that has no end yet. */
+  /** The last, incomplete line. */
   private begun: string[] = [];
   private begunLength = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<() => void>();
 
-  /** Takes the next piece, which may end anywhere in a line. */
+  /** Adds the next chunk, which may end in the middle of a line. */
   append(text: string): void {
     let from = 0;
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
@@ -56,7 +56,7 @@ export class Log {
     }, drawMs);
   }
 
-  /** Lines, the one that has no end yet with them. */
+  /** The number of lines, including an incomplete one. */
   get count(): number {
     return this.lines.length + (this.begunLength > 0 ? 1 : 0);
   }
@@ -65,17 +65,17 @@ export class Log {
     return this.lines[index] ?? { text: this.begun.join('') };
   }
 
-  /** The errors that it reports; another list once there is another error. */
+  /** The errors so far; a new array whenever one is added. */
   get errors(): readonly LogError[] {
     return this.found;
   }
 
-  /** All of it, without colours. */
+  /** The whole text, without colours. */
   get text(): string {
     return Array.from({ length: this.count }, (_, index) => `${plain(this.at(index).text)}\n`).join('');
   }
 
-  /** The lines that have a text in them, as people type it. */
+  /** The lines that contain a text, ignoring case. */
   linesWith(text: string): readonly number[] {
     const wanted = text.toLowerCase();
     return Array.from({ length: this.count }, (_, index) => index).filter((index) =>
@@ -83,7 +83,7 @@ export class Log {
     );
   }
 
-  /** What the structured log says of each resource, the latest word of each; another map once there is news. */
+  /** The latest progress of each resource, from the structured log; a new map whenever it changes. */
   get progress(): ReadonlyMap<string, ResourceProgress> {
     if (this.isNews) this.shown = new Map(this.latest);
     this.isNews = false;

@@ -72,7 +72,7 @@ export function OrganizationRuns() {
   );
 }
 
-/** What waits for a worker, or is with one. */
+/** The run queue: what waits for a worker, and what workers carry out. */
 export function Queue() {
   const { org, tabs, params, stream } = useTabs();
   const { data } = useRead(['capacity', org], (api) =>

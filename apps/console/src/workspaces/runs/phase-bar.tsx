@@ -61,7 +61,7 @@ function stepsOf(run: LiveRun, now: number): Step[] {
 
 const said = { done: 'done', now: 'now', failed: 'not done', later: 'later' } as const;
 
-/** The way of a run, with how long each part of it took. */
+/** The phases of a run, with their durations. */
 export function PhaseBar({ run }: { readonly run: LiveRun }) {
   const [now, setNow] = useState(() => Date.now());
   const steps = stepsOf(run, now);

@@ -1,5 +1,5 @@
 import { ExactNumber, exactJson } from '@keystead/envelope';
-/** A value that the plan does not show, or does not know before the apply. */
+/** A value that is sensitive, or unknown until the apply. */
 export type AttributeValue = { readonly text: string; readonly kind: 'value' | 'sensitive' | 'unknown' | 'absent' };
 
 /** One attribute of a resource, before and after. */
@@ -33,7 +33,7 @@ interface PlannedChange {
   readonly importing?: object;
 }
 
-/** The parts of a plan, as the tool writes it, that are shown. */
+/** The parts of the tool's plan that are shown. */
 export interface PlanJson {
   readonly resource_changes?: readonly {
     readonly address: string;
@@ -43,7 +43,7 @@ export interface PlanJson {
     readonly change: PlannedChange;
   }[];
   readonly output_changes?: Readonly<Record<string, PlannedChange>>;
-  /** What each resource of the configuration refers to, by addresses without instances. */
+  /** The references of each resource in the configuration, by addresses without instances. */
   readonly resource_dependencies?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -65,7 +65,7 @@ function shown(value: unknown, sensitive: unknown, unknown: unknown): AttributeV
   return { text: textOf(value, sensitive, unknown), kind: 'value' };
 }
 
-/** A value as JSON, with words in the place of its parts that are not known yet or not to be seen. */
+/** A value as JSON, with placeholders for unknown and sensitive parts. */
 function textOf(value: unknown, sensitive: unknown, unknown: unknown): string {
   if (sensitive === true) return '(sensitive)';
   if (unknown === true) return '(known after apply)';
@@ -78,7 +78,7 @@ function textOf(value: unknown, sensitive: unknown, unknown: unknown): string {
   return Array.isArray(value) ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
 }
 
-/** Attributes that differ, as deep as they do. */
+/** Lists the attributes that differ, at any depth. */
 function attributesOf(change: PlannedChange): AttributeChange[] {
   const found: AttributeChange[] = [];
   const replaced = new Set((change.replace_paths ?? []).map((path) => path.join('.')));
@@ -129,14 +129,14 @@ function attributesOf(change: PlannedChange): AttributeChange[] {
   return found;
 }
 
-/** What differs between two values, as deep as it does. */
+/** The differences between two values, at any depth. */
 export const differencesOf = (before: unknown, after: unknown): AttributeChange[] =>
   attributesOf({ actions: [], before, after });
 
-/** What takes something away comes first: it must not be missed. */
+/** Destructive actions come first, so that they are not missed. */
 const order: readonly ChangeKind[] = ['delete', 'replace', 'update', 'create', 'import', 'forget', 'read'];
 
-/** What a plan does, resource by resource: what it destroys first, then in the order of their addresses. */
+/** The changes of a plan, by resource: destructive ones first, then in the order of addresses. */
 export function changesOf(plan: PlanJson): ResourceChange[] {
   const found: ResourceChange[] = [];
   for (const { address, module_address: module = '', type, action_reason: reason, change } of plan.resource_changes ??

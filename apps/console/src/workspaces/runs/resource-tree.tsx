@@ -40,7 +40,7 @@ export interface ResourceTreeProps {
   readonly progress: ReadonlyMap<string, ResourceProgress>;
 }
 
-/** What a plan does to each resource, with the attributes that differ; while it is applied, how far each is. */
+/** The changes of a plan by resource, with the attributes that differ; during an apply, with its progress. */
 export function ResourceTree({ planId, progress }: ResourceTreeProps) {
   const { data, error, refetch } = useContent<PlanJson | undefined>(`plans/${planId}/content/json-output-redacted`);
   const [search, setSearch] = useState('');
@@ -110,7 +110,7 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
   );
 }
 
-/** The changes one by one, or drawn with what depends on what. */
+/** The changes as a list, or as a dependency graph. */
 function ViewSwitch({
   asGraph,
   onChange,
@@ -160,7 +160,7 @@ function Resource({
   );
 }
 
-/** Attributes that differ, each with what it was and what it becomes. */
+/** Attributes that differ, with their old and new values. */
 export function Attributes({ all }: { readonly all: readonly AttributeChange[] }) {
   if (all.length === 0) return <p className="second small">No attribute differs.</p>;
   return (

@@ -1,12 +1,12 @@
 import { type RefObject, useEffect, useState } from 'react';
 
-/** Pixels of a line of a log. */
+/** The height of a log line in pixels. */
 export const rowHeight = 20;
 const around = 20;
 
 /**
- * Which of `count` rows of one height are in sight of a frame, some before and after them included: from `first` up to
- * `last`, itself not. A list that measures its rows would go through all of them whenever one is added.
+ * Which of `count` rows of equal height are in sight, and a few before and after: from `first` to `last`, exclusive.
+ * Measuring rows would visit all of them whenever one is added.
  */
 export function useRowsInSight(
   frame: RefObject<HTMLElement | null>,

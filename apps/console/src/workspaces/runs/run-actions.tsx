@@ -17,7 +17,7 @@ interface Verb {
 
 const saidOf = (run: LiveRun): string => run.status.replace(/_/g, ' ');
 
-/** What can be done to a run now, and why the rest cannot. */
+/** The actions on a run, and why some are not possible now. */
 function verbsOf(run: LiveRun): Verb[] {
   const { actions, permissions } = run;
   const isOver = !Object.values(actions).some(Boolean) && !/queued|ing$/.test(run.status);
@@ -31,7 +31,7 @@ function verbsOf(run: LiveRun): Verb[] {
           {
             verb: 'cancel' as const,
             label: 'Cancel run',
-            question: 'The tool is interrupted and gets the time to end in order.',
+            question: 'The tool is interrupted and gets time to stop cleanly.',
             forbidden: unless(
               actions['is-cancelable'],
               'can-cancel',
@@ -44,19 +44,19 @@ function verbsOf(run: LiveRun): Verb[] {
             verb: 'force-cancel' as const,
             label: 'Force cancel',
             question:
-              'The run no longer waits for the tool. What it still writes is not stored: resources may be left behind.',
+              'The run no longer waits for the tool. What the tool still writes is not stored: resources may be left behind.',
             kind: 'danger' as const,
             forbidden: unless(
               actions['is-force-cancelable'],
               'can-force-cancel',
-              `The tool has until ${exactTime(new Date(later), chosenTimeZone())} to end by itself.`,
+              `The tool has until ${exactTime(new Date(later), chosenTimeZone())} to stop by itself.`,
             ),
           },
         ]),
     {
       verb: 'discard' as const,
       label: 'Discard',
-      question: 'The plan is not applied, and the next run has its turn.',
+      question: 'The plan is not applied, and the next run can start.',
       forbidden: unless(actions['is-discardable'], 'can-discard', `A run that is ${saidOf(run)} cannot be discarded.`),
     },
     ...(run['plan-only']
@@ -82,7 +82,7 @@ function summaryOf({ phases: [plan] }: LiveRun): string {
   return `The plan is carried out: ${add ?? 0} to create, ${change ?? 0} to change, ${destroy ?? 0} to destroy.`;
 }
 
-/** Confirm, discard, cancel: each with a remark; what may not be done says why. */
+/** Buttons to confirm, discard and cancel, each with a comment; disabled ones say why. */
 export function RunActions({ run }: { readonly run: LiveRun }) {
   const [asked, setAsked] = useState<Verb>();
   return (

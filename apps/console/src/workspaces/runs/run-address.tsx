@@ -3,7 +3,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 import { includedOf, useRead } from '../api';
 
-/** Leads from the id of a run to its page: other services know no more than the id. */
+/** Redirects from the id of a run to its page: other services know only the id. */
 export function RunAddress() {
   const { run: id = '' } = useParams({ strict: false }) as { run?: string };
   const found = useRead(['run', id, 'workspace'], (api) =>

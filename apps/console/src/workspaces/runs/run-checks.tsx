@@ -13,7 +13,7 @@ type Stage = Resource<'TaskStagesResource'>;
 type SetOutcome = Resource<'PolicySetOutcomesResource'>;
 type TaskResult = Resource<'TaskResultsResource'>;
 
-/** What policies and other services said of a run, stage by stage; nothing where none was asked. */
+/** The results of policies and run tasks, by stage; nothing if there are none. */
 export function RunChecks({ id }: { readonly id: string }) {
   const asked = useRead(['runs', id, 'task-stages'], (api) =>
     api.GET('/api/v2/runs/{run_id}/task-stages', {
@@ -59,7 +59,7 @@ export function RunChecks({ id }: { readonly id: string }) {
 const nameOf = ({ attributes: { stage } }: Stage): string =>
   stage.replace('_', '-').replace(/^./, (letter) => letter.toUpperCase());
 
-/** What the policies of each set printed: those that did not pass first. */
+/** The output of the policies of each set, failed ones first. */
 function Policies({ id, updatedAt }: { readonly id: string; readonly updatedAt: string }) {
   const sets = useRead(['policy-evaluations', id, updatedAt], (api) =>
     api.GET('/api/v2/policy-evaluations/{policy_evaluation_id}/policy-set-outcomes', {
@@ -156,7 +156,7 @@ function Override({ id, onClose }: { readonly id: string; readonly onClose: () =
   const { field } = fieldsOf(draft, override.error);
   return (
     <FormDialog
-      title="Let the run go on?"
+      title="Override and continue the run?"
       action="Override"
       kind="danger"
       change={override}

@@ -21,7 +21,7 @@ interface RunFilters {
 
 type Run = Resource<'RunsResource'>;
 
-/** What of the runs is asked for. */
+/** The query of the list. */
 export interface RunQuery {
   include: string;
   'page[size]': number;
@@ -43,12 +43,12 @@ export interface RunSource {
 export interface RunListProps {
   readonly org: string;
   readonly runs: RunSource;
-  /** The workspace, where they are all of one. */
+  /** The workspace, if all runs are of one. */
   readonly ws?: string;
   readonly filters?: boolean;
 }
 
-/** Runs, newest first, as they come and go. */
+/** Runs, newest first, updated live. */
 export function RunList({ org, runs, ws, filters: filtered = true }: RunListProps) {
   const [filters, setFilters] = useAddress<RunFilters>();
   const queries = useQueryClient();
@@ -128,8 +128,8 @@ export function RunList({ org, runs, ws, filters: filtered = true }: RunListProp
         empty={
           <Empty command="terraform init && terraform plan">
             {filters.status || filters.q
-              ? 'No run fits these filters.'
-              : 'No run yet. Push a plan from the tool, or start one here.'}
+              ? 'No run matches these filters.'
+              : 'No run yet. Start one from the command line, or here.'}
           </Empty>
         }
       />

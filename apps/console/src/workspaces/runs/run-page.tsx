@@ -25,7 +25,7 @@ import { type RunLogs, useRun } from './use-run';
 const views = ['resources', 'plan log', 'apply log', 'inputs', 'access'] as const;
 type RunView = (typeof views)[number];
 
-/** One run, while it happens. */
+/** One run, updated live. */
 export function RunPage() {
   const {
     organization: org = '',
@@ -108,8 +108,8 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
       ) : null}
       {run['plan-only'] && isPlanned ? (
         <Notice>
-          A plan only: it changes nothing and cannot be applied. <code>terraform apply</code>, or New run on the page of
-          the workspace, makes one that can.
+          A speculative plan: it cannot be applied. To apply, start a run with <code>terraform apply</code>, or with New
+          run on the workspace’s page.
         </Notice>
       ) : null}
       {isPlanned ? <Counts run={run} /> : null}

@@ -7,7 +7,7 @@ import type { RunLogs } from './use-run';
 
 type LogView = 'plan log' | 'apply log' | 'log';
 
-/** Why a run failed, in the words of the tool: what, on which resource, in which line of which file. Or why it waits. */
+/** Why a run failed, from the tool's errors (resource, file, line), or why it waits. */
 export function RunProblems({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) {
   const planned = useErrors(logs.plan);
   const applied = useErrors(logs.apply);
@@ -40,7 +40,7 @@ export function RunProblems({ run, logs }: { readonly run: LiveRun; readonly log
 /** The errors that a log reports. */
 export const useErrors = (log: Log) => useSyncExternalStore(log.subscribe, () => log.errors);
 
-/** One error of the tool, with the way to its line of the log. */
+/** One error of the tool, with a link to its log line. */
 export function RunError({ error: { line, diagnostic }, view }: { readonly error: LogError; readonly view: LogView }) {
   const [, change] = useAddress<{ view?: string }>();
   const { summary, detail, address, range, snippet } = diagnostic;

@@ -17,7 +17,7 @@ export interface Phase {
 /** A run, as the service shows it. */
 export type RunAttributes = Resource<'RunsResource'>['attributes'];
 
-/** A run as its stream sends it. */
+/** A run in the event stream. */
 export interface LiveRun extends RunAttributes {
   readonly id: string;
   readonly phases: readonly Phase[];
@@ -34,7 +34,7 @@ export function kindOf(run: RunAttributes): string {
   return 'plan and apply';
 }
 
-/** Who or what made it. */
+/** Who or what created it. */
 export const sources: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'tfe-api': 'API',
@@ -46,10 +46,10 @@ export const sources: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** What the service writes where no one gave a message. */
+/** The service's default messages. */
 const unsaid = /^(Queued manually|Triggered) (via|from) /;
 
-/** What a run is called: its message, or where it came from. */
+/** The title of a run: its message, or its source. */
 export function titleOf({ message, source }: Pick<RunAttributes, 'message' | 'source'>, id: string): string {
   if (message === null || message === '') return id;
   return unsaid.test(message) ? `Run from the ${sources.get(source) ?? source}` : message;
@@ -61,7 +61,7 @@ interface Counted {
   readonly 'resource-destructions'?: number | null;
 }
 
-/** What a plan adds, changes and destroys, as short as a list needs it. */
+/** What a plan adds, changes and destroys, in short form for lists. */
 export function ChangeCounts({ plan }: { readonly plan: Counted | undefined }) {
   const { 'resource-additions': adds, 'resource-changes': changes, 'resource-destructions': destroys } = plan ?? {};
   if (adds === undefined || adds === null) return <span className="second">–</span>;

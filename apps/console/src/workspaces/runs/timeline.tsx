@@ -6,7 +6,7 @@ import { Time } from '../../design/time';
 import { includedOf, rule, useChange, useRead } from '../api';
 import type { LiveRun } from './run-types';
 
-/** Timeline to a run, and what people said about it. */
+/** The timeline of a run with its comments. */
 export function Timeline({ run }: { readonly run: LiveRun }) {
   const path = { run_id: run.id };
   const { data, error } = useRead(['runs', run.id, 'run-events'], (api) =>

@@ -17,7 +17,7 @@ export interface WatchedRun {
   readonly gone: boolean;
 }
 
-/** Follows a run: what it is, and its logs as they grow. The page of another run is another component. */
+/** Follows a run and its growing logs. Another run needs another component instance. */
 export function useRun(id: string): WatchedRun {
   const [run, setRun] = useState<LiveRun>();
   const [gone, setGone] = useState(false);

@@ -11,7 +11,7 @@ import { fieldsOf, typedNumber, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
 
-/** What holds for a whole organization. */
+/** The settings of an organization. */
 export function Settings() {
   const name = useOrganizationName();
   const organization = useOrganization();
@@ -45,9 +45,9 @@ export function Settings() {
 
 const flags = [
   ['allow-force-delete-workspaces', 'Workspaces that manage resources may be deleted', undefined],
-  ['user-tokens-enabled', 'API tokens of people open this organization', 'Otherwise only tokens of teams do.'],
-  ['speculative-plan-management-enabled', 'A newer commit cancels speculative plans of older ones', undefined],
-  ['aggregated-commit-status-enabled', 'One status for each commit, for all workspaces', undefined],
+  ['user-tokens-enabled', 'User API tokens have access', 'Otherwise only team tokens do.'],
+  ['speculative-plan-management-enabled', 'Cancel speculative plans of outdated commits', undefined],
+  ['aggregated-commit-status-enabled', 'One commit status for all workspaces', undefined],
   [
     'send-passing-statuses-for-untriggered-speculative-plans',
     'Send passing statuses for untriggered speculative plans',
@@ -97,7 +97,13 @@ function General({ organization }: { readonly organization: Resource<'Organizati
   return (
     <SettingsForm draft={draft} change={save} forbidden={forbidden} onSend={() => save.mutate()}>
       <TextField label="Name" required {...field('name')} />
-      <TextField label="Email address" required type="email" {...field('email')} hint="Where its owners are reached." />
+      <TextField
+        label="Email address"
+        required
+        type="email"
+        {...field('email')}
+        hint="The contact address of its owners."
+      />
       <SelectField
         label="Execution mode"
         {...field('default-execution-mode')}
@@ -106,7 +112,7 @@ function General({ organization }: { readonly organization: Resource<'Organizati
           { value: 'agent', label: 'Agent' },
           { value: 'local', label: 'Local' },
         ]}
-        hint="Remote runs plans and applies on the workers of this service, Agent on an agent pool; Local keeps only the state here. Projects and workspaces can override it."
+        hint="Remote plans and applies on the workers of this service, Agent on an agent pool; Local only stores the state here. Projects and workspaces can override it."
       />
       {value['default-execution-mode'] === 'agent' ? (
         <TextField

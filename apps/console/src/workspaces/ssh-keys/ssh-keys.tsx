@@ -35,8 +35,8 @@ export function SshKeys() {
         outline={2}
         empty={
           <Empty command={'ssh-keygen -t ed25519 -N "" -f modules'}>
-            Modules in private repositories need a key without a passphrase. Make one, give its public half to the
-            repository, and store its private half here.
+            Modules in private repositories need a key without a passphrase. Generate one, add its public key to the
+            repository, and store its private key here.
           </Empty>
         }
         columns={[

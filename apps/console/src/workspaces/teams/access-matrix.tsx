@@ -9,7 +9,7 @@ import { rule, useChange } from '../api';
 import { useDraft } from '../parts/draft';
 import { givenBy, rightGroups } from './rights';
 
-/** What a team may do in its whole organization: each right, and which of them come with another one. */
+/** The organization-wide rights of a team, and which of them another right implies. */
 export function AccessMatrix({ team }: { readonly team: Resource<'TeamsResource'> }) {
   const { name, permissions, 'organization-access': stored } = team.attributes;
   const draft = useDraft<Record<string, boolean>>(stored);

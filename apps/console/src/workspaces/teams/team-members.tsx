@@ -10,7 +10,7 @@ import { rule, useChange, useRead } from '../api';
 import { memberName } from '../members/member-name';
 import { ResourceTable } from '../parts/resource-table';
 
-/** Who is in a team; people are put in by user name, and taken out. */
+/** The members of a team, to add by user name and to remove. */
 export function TeamMembers({ team }: { readonly team: Resource<'TeamsResource'> }) {
   const path = { team_id: team.id };
   const members = useRead(['team', team.id, 'members'], (api) =>

@@ -17,7 +17,7 @@ import { TeamMembers } from './team-members';
 
 type TeamResource = Resource<'TeamsResource'>;
 
-/** One team: what it may do, who is in it, and its tokens. */
+/** One team: its rights, members and tokens. */
 export function Team() {
   const organization = useOrganizationName();
   const { team: id = '' } = useParams({ strict: false }) as { team?: string };
@@ -96,7 +96,7 @@ function Tokens({ team }: { readonly team: TeamResource }) {
           making={making}
           action="Create token"
           forbidden={forbidden}
-          hint="Without one, the new token replaces the existing token without a description."
+          hint="A token without a description replaces the existing one without."
         />
       )}
     </section>

@@ -10,7 +10,7 @@ import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
 
-/** The teams of an organization that the caller sees. */
+/** The teams of an organization that the caller may see. */
 export function Teams() {
   const name = useOrganizationName();
   const organization = useOrganization();
@@ -36,7 +36,7 @@ export function Teams() {
         empty={
           <Empty>
             {filters.q === undefined
-              ? 'A team is people who may do the same. You see those you are in, and those that are not secret.'
+              ? 'A team is a group of people with the same rights. You see your own teams, and those that are not secret.'
               : `No team that you see has “${filters.q}” in its name.`}
           </Empty>
         }

@@ -19,16 +19,16 @@ type LimitedToken = keyof typeof kinds;
 const hourMs = 3_600_000;
 const unitMs = { h: hourMs, d: 24 * hourMs, y: 365 * 24 * hourMs } as const;
 
-/** `90d`, `12h`: a length of time as people write it. */
+/** A duration as people write it: `90d`, `12h`. */
 const written = (ms: number): string => (ms % unitMs.d === 0 ? `${ms / unitMs.d}d` : `${Math.round(ms / hourMs)}h`);
 
-/** The same read again; undefined for what is none. */
+/** Parses such a duration; undefined if it is none. */
 function readLength(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,5}) ?([hdy])$/.exec(text.trim()) ?? [];
   return count === undefined ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
 }
 
-/** How long tokens may live at most, by their kind. */
+/** The longest lifetime of tokens, by kind. */
 export function TokenLifetimes({
   isOn,
   forbidden,
@@ -110,7 +110,7 @@ function Lifetimes({
   };
   return (
     <SettingsForm draft={draft} change={save} problem={problem} onSend={send}>
-      <CheckField label="Limit how long tokens live" {...check('isOn')} />
+      <CheckField label="Limit the lifetime of tokens" {...check('isOn')} />
       {draft.value.isOn
         ? (Object.keys(kinds) as LimitedToken[]).map((kind) => (
             <TextField key={kind} label={kinds[kind]} required placeholder="90d" {...field(kind)} />
@@ -121,7 +121,7 @@ function Lifetimes({
   );
 }
 
-/** Names the API tokens of the person here that live longer than the limit: the organization would refuse them. */
+/** Names the person's API tokens that the limit would make the organization refuse. */
 function OwnTokensRefused({ limitMs }: { readonly limitMs: number | undefined }) {
   const { session } = useSession();
   const user_id = session['user-id'] ?? '';

@@ -6,7 +6,7 @@ import { OrganizationPage } from '../parts/organization-page';
 import { TokenList } from '../parts/token-list';
 import { TokenLifetimes } from './lifetimes';
 
-/** The tokens of an organization: its own, the one for collectors of the audit trail, and those of its teams. */
+/** The tokens of an organization, of its audit trail and of its teams. */
 export function Tokens() {
   const name = useOrganizationName();
   const organization = useOrganization();

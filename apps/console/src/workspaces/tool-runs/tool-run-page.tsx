@@ -13,10 +13,10 @@ import { LogView } from '../runs/log-view';
 import { RunError, useErrors } from '../runs/run-problems';
 import { useToolLog } from './use-tool-log';
 
-/** How often something that goes on is read again. */
+/** How often a running one is polled. */
 export const readAgainMs = 2500;
 
-/** A test run or a query, as the service shows both. */
+/** A test run or a query. */
 interface ToolRun {
   readonly id: string;
   readonly attributes: {
@@ -37,7 +37,7 @@ interface Cancelable {
   readonly forceCancel: ApiCall;
 }
 
-/** One test run or query: its status, how to stop it, what it came to, and its log. */
+/** One test run or query: its status, how to stop it, its result and its log. */
 export function ToolRunPage({
   title,
   crumbs,
@@ -56,7 +56,7 @@ export function ToolRunPage({
   readonly logPath: string;
   /** The path of the run, below `/api/v2`. */
   readonly sameBy: string;
-  /** More facts, as `dt` and `dd`. */
+  /** More details, as `dt` and `dd`. */
   readonly children?: ReactNode;
 }) {
   return (
@@ -87,7 +87,7 @@ export function ToolRunPage({
   );
 }
 
-/** Stops a run of the tool, and ends it where it does not stop. */
+/** Cancels a run of the tool, or force-cancels it if it does not stop. */
 function CancelToolRun({ run, forbidden, cancel, forceCancel }: Cancelable) {
   const isCanceled = run.relationships['canceled-by'].data !== null;
   const stop = useChange(isCanceled ? forceCancel : cancel);

@@ -5,10 +5,10 @@ import { useSession } from '../../shell/session';
 import { Log } from '../runs/log';
 
 const everyMs = 2500;
-/** A log begins with the first of these, and ends with the other once it is complete. */
+/** The bytes that mark the beginning and the end of a complete log. */
 const [begin, end] = ['\x02', '\x03'];
 
-/** The log below `/api/v2` as it grows, read in parts until it is complete, and only while the page is seen. */
+/** Reads a growing log in parts until it is complete, and only while the page is visible. */
 export function useToolLog(path: string): {
   readonly log: Log;
   readonly isComplete: boolean;

@@ -107,7 +107,7 @@ function SetDialog({
   );
 }
 
-/** One set: its variables, and what it reaches. */
+/** One variable set: its variables, and the workspaces and projects that it applies to. */
 export function VariableSetPage() {
   const org = useOrganizationName();
   const { set: id = '' } = useParams({ strict: false }) as { set?: string };
@@ -212,7 +212,7 @@ export function VariableSetPage() {
 interface ReachProps {
   readonly set: VariableSet;
   readonly org: string;
-  /** Of what it reaches, by id. */
+  /** The names of its workspaces and projects, by id. */
   readonly names: ReadonlyMap<string, string>;
   readonly forbidden: string | undefined;
 }
@@ -223,8 +223,8 @@ function InWorkspaces({ set, org, names, forbidden }: ReachProps) {
   const body = (id: string) => ({ data: [{ type: 'workspaces' as const, id }] });
   return (
     <Members
-      heading="Given to workspaces"
-      label="Give it to one of the workspaces"
+      heading="Applied to workspaces"
+      label="Apply to a workspace"
       kind="workspaces"
       org={org}
       names={names}
@@ -242,8 +242,8 @@ function InProjects({ set, org, names, forbidden }: ReachProps) {
   const body = (id: string) => ({ data: [{ type: 'projects' as const, id }] });
   return (
     <Members
-      heading="Given to projects"
-      label="Give it to one of the projects"
+      heading="Applied to projects"
+      label="Apply to a project"
       kind="projects"
       org={org}
       names={names}

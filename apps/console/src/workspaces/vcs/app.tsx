@@ -7,13 +7,13 @@ import { Loaded } from '../parts/loaded';
 import { Opener } from '../parts/opener';
 import { NewSecret } from './new-secret';
 
-/** What a part of a connection's page shows, and why its caller may not change it. */
+/** The connection that a part of its page shows, and why the caller may not change it. */
 export interface ConnectionPart {
   readonly client: Resource<'OauthClientsResource'>;
   readonly forbidden: string | undefined;
 }
 
-/** Where the app of a connection is installed, and what its page at GitHub needs. */
+/** The installations of a connection's app, and the settings for its page at GitHub. */
 export function App({ client, forbidden }: ConnectionPart) {
   const installations = useInstallations();
   const own = (one: Resource<'GithubAppInstallationsResource'>) =>
@@ -87,6 +87,6 @@ export function App({ client, forbidden }: ConnectionPart) {
   );
 }
 
-/** What the apps of the caller's organizations are installed on. */
+/** The installations of the GitHub Apps of the caller's organizations. */
 export const useInstallations = () =>
   useRead(['github-app-installations'], (api) => api.GET('/api/v2/github-app/installations', {}));

@@ -4,7 +4,7 @@ import { useChange } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import type { ConnectionPart } from './app';
 
-/** Who calls the host of a connection: the service, or agents that stand near it. */
+/** Chooses who calls the host of a connection: the service, or agents in its network. */
 export function CalledBy({ client, organization, forbidden }: ConnectionPart & { readonly organization: string }) {
   const was = client.relationships['agent-pool'].data?.id ?? '';
   const [pool, setPool] = useState(was);
@@ -22,7 +22,7 @@ export function CalledBy({ client, organization, forbidden }: ConnectionPart & {
   const draft = { isChanged: pool !== was, reset: () => setPool(was) };
   return (
     <SettingsForm
-      title="What calls the host"
+      title="Agent pool that calls the host"
       draft={draft}
       change={save}
       forbidden={forbidden}

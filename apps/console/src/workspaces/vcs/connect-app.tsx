@@ -5,7 +5,7 @@ import { Notice } from '../../design/notice';
 import { useChange } from '../api';
 import { takeReturned } from './returned';
 
-/** Ends what was begun at a host that made an app: the connection is made, and its page opened. */
+/** Completes the creation of an app at a host: creates the connection and opens its page. */
 export function ConnectApp({ organization }: { readonly organization: string }) {
   const navigate = useNavigate();
   const [returned] = useState(takeReturned);

@@ -3,7 +3,7 @@ import { Empty } from '../../design/page';
 import { useRead } from '../api';
 import { useInstallations } from './app';
 
-/** The connections of an organization to Git hosts as options of a field, with the one that is chosen. */
+/** The Git host connections of an organization as options of a field, with the chosen one. */
 export function useConnections(org: string, chosen: string) {
   const clients = useRead(['oauth-clients', org, 'tokens'], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/oauth-clients', {
@@ -29,11 +29,11 @@ export function useConnections(org: string, chosen: string) {
   };
 }
 
-/** How a request names a connection: an installation of an app, or a token. */
+/** The attribute that names a connection in a request: an app installation or a token. */
 export const connectionAttribute = (id: string) =>
   id.startsWith('ghain-') ? { 'vcshost-app-installation-id': id } : { 'oauth-token-id': id };
 
-/** Shown where a connection is needed and there is none. */
+/** Shown if a connection is needed and there is none. */
 export function NoConnection({ org }: { readonly org: string }) {
   return (
     <Empty>

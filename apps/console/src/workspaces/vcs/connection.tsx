@@ -25,7 +25,7 @@ import { NewSecret } from './new-secret';
 
 type OauthToken = Resource<'OauthTokensResource'>;
 
-/** One connection to a Git host: its token, its SSH key, and what may use it. */
+/** One connection to a Git host: its token, SSH key, and which projects may use it. */
 export function Connection() {
   const organization = useOrganizationName();
   const { connection: id = '' } = useParams({ strict: false }) as { connection?: string };
@@ -132,7 +132,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
           columns={[
             { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
             {
-              head: 'Person at the host',
+              head: 'User at the host',
               cell: ({ attributes }) => attributes['service-provider-user'] ?? <span className="second">not told</span>,
             },
             {
@@ -156,7 +156,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
                         label="Private key"
                         action="Save key"
                         attribute="ssh-key"
-                        hint="Without a passphrase. It is sealed and never shown again."
+                        hint="Without a passphrase. It is encrypted and never shown again."
                         rows={6}
                         call={(api, text) =>
                           api.PATCH('/api/v2/oauth-tokens/{oauth_token_id}', {
@@ -190,7 +190,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
         />
       )}
       <span>
-        <Opener label={tokens.length === 0 ? 'Give it a token' : 'Replace token'} forbidden={forbidden}>
+        <Opener label={tokens.length === 0 ? 'Set a token' : 'Replace token'} forbidden={forbidden}>
           {(close) => (
             <NewSecret
               title="Token of the host"
@@ -246,7 +246,7 @@ function Scope({
         onChange={(all) => {
           if (forbidden === undefined) change.mutate(all);
         }}
-        hint={forbidden ?? 'Otherwise only workspaces of the projects that it is opened to.'}
+        hint={forbidden ?? 'Otherwise only workspaces of the projects that are listed.'}
       />
       {isOpen ? null : (
         <>

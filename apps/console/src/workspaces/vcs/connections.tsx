@@ -50,9 +50,9 @@ export function Connections() {
         outline={2}
         empty={
           <Empty>
-            A connection is a token of a Git host, or an app of GitHub. Make a token there that may read repositories,
-            set commit statuses, comment and manage webhooks; add it here; then choose the repository in the settings of
-            a workspace.
+            A connection is a token of a Git host, or a GitHub App. Create a token there that may read repositories, set
+            commit statuses, comment and manage webhooks; add it here; then choose the repository in the settings of a
+            workspace.
           </Empty>
         }
         columns={[
@@ -197,7 +197,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
           />
           <div className="row">
             <Button busy={make.isPending} onClick={() => make.mutate()}>
-              Have the host make the app
+              Let the host create the app
             </Button>
           </div>
           <ErrorNotice error={make.error} />
@@ -245,7 +245,7 @@ function NewConnection({ organization, onClose }: { readonly organization: strin
       <CheckField
         label="Available to the whole organization"
         {...check('organization-scoped')}
-        hint="Otherwise only to the projects that you name on its page."
+        hint="Otherwise only to the projects listed on its page."
       />
     </Form>
   );

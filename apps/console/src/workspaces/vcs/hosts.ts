@@ -1,15 +1,15 @@
-/** A kind of Git host, and where its interface is. */
+/** A kind of Git host, with the address of its API. */
 interface Host {
   readonly label: string;
-  /** Where it is, for those that are in one place. */
+  /** The address, for hosts that have only one. */
   readonly at?: { readonly http: string; readonly api: string };
   /** The usual address, for hosts that companies can also run themselves. */
   readonly usually?: string;
-  /** What follows its address in that of its interface. */
+  /** The path of the API below the host's address. */
   readonly below?: string;
-  /** People cannot agree to it in the browser. */
+  /** It cannot be connected by OAuth in the browser. */
   readonly takesTokensAlone?: true;
-  /** It is spoken to by an app with a key, not by a token. */
+  /** It is called with the key of an app, not with a token. */
   readonly isApp?: true;
 }
 
@@ -40,11 +40,11 @@ export type HostKind = keyof typeof hosts;
 
 export const hostOf = (kind: HostKind): Host => hosts[kind];
 
-/** Where the interface of a host usually is. */
+/** The usual API address of a host. */
 export function apiBelow(kind: HostKind, http: string): string {
   const { at, below } = hostOf(kind);
   if (at !== undefined) return at.api;
-  // GitHub Enterprise has its API below its address, GitHub at another one.
+  // The API of GitHub Enterprise is below its address, that of GitHub at another address.
   if (kind === 'github_app' && http === hosts.github.at.http) return hosts.github.at.api;
   return below === undefined || http === '' ? '' : (http.endsWith('/') ? http.slice(0, -1) : http) + below;
 }

@@ -7,7 +7,7 @@ import { Notice } from '../../design/notice';
 import { useChange } from '../api';
 import { takeReturned } from './returned';
 
-/** Connects a host in the browser, where the connection has an application that is registered there. */
+/** Connects a host by OAuth in the browser, if the connection has an OAuth application. */
 export function InBrowser({
   client,
   forbidden,

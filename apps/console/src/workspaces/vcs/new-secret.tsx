@@ -5,7 +5,7 @@ import { FormDialog } from '../../design/form';
 import { type ApiAnswer, useChange } from '../api';
 import { fieldError } from '../parts/draft';
 
-/** Asks for a text that is kept sealed and never shown again. */
+/** Asks for a secret, which is stored encrypted and never shown again. */
 export function NewSecret({
   title,
   label,
@@ -19,12 +19,12 @@ export function NewSecret({
   readonly title: string;
   readonly label: string;
   readonly action: string;
-  /** The attribute that is refused where the text is not a good. */
+  /** The attribute that errors about the secret point to. */
   readonly attribute: string;
   readonly hint: string;
-  /** Of a text that is longer than a line. */
+  /** The rows of a secret with several lines. */
   readonly rows?: number;
-  /** Sends the text. */
+  /** Sends the secret. */
   readonly call: (api: WorkspacesApi, text: string) => Promise<ApiAnswer<unknown>>;
   readonly onClose: () => void;
 }) {

@@ -1,4 +1,4 @@
-/** What the host sent along with the browser. Behind the mark no server has seen it here, and the address loses it at once. */
+/** Reads what the host sent with the browser from the fragment of the address, which no server sees, and removes it. */
 export function takeReturned(): URLSearchParams | undefined {
   const sent = new URLSearchParams(location.hash.slice(1));
   if (!sent.has('state')) return undefined;

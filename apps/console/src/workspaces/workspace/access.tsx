@@ -23,7 +23,7 @@ const levels: readonly { readonly value: Level; readonly label: string }[] = [
   { value: 'admin', label: 'admin: everything' },
 ];
 
-/** Who may do what with a workspace: its teams, and what the reader may and may not. */
+/** The access to a workspace: its teams, and the permissions of the caller. */
 export function WorkspaceAccess() {
   const { org, ws, workspace } = useWorkspace();
   const query = { 'filter[workspace][id]': workspace?.id ?? '', include: 'team', 'page[size]': 100 };

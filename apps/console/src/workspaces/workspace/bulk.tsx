@@ -24,7 +24,7 @@ import { ChoiceField } from '../parts/choice-field';
 import { RequestFields, requestChange } from './change-request-form';
 import { type Mark, useMarks } from './marks';
 
-/** How many workspaces are changed at once. */
+/** The number of simultaneous requests. */
 const atOnce = 4;
 
 const actions = {
@@ -43,11 +43,11 @@ const numberOf = (chosen: readonly Mark[]) =>
 export interface BulkProps {
   readonly org: string;
   readonly chosen: readonly Mark[];
-  /** What is chosen from now on. */
+  /** Sets the selection. */
   readonly onChoose: (chosen: readonly Mark[]) => void;
 }
 
-/** What can be done with all chosen workspaces at once. */
+/** Actions on all chosen workspaces. */
 export function BulkBar({ org, chosen, onChoose }: BulkProps) {
   const [action, setAction] = useState<BulkAction>();
   if (chosen.length === 0) return null;
@@ -98,7 +98,7 @@ function BulkDialog({
   const { transport } = useSession();
   const queries = useQueryClient();
   const marks = useMarks(org);
-  // What was chosen when the dialog was opened: a deleted workspace is no longer among the chosen.
+  // The selection when the dialog was opened: deleted workspaces leave it.
   const [all] = useState(chosen);
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, RowOutcome>>();
   const stopped = useRef(false);
@@ -208,7 +208,7 @@ interface AskProps {
   readonly onSend: (call: WorkspaceCall) => void;
 }
 
-/** What an action has to know first. */
+/** The fields of an action. */
 function Ask({ org, action, all, onClose, onSend }: AskProps) {
   const [text, setText] = useState('');
   const [verb, setVerb] = useState<'add' | 'remove'>('add');
@@ -295,17 +295,17 @@ function Ask({ org, action, all, onClose, onSend }: AskProps) {
     request: {
       fields: <RequestFields value={request} onChange={setRequest} />,
       forbidden:
-        request.subject.trim() === '' || request.message.trim() === '' ? 'Say what to change first.' : undefined,
+        request.subject.trim() === '' || request.message.trim() === '' ? 'Describe the change first.' : undefined,
       call: (api, id) => requestChange(api, org, id, request),
     },
     delete: {
       fields: (
         <>
           <p className="second">
-            With a workspace go its states, its variables and its runs. What it manages in the world stays. A workspace
-            that still manages resources is left, unless you say otherwise.
+            Their states, variables and runs are deleted too. The infrastructure they manage stays. Workspaces that
+            still manage resources are skipped unless you choose otherwise.
           </p>
-          <CheckField label="Also those that manage resources" checked={isForced} onChange={setForced} />
+          <CheckField label="Also workspaces that manage resources" checked={isForced} onChange={setForced} />
           <TextField label={`Type ${all.length} to confirm`} value={text} onChange={setText} autoFocus />
         </>
       ),

@@ -6,7 +6,7 @@ export interface ChangeRequestText {
   readonly message: string;
 }
 
-/** Asks the people of one workspace to change something. */
+/** The form of a change request. */
 export const requestChange = (
   api: WorkspacesApi,
   organization_name: string,
@@ -23,7 +23,7 @@ export const requestChange = (
     },
   });
 
-/** What is asked for. */
+/** The request's subject and message. */
 export function RequestFields({
   value,
   onChange,

@@ -14,7 +14,7 @@ import { RequestFields, requestChange } from './change-request-form';
 import { WorkspaceHead } from './head';
 import { useWorkspace, type Workspace } from './use-workspace';
 
-/** What the people of a workspace are asked to change in it. */
+/** The change requests of a workspace. */
 export function ChangeRequests() {
   const { org, workspace } = useWorkspace();
   return (

@@ -23,16 +23,14 @@ credentials "${host}" {
   token = "…"
 }`;
 
-/** How the tool is pointed at a workspace that nothing has run in, and what to type then. */
+/** How to use an empty workspace from the command line: configuration and commands. */
 export function FirstSteps({ org, ws }: { readonly org: string; readonly ws: string }) {
   const { host, origin, protocol } = location;
   const isSecure = protocol === 'https:';
   const file = 'keystead.tfrc';
   return (
     <section className="panel stack" aria-label="First steps">
-      <p>
-        Nothing has run here. Point your configuration at this workspace, and push a plan with Terraform or OpenTofu.
-      </p>
+      <p>No run yet. Point your configuration at this workspace, and start a run with Terraform or OpenTofu.</p>
       <ol className="steps">
         <li>
           <p>In the configuration, say where it belongs:</p>

@@ -13,7 +13,7 @@ const kinds: ReadonlyMap<string, string> = new Map([
   ['secrets', 'Secrets service'],
 ]);
 
-/** The identities that runs of a workspace are given: what a trust policy elsewhere sees of them. */
+/** The identity tokens of a workspace's runs, as trust policies see them. */
 export function Identities({ id }: { readonly id: string }) {
   const asked = useRead(['workload-identities', id], (api) =>
     api.GET('/api/v2/workspaces/{workspace_id}/workload-identities', { params: { path: { workspace_id: id } } }),

@@ -2,13 +2,13 @@ import { Link } from '@tanstack/react-router';
 import { Clock, type LucideIcon, Star } from 'lucide-react';
 import { type Mark, useMarks } from './marks';
 
-/** Short ways to favourite and recent workspaces; nothing where there are none. */
+/** Links to favourite and recent workspaces; nothing if there are none. */
 export function Marked({ org }: { readonly org: string }) {
   const { favourites, recent, isFavourite } = useMarks(org);
   const others = recent.filter(({ id }) => !isFavourite(id));
   if (favourites.length + others.length === 0) return null;
   return (
-    <div className="marked" title="Kept in this browser only.">
+    <div className="marked" title="Stored only in this browser.">
       <Line org={org} label="Favourites" icon={Star} marks={favourites} />
       <Line org={org} label="Recent" icon={Clock} marks={others} />
     </div>
@@ -42,7 +42,7 @@ function Line({
   );
 }
 
-/** Marks a workspace as a favourite, or no longer. */
+/** Adds a workspace to the favourites, or removes it. */
 export function FavouriteButton({ org, mark }: { readonly org: string; readonly mark: Mark }) {
   const { isFavourite, toggle } = useMarks(org);
   const is = isFavourite(mark.id);

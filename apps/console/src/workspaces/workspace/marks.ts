@@ -1,14 +1,14 @@
 import { useSyncExternalStore } from 'react';
 import { useSession } from '../../shell/session';
 
-/** A workspace of an organization, by its id: it keeps its place here when it is renamed. */
+/** A workspace of an organization, by its id, so that it can be renamed. */
 export interface Mark {
   readonly id: string;
   readonly name: string;
 }
 interface Marks {
   readonly favourites: readonly Mark[];
-  /** The last ones that were opened, newest first. */
+  /** Recently opened ones, newest first. */
   readonly recent: readonly Mark[];
 }
 
@@ -16,7 +16,7 @@ const mostRecent = 6;
 const mostFavourites = 50;
 const none: Marks = { favourites: [], recent: [] };
 const listeners = new Set<() => void>();
-/** What was read last, by key: the same text is the same object. */
+/** Parsed values by key, so that the same text gives the same object. */
 const parsed = new Map<string, { readonly text: string; readonly marks: Marks }>();
 
 function subscribe(listener: () => void): () => void {
@@ -37,13 +37,13 @@ function read(key: string): Marks {
   try {
     marks = { ...none, ...(JSON.parse(text) as Partial<Marks>) };
   } catch {
-    // Another program's text: nothing is marked.
+    // Unreadable text counts as none.
   }
   parsed.set(key, { text, marks });
   return marks;
 }
 
-/** Favourite and recent workspaces of the signed-in person, in one organization. They are kept in this browser only. */
+/** Favourite and recent workspaces of the signed-in person, in one organization. Stored only in this browser. */
 export function useMarks(org: string) {
   const { session } = useSession();
   const key = `keystead-workspaces ${session.name} ${org}`;
@@ -62,7 +62,7 @@ export function useMarks(org: string) {
           ? marks.favourites.filter((one) => one.id !== id)
           : [...marks.favourites, { id, name }].slice(-mostFavourites),
       }),
-    /** Remembers that it was opened, and what it is called by now. */
+    /** Remembers an opened workspace and its current name. */
     opened: ({ id, name }: Mark) => {
       const { recent, favourites } = read(key);
       if (recent[0]?.id === id && recent[0].name === name) return;
@@ -71,7 +71,7 @@ export function useMarks(org: string) {
         favourites: favourites.map((one) => (one.id === id ? { id, name } : one)),
       });
     },
-    /** Forgets workspaces that are gone. */
+    /** Removes workspaces that no longer exist. */
     forget: (ids: readonly string[]) => {
       const { recent, favourites } = read(key);
       const left = (all: readonly Mark[]) => all.filter(({ id }) => !ids.includes(id));

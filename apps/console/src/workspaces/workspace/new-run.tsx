@@ -14,7 +14,7 @@ const kinds = [
   { value: 'destroy', label: 'Destroy' },
 ];
 
-/** Starts a run of the configuration that was uploaded last. */
+/** Starts a run with the newest configuration. */
 export function NewRun({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
   const { permissions, 'execution-mode': mode } = workspace.attributes;
   const elsewhere =

@@ -9,7 +9,7 @@ import type { Workspace } from './use-workspace';
 
 type Mode = Workspace['attributes']['execution-mode'];
 
-/** Makes a workspace. */
+/** Creates a workspace. */
 export function NewWorkspace({ org }: { readonly org: string }) {
   const may = useOrganization().data?.data?.attributes.permissions['can-create-workspace'];
   return (

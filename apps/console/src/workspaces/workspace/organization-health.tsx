@@ -8,7 +8,7 @@ import { statusGroups } from '../parts/states';
 
 const dayMs = 86_400_000;
 
-/** How the workspaces of an organization are, by the status of their current run; each number filters the list. */
+/** Counts of an organization's workspaces by the status of their current run; each filters the list. */
 export function OrganizationHealth({ org }: { readonly org: string }) {
   const total = useWorkspaceCount(org, '');
   const attention = useWorkspaceCount(org, statusGroups.attention);
@@ -23,7 +23,7 @@ export function OrganizationHealth({ org }: { readonly org: string }) {
   const moments = (runs.data?.data ?? [])
     .map(({ attributes }) => Date.parse(attributes['created-at']))
     .filter((moment) => moment > now - dayMs);
-  // Nothing jumps: the strip is there once, and whole.
+  // Rendered only when complete, so that the layout does not shift.
   if ([total, attention, running, errored].includes(undefined) || total === 0) return null;
   const stat = (label: string, icon: typeof Boxes, value: number, status: string, tone?: 'red' | 'amber') => ({
     label,
@@ -57,7 +57,7 @@ export function OrganizationHealth({ org }: { readonly org: string }) {
   );
 }
 
-/** How many workspaces have a current run of these statuses. */
+/** Counts the workspaces whose current run has one of these statuses. */
 function useWorkspaceCount(org: string, status: string): number | undefined {
   const query = { 'page[size]': 1, ...(status === '' ? {} : { 'filter[current-run][status]': status }) };
   const found = useRead(['workspaces', 'count', org, status], (api) =>

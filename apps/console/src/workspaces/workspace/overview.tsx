@@ -15,7 +15,7 @@ import { FirstSteps } from './first-steps';
 import { WorkspaceHead } from './head';
 import { useWorkspace, type Workspace } from './use-workspace';
 
-/** A workspace at a glance: its run, its outputs, what it manages, what is written about it. */
+/** The overview of a workspace: current run, outputs, resources, readme. */
 export function Overview() {
   const { org, ws, to, workspace, included } = useWorkspace();
   const run = includedOf(included, workspace?.relationships['current-run']);

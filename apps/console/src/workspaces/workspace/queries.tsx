@@ -20,7 +20,7 @@ import { useWorkspace, type Workspace } from './use-workspace';
 const mayQuery = (workspace: Workspace | undefined) =>
   rule(workspace?.attributes.permissions['can-queue-run'], 'can-queue-run');
 
-/** The queries of a workspace: what the tool found that can be imported. */
+/** The queries of a workspace, which find resources to import. */
 export function Queries() {
   const { to, workspace } = useWorkspace();
   return (
@@ -120,7 +120,7 @@ function NewQuery({
   );
 }
 
-/** One query: how it stands, its output, and how to stop it. */
+/** One query: its status, its output, and how to stop it. */
 export function QueryPage() {
   const { query = '' } = useParams({ strict: false }) as { query?: string };
   return <OneQuery key={query} id={query} />;

@@ -47,7 +47,7 @@ function typed({ attributes }: Workspace) {
 }
 type TypedRepository = ReturnType<typeof typed>;
 
-/** The attributes to send for what is in the form. */
+/** The attributes to send from the form. */
 function sent(value: TypedRepository) {
   const { starts } = value;
   return {
@@ -66,7 +66,7 @@ function sent(value: TypedRepository) {
   };
 }
 
-/** The repository that a workspace follows, and what there starts a run. */
+/** The repository that a workspace follows, and what triggers runs. */
 export function Repository({ workspace, org }: { readonly workspace: Workspace; readonly org: string }) {
   const [connects, setConnects] = useState(false);
   const followed = workspace.attributes['vcs-repo'];

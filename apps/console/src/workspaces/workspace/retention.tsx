@@ -7,7 +7,7 @@ import { Preview } from '../retention/preview';
 import { usePolicy } from '../retention/use-policy';
 import type { Workspace } from './use-workspace';
 
-/** How long old states and configurations of a workspace are kept, and what that would delete now. */
+/** The data retention policy of a workspace, and what it would delete now. */
 export function WorkspaceRetention({
   workspace,
   forbidden,
@@ -38,7 +38,7 @@ export function WorkspaceRetention({
                 {data === null
                   ? 'No policy: everything is kept.'
                   : days === undefined
-                    ? 'All is kept.'
+                    ? 'Everything is kept.'
                     : `Kept for ${days} days.`}{' '}
                 The current state is never deleted.
               </p>

@@ -11,7 +11,7 @@ import { Repository } from './repository';
 import { WorkspaceRetention } from './retention';
 import { useWorkspace, type Workspace } from './use-workspace';
 
-/** What a workspace is set to, the repository that it follows, how long it keeps things, and its end. */
+/** The settings of a workspace, its repository, its data retention, and its deletion. */
 export function Settings() {
   const { org, ws, workspace } = useWorkspace();
   const resources = workspace?.attributes['resource-count'] ?? 0;
@@ -129,7 +129,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
   );
 }
 
-/** The agent pool of whose agents one carries out the runs. */
+/** Chooses the agent pool whose agents carry out the runs. */
 function PoolField({
   org,
   value,

@@ -38,7 +38,7 @@ function instancesOf(state: StateFile): Map<string, unknown> {
   return found;
 }
 
-/** What differs between two states, by address. */
+/** The differences between two states, by address. */
 export function compareStates(older: StateFile, newer: StateFile): StateDifference[] {
   const before = instancesOf(older);
   const after = instancesOf(newer);
@@ -53,7 +53,7 @@ export function compareStates(older: StateFile, newer: StateFile): StateDifferen
   });
 }
 
-/** The address of a signed link, at the service that this page came from. */
+/** A signed link, with the origin of this page. */
 export const ownPath = (url: string | null): string | undefined => {
   if (url === null) return undefined;
   const { pathname, search } = new URL(url);

@@ -16,7 +16,7 @@ import { ownPath, type StateFile } from './state-diff';
 
 const StateGraph = lazy(() => import('../graph/state-graph').then((m) => ({ default: m.StateGraph })));
 
-/** Resources of one name, as a state version counts them. */
+/** The resources of one name in a state version, with their count. */
 interface Counted {
   readonly module: string;
   readonly type: string;
@@ -25,7 +25,7 @@ interface Counted {
   readonly provider: string;
 }
 
-/** One state that a workspace has had: what it holds, what wrote it, and its file. */
+/** One state version: its contents, its creator, and its file. */
 export function StateVersionPage() {
   const {
     organization: org = '',
@@ -132,7 +132,7 @@ export function StateVersionPage() {
   );
 }
 
-/** The file itself, which can hold secrets: shown and saved when asked for. */
+/** The file, which can contain secrets: shown and downloaded only on request. */
 function File({ address, name }: { readonly address: string | undefined; readonly name: string }) {
   const { transport } = useSession();
   const [shown, setShown] = useState(false);

@@ -25,7 +25,7 @@ interface StatesSearch {
   readonly to?: string;
 }
 
-/** The states a workspace has had: two of them compared, an earlier one brought back, refused uploads to be looked at. */
+/** The state versions of a workspace: compare two, roll back to one, inspect refused uploads. */
 export function States() {
   const { org, ws, to, workspace } = useWorkspace();
   const [search, change] = useAddress<StatesSearch>();
@@ -132,7 +132,7 @@ const nameOf = (one: { readonly attributes: object } | undefined): string | unde
   return username ?? name;
 };
 
-/** Why no state may be written to a workspace from here. */
+/** Why the caller cannot write a state here. */
 const notWritable = ({ attributes: { permissions, locked } }: Workspace): string | undefined =>
   rule(permissions['can-create-state-versions'], 'can-create-state-versions') ??
   (locked ? undefined : 'Lock the workspace first, so that no one else writes its state meanwhile.');
@@ -165,8 +165,8 @@ function RollBack({ workspace, state }: { readonly workspace: Workspace; readonl
       }
     >
       <p>
-        The state becomes a copy of that one, with a new serial. What there is in the world stays as it is: the next
-        plan shows the difference.
+        The state becomes a copy of that one, with a new serial. The infrastructure does not change: the next plan shows
+        the differences.
       </p>
       {locked ? null : <p className="second">The workspace is locked during the rollback.</p>}
     </RemoveButton>
@@ -244,8 +244,7 @@ function Quarantine({ workspace }: { readonly workspace: Workspace }) {
   return (
     <section className="stack-tight">
       <Notice tone="amber">
-        Uploads that were refused are kept, so that no state is lost. Look at each: make it the current state, or let it
-        expire.
+        Refused uploads are kept, so that no state is lost. Check each: make it the current state, or let it expire.
       </Notice>
       <ResourceTable
         label="Quarantined states"

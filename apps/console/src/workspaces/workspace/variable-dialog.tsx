@@ -4,16 +4,16 @@ import { FormDialog } from '../../design/form';
 import { type ApiAnswer, useChange } from '../api';
 import { fieldsOf, useDraft } from '../parts/draft';
 
-/** A variable as the service shows it; sensitive values never. */
+/** A variable as the service shows it, without sensitive values. */
 type VariableAttributes = Pick<
   Resource<'VarsResource'>['attributes'],
   'key' | 'value' | 'description' | 'category' | 'hcl' | 'sensitive'
 >;
 
-/** What is sent of a variable: no value where a sensitive one is kept. */
+/** The attributes to send: no value if a sensitive one is kept. */
 type VariableInput = Omit<VariableAttributes, 'value'> & { readonly value?: string };
 
-/** Where variables are: the calls that make, change and remove one. */
+/** The API calls that create, change and remove a variable. */
 export interface VariableHome {
   create(api: WorkspacesApi, attributes: VariableInput): Promise<ApiAnswer<unknown>>;
   change(api: WorkspacesApi, id: string, attributes: VariableInput): Promise<ApiAnswer<unknown>>;
@@ -52,7 +52,7 @@ export function variablesOfSet(varset_id: string): VariableHome {
   };
 }
 
-/** Makes a variable, or changes one. */
+/** Creates or changes a variable. */
 export function VariableDialog({
   home,
   variable,

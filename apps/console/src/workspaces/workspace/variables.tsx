@@ -21,7 +21,7 @@ const origins: Readonly<Record<EffectiveSource['origin'], string>> = {
   'global-varset': 'a global set',
 };
 
-/** What runs of a workspace are given, where each value comes from, and what it hides. */
+/** The variables that runs of a workspace get: where each value comes from, and which ones it overrides. */
 export function Variables() {
   const { org, ws, workspace } = useWorkspace();
   const permissions = workspace?.attributes.permissions;

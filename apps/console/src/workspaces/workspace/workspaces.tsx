@@ -46,7 +46,7 @@ interface WorkspaceRow {
   readonly project: Resource<'ProjectsResource'> | undefined;
 }
 
-/** The workspaces of an organization; the filters are kept in the address. */
+/** The workspaces of an organization; the filters are in the address. */
 export function Workspaces() {
   const org = useOrganizationName();
   const filters = useSearch({ strict: false }) as WorkspaceFilters;
@@ -164,7 +164,7 @@ function List({
       <Empty>No workspace fits these filters.</Empty>
     ) : (
       <Empty command={`keystead ws create -organization=${org} NAME`} action={<NewWorkspace org={org} />}>
-        A workspace holds the state, the variables and the runs of one configuration.
+        A workspace has the state, the variables and the runs of one configuration.
       </Empty>
     );
   }
@@ -205,7 +205,7 @@ function List({
   );
 }
 
-/** Chooses all that fit the filters, also those that were not read yet. */
+/** Chooses all that match the filters, also those that are not loaded yet. */
 function ChooseAll({
   org,
   filters,

@@ -5,7 +5,7 @@ import { typedText, typedWords } from '../../parts/typed';
 
 export type ProviderResource = Resource<'SignInProvidersResource'>;
 
-/** A provider as typed in the form: lists are texts, and nothing is ''. */
+/** A provider in the form: lists are texts, and an empty value is ''. */
 export interface TypedProvider {
   readonly name: string;
   readonly issuer: string;
@@ -25,7 +25,7 @@ export interface TypedProvider {
   readonly 'ca-certificate': string;
 }
 
-/** What a new provider begins with. */
+/** The values of a new provider. */
 export const newProvider: TypedProvider = {
   name: '',
   issuer: '',
@@ -72,7 +72,7 @@ const readers = {
 };
 type ReadForm = { [Name in keyof typeof readers]: ReturnType<(typeof readers)[Name]> };
 
-/** What is sent of what was typed: as much of it as is given. */
+/** The attributes to send: those that were filled in. */
 export function sentProvider<Given extends Partial<TypedProvider>>(given: Given) {
   const entries = Object.entries(given).map(([name, value]) => {
     const read = (readers as Record<string, (text: string) => unknown>)[name];
@@ -86,7 +86,7 @@ export function sentProvider<Given extends Partial<TypedProvider>>(given: Given)
 export interface ProviderFieldsProps {
   readonly draft: Draft<TypedProvider>;
   readonly error: unknown;
-  /** It is there already: its secret stays unless another is typed. */
+  /** The provider exists: its secret stays unless another is entered. */
   readonly stored: boolean;
 }
 
@@ -95,7 +95,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
   const { field, check } = fieldsOf(draft, error);
   return (
     <>
-      <TextField label="Name" required hint="What the button says: Sign in with …" {...field('name')} />
+      <TextField label="Name" required hint="The label of the button: Sign in with …" {...field('name')} />
       <TextField
         label="Issuer"
         required
@@ -109,7 +109,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
         label="Client secret"
         masked
         required={!stored}
-        hint={stored ? 'Sealed. Empty leaves it as it is.' : 'It is sealed and never shown again.'}
+        hint={stored ? 'Stored encrypted. Leave empty to keep it.' : 'It is encrypted and never shown again.'}
         {...field('client-secret')}
       />
       <CheckField label="Enabled" {...check('enabled')} />
@@ -131,13 +131,13 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
       />
       <TextField
         label="Group of site administrators"
-        hint="Its members administer this site, until they sign in without it."
+        hint="Its members are site administrators until they sign in without it."
         {...field('site-admin-group')}
       />
       <TextField
         label="Organizations whose teams it fills"
         placeholder="all"
-        hint="Names, with spaces between them."
+        hint="Names, separated by spaces."
         {...field('organizations')}
       />
       <SelectField
@@ -147,7 +147,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
           { value: 'allowed', label: 'allowed as well' },
           { value: 'administrators', label: 'only for site administrators' },
         ]}
-        hint="Administrators with a password get in while the provider is away."
+        hint="Administrators with a password can sign in while the provider is down."
       />
       <details className="stack-tight">
         <summary>More: claims, scopes, length of sessions, certificate</summary>
@@ -161,7 +161,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
           {...field('session-hours')}
         />
         <TextField
-          label="Certificates of its authorities"
+          label="CA certificates"
           rows={4}
           placeholder="the usual ones"
           hint="In PEM."

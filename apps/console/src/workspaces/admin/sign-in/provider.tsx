@@ -11,7 +11,7 @@ import { Loaded } from '../../parts/loaded';
 import { AdminPage } from '../frame';
 import { ProviderFields, type ProviderResource, sentProvider, typedProvider } from './provider-form';
 
-/** One provider at which people sign in. */
+/** One sign-in provider. */
 export function SignInProvider() {
   const { session } = useSession();
   const { provider: id = '' } = useParams({ strict: false }) as { provider?: string };

@@ -11,7 +11,7 @@ import { ResourceTable } from '../../parts/resource-table';
 import { AdminPage } from '../frame';
 import { newProvider, ProviderFields, sentProvider } from './provider-form';
 
-/** The providers at which people sign in. */
+/** The sign-in providers. */
 export function SignInProviders() {
   const { session } = useSession();
   const [filters] = useFilters<'page'>();

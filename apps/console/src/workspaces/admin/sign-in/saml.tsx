@@ -14,7 +14,7 @@ import { AdminPage } from '../frame';
 
 type SamlSettings = Resource<'SamlSettingsResource'>['attributes'];
 
-/** How people sign in by SAML. */
+/** The settings of SAML sign-in. */
 export function Saml() {
   const { session } = useSession();
   const settings = useRead(['admin', 'saml'], (api) => api.GET('/api/v2/admin/saml-settings'), {
@@ -94,7 +94,7 @@ type TypedSaml = ReturnType<typeof typed>;
 
 const empties = ['sso-endpoint-url', 'slo-endpoint-url', 'idp-cert', 'certificate', 'private-key'] as const;
 
-/** What is sent of what was typed: an empty address or certificate is none. */
+/** The attributes to send: an empty address or certificate is null. */
 function sent({ 'sso-api-token-session-timeout': seconds, ...given }: Partial<TypedSaml>) {
   const nothing = Object.fromEntries(
     empties.flatMap((name) => (given[name] === undefined ? [] : [[name, typedText(given[name])]])),
@@ -137,7 +137,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       />
       <CheckField
         label="Groups fill teams"
-        hint="Fills teams that name a group, and the owners of organizations that do."
+        hint="Fills the teams that name a group, and the owners of organizations that name one."
         {...check('team-management-enabled')}
       />
       <TextField label="Attribute with the groups" {...field('attr-groups')} />
@@ -145,11 +145,11 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       <TextField label="Attribute with the user name" {...field('attr-username')} />
       <TextField label="Attribute of site administrators" {...field('attr-site-admin')} />
       <CheckField
-        label="Every assertion is signed"
+        label="Require signed assertions"
         hint="Otherwise a signed response is enough."
         {...check('want-assertions-signed')}
       />
-      <CheckField label="The sign-in page says why an answer was refused" {...check('debug')} />
+      <CheckField label="Show on the sign-in page why a response was refused" {...check('debug')} />
       <details className="stack-tight">
         <summary>More: signed requests, API tokens, sign-out</summary>
         <CheckField label="Sign requests to the provider" {...check('authn-requests-signed')} />
@@ -162,20 +162,24 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
           {...field('private-key')}
         />
         <SelectField
-          label="Requests are signed with"
+          label="Signature method of requests"
           options={['SHA256', 'SHA1']}
           {...field('signature-signing-method')}
         />
-        <SelectField label="Digest of requests" options={['SHA256', 'SHA1']} {...field('signature-digest-method')} />
+        <SelectField
+          label="Digest method of requests"
+          options={['SHA256', 'SHA1']}
+          {...field('signature-digest-method')}
+        />
         <TextField
-          label="API tokens are valid after sign-in for, in seconds"
+          label="Lifetime of API tokens after a sign-in, in seconds"
           inputMode="numeric"
           {...field('sso-api-token-session-timeout')}
         />
         <TextField
-          label="Address of sign-outs"
+          label="Single logout address"
           type="url"
-          hint="Stored and shown, without effect: sign-out at the provider is not built."
+          hint="Stored and shown, without effect: single logout is not built."
           {...field('slo-endpoint-url')}
         />
       </details>

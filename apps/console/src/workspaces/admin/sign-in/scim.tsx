@@ -30,7 +30,7 @@ const useSettingsChange = () =>
     api.PATCH('/api/v2/admin/scim-settings', { body: { data: { type: 'scim-settings', attributes } } }),
   );
 
-/** A directory that keeps people and groups. */
+/** SCIM: a directory provisions users and groups. */
 export function Scim() {
   const { session } = useSession();
   const may = session['is-site-admin'];
@@ -103,7 +103,7 @@ function Settings({ attributes }: { readonly attributes: ScimSettings }) {
     <section className="form" aria-labelledby="settings">
       <h2 id="settings">Settings</h2>
       <SelectField
-        label="Its people sign in at"
+        label="Its users sign in at"
         value={attributes['sign-in-provider-id'] ?? ''}
         onChange={(id) => change.mutate({ 'sign-in-provider-id': id === '' ? null : id })}
         options={[{ value: '', label: 'nowhere yet' }, ...known]}
@@ -121,7 +121,7 @@ function Settings({ attributes }: { readonly attributes: ScimSettings }) {
   );
 }
 
-/** A directory's token lives for a month at least, and for a year at most. */
+/** A directory's token is valid for a month at least and a year at most. */
 const lengths = [
   { value: '', label: 'in a year' },
   { value: '180', label: 'in 180 days' },
@@ -150,7 +150,12 @@ function Tokens() {
           api.DELETE('/api/v2/admin/scim-tokens/{scim_token_id}', { params: { path: { scim_token_id: id } } })
         }
       />
-      <NewToken making={making} action="Create token" lengths={lengths} hint="Required: which directory it is for." />
+      <NewToken
+        making={making}
+        action="Create token"
+        lengths={lengths}
+        hint="Required, such as the name of the directory."
+      />
     </section>
   );
 }
@@ -179,7 +184,7 @@ function Groups() {
         empty={
           <Empty>
             {filters.q === undefined
-              ? 'The directory has sent none yet. A group fills the teams that it is linked with, each on the team’s own page.'
+              ? 'The directory has sent none yet. A group fills the teams that link to it on their own pages.'
               : `No group has “${filters.q}” in its name.`}
           </Empty>
         }
