@@ -409,7 +409,7 @@ describe('the identities of runs', () => {
       },
     });
     const { said, job } = await carryNext();
-    expect(said).toContain('This run has no identity tokens: the proposal comes from a fork.');
+    expect(said).toContain('This run has no identity tokens: the pull request comes from a fork.');
     expect(said).toContain('token: undefined');
     expect(await sourceOf().identities(job)).toEqual({ withheld: 'the run is over' });
   });

@@ -34,7 +34,7 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
 const ofConnections: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'is it running there?'],
   [/ETIMEDOUT|ECONNABORTED|no answer in time/, 'it did not answer in time'],
-  [/SELF_SIGNED|UNABLE_TO_|CERT_|ERR_TLS|self.signed|unable to (get|verify)/, 'name the authority of its certificate'],
+  [/SELF_SIGNED|UNABLE_TO_|CERT_|ERR_TLS|self.signed|unable to (get|verify)/, 'name the CA of its certificate'],
   [/ERR_SSL|EPROTO/, 'does it speak plain http?'],
   [/ECONNRESET|EPIPE|socket hang up|HPE_|terminated unexpectedly/, 'the connection broke'],
 ];

@@ -3,7 +3,7 @@ export const exitCodes = { usage: 1, file: 1, refused: 2, unreachable: 2, fault:
 
 /** The same for `--help`. */
 export const exitCodesText =
-  'Exit codes: 0 done · 1 something here: wrong use, or a file · 2 something there: the service or the database said no or\n' +
+  'Exit codes: 0 done · 1 local error: wrong usage, or a file · 2 remote error: the service or the database refused or\n' +
   'cannot be reached; for status: it is sealed · 70 a fault of this program (KEYSTEAD_TRACE=1 shows where) ·\n' +
   '130 stopped by Ctrl-C';
 

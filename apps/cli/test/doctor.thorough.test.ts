@@ -130,8 +130,7 @@ describe('keystead doctor', () => {
 
   it.each(['SECRETS', 'WORKSPACES'])('finds proxies of %s that are trusted by their address only', async (prefix) => {
     const proxies = { [`${prefix}_TRUSTED_PROXIES`]: '10.0.0.1' };
-    const warning =
-      'warning: trusts proxies by their address only: every program that sends from there passes for them';
+    const warning = 'warning: trusts proxies only by their address: every program at that address can act as one';
     expect((await ask()).said).not.toContain(warning);
     expect((await ask(proxies)).said).toContain(warning);
     for (const name of [`${prefix}_TRUSTED_PROXY_SECRET`, `${prefix}_TRUSTED_PROXY_SECRET_FILE`]) {

@@ -198,12 +198,7 @@ describe('a failure of the system', () => {
     ['a full disk, after the file was opened', failed('ENOSPC', { code: 'ENOSPC' }), 1, 'no space is left'],
     ['no permission', failed('EACCES', { code: 'EACCES', path: '/a' }), 1, '/a may not be used'],
     ['a damaged archive', failed('incorrect data check', { code: 'Z_DATA_ERROR' }), 1, 'damaged: incorrect data check'],
-    [
-      'a certificate',
-      failed('self-signed', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
-      2,
-      'authority of its certificate',
-    ],
+    ['a certificate', failed('self-signed', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), 2, 'CA of its certificate'],
     ['fetch', failed('fetch failed', { cause: failed('x', { code: 'ECONNREFUSED' }) }), 2, 'is it running there?'],
     ['the database is full', failed('full', { code: '53100', severity: 'ERROR' }), 2, 'cannot do this now: full'],
     ['the database says no', failed('no', { code: '42501', severity: 'ERROR' }), 2, 'refused this: no'],

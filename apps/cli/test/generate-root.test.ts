@@ -89,7 +89,7 @@ describe('keystead operator generate-root', () => {
     const wrong = secrets.recoveryKeys[3]!.replace(/[0-9a-f]/g, (digit) => (digit === '0' ? '1' : '0'));
     const walked = await generate([], [...shares().slice(0, 2), wrong]);
     expect([walked.code, walked.printed]).toEqual([2, '']);
-    expect(walked.said).toContain('--cancel gives it up');
+    expect(walked.said).toContain('--cancel cancels it');
   });
 
   it('encrypts the token to a key instead', async () => {

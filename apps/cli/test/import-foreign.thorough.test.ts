@@ -132,15 +132,15 @@ describe('an import from a server that has less', () => {
     expect(report.failed.join('\n')).toMatch(/team team\.dot.*\n.*variable a b.*\n.*foreign\/a\.b: /);
     expect(report.left).toEqual([
       'foreign: shows no e-mail address there, so it has yours here',
-      'foreign/network: trigger-patterns 0 could not be taken over: 0 must be a string',
+      'foreign/network: trigger-patterns 0 could not be copied: 0 must be a string',
       expect.stringMatching(
-        /^foreign\/network: infra-version could not be taken over: .*1\.11\.99.*; ~> 1\.11\.0 is tried instead$/,
+        /^foreign\/network: infra-version could not be copied: .*1\.11\.99.*; ~> 1\.11\.0 is tried instead$/,
       ),
-      expect.stringMatching(/^foreign\/network: the tag a\.b could not be taken over: Tags must/),
+      expect.stringMatching(/^foreign\/network: the tag a\.b could not be copied: Tags must/),
       'foreign/network: the value of the sensitive variable TOKEN must be set here',
       'foreign/network: is locked there: its state may still change; import it again afterwards',
       expect.stringMatching(/^foreign\/old: infra-version .*1\.99\.3.*; ~> 1\.99\.0 is tried instead$/),
-      expect.stringMatching(/^foreign\/old: infra-version could not be taken over: .*matches no available version$/),
+      expect.stringMatching(/^foreign\/old: infra-version could not be copied: .*matches no available version$/),
       'foreign/old: the content of the state with serial 5 is gone there',
       'foreign, variable set some: the value of the sensitive variable SECRET must be set here',
     ]);

@@ -261,8 +261,8 @@ export async function expectEnginesHere(root: Client, of: Awaited<ReturnType<typ
 export const ofEngines: readonly unknown[] = [
   'transit/keys/locked: there is no backup of it: set exportable and allow_plaintext_backup there, or encrypt again with a new key',
   'pki/issuer/root: its private key is not shown there: import it, or sign a new issuer',
-  expect.stringMatching(/^ssh\/issuers: .*: private keys of authorities are not shown there/),
+  expect.stringMatching(/^ssh\/issuers: .*: private keys of issuers are not shown there/),
   'database/config/app: its password is not shown there: write it',
-  'totp/keys: ada: seeds are not shown there: create the keys again',
+  'totp/keys: ada: keys are not shown there: create them again',
   'kubernetes/config: service_account_jwt is not shown there: write it with it',
 ];

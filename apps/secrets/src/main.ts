@@ -86,7 +86,7 @@ async function runAll(config: Config): Promise<void> {
 
 function stopOnSignal(serving: Serving, service: Service, tracing: Tracing | undefined, log: Logger): void {
   onStop(async (signal) => {
-    log.info({ signal }, 'stopping: requests under way are finished');
+    log.info({ signal }, 'stopping: finishing requests in progress');
     await serving.close();
     await tracing?.close();
     await service.close();

@@ -259,7 +259,7 @@ describe('tools and the rest of sys', () => {
     await secrets.root.list('identity/group/name?after=%00').expect(400, message);
     await secrets.root
       .write('sys/quotas/rate-limit/odd', { rate: 9, path: 'cubbyhole/\ud800' })
-      .expect(400, { errors: ['path contains half of a character'] });
+      .expect(400, { errors: ['path contains an unpaired surrogate'] });
   });
 
   it('host-info, version-history, resultant-acl', async () => {

@@ -184,7 +184,7 @@ describe('wire format', () => {
         'cubbyhole/a',
         '{"b":{"c":["\\uD83D"]}}',
         400,
-        ['b.c.0 contains half of a character'],
+        ['b.c.0 contains an unpaired surrogate'],
       ],
       [
         'half of a name',
@@ -193,7 +193,7 @@ describe('wire format', () => {
         'cubbyhole/a',
         '{"\\udfff":1.0}',
         400,
-        ['the body contains half of a character'],
+        ['the body contains an unpaired surrogate'],
       ],
       [
         'an array as body',

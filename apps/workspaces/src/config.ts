@@ -129,11 +129,11 @@ const Variables = z.object({
   WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: z
     .string()
     .optional()
-    .describe('Key of the S3-compatible store; unless set, found as its other clients do.'),
+    .describe('Access key of the S3-compatible store; unless set, found as by AWS clients.'),
   WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY: z
     .string()
     .optional()
-    .describe('Secret of that key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
+    .describe('Secret of that access key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
   WORKSPACES_SECRETS_ADDR: webAddress
     .optional()
     .describe(

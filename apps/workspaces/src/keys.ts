@@ -27,7 +27,7 @@ export async function openKeyring(
 ): Promise<Keyring> {
   const stored = await db.prisma.setting.findUnique({ where: { name: NAME } });
   if (stored === null && readsOnly)
-    throw new Error('nothing was begun in this database: start a node that writes first');
+    throw new Error('this database was never initialised: start a node that writes first');
   const keys = sealKeys(source, stored === null, warn);
   if (stored === null) {
     const wrapped = Keyring.create().wrap(keys.current).toString('base64');

@@ -51,7 +51,7 @@ async function writeFirstRun(service: Service, file: string, log: Logger): Promi
   }
   log.info(
     { file },
-    'the first administrator was made: name, password and token are in this file, which is to be put away',
+    'the first administrator was created: name, password and token are in this file; store them safely and delete it',
   );
 }
 
@@ -131,7 +131,7 @@ function stopOnSignal(
   log: Logger,
 ): void {
   onStop(async (signal) => {
-    log.info({ signal }, 'stopping: requests under way are finished');
+    log.info({ signal }, 'stopping: finishing requests in progress');
     await serving.close();
     await tracing?.close();
     await housekeeping?.close();

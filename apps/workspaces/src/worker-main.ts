@@ -64,7 +64,7 @@ async function runAgent(config: AgentConfig): Promise<void> {
   const { startAgent } = require('./agent') as typeof import('./agent');
   let stop: (code: number) => void = () => undefined;
   const agent = await startAgent(config, deps, log, () => {
-    log.error('the token of this agent is none any more');
+    log.error('the token of this agent was revoked');
     stop(unusable);
   });
   const binaries = deps.binaries.map(({ product, version }) => `${product} ${version}`);

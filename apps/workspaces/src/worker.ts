@@ -67,7 +67,7 @@ function startJudgingOf(
   const loop = startLoop(async () => (await performEvaluations({ ...parts, engine }, turns), false), {
     log: parts.log,
     pollMs: 500,
-    problem: 'no plan could be judged by policies',
+    problem: 'no plan could be evaluated by policies',
   });
   return { close: async () => void (await loop.close(), await turns.settled()) };
 }

@@ -184,7 +184,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
       { ...whole, webhook_secret: null },
     ]) {
       host.made = lie;
-      expect(await refusal(agree())).toContain('something else than an app');
+      expect(await refusal(agree())).toContain('did not answer with an app');
     }
     host.made = undefined;
     host.away = true;

@@ -260,7 +260,7 @@ describe('assessments', () => {
     const { rows } = await sql(
       "SELECT after FROM audit_event WHERE action = 'run.plan-refuse' ORDER BY id DESC LIMIT 1",
     );
-    expect(rows).toEqual([{ after: { reason: 'the workspace is not assessed any more' } }]);
+    expect(rows).toEqual([{ after: { reason: 'the workspace is no longer assessed' } }]);
     if (restore) await sql(restore);
   });
 

@@ -222,7 +222,7 @@ describe('a GitHub App', () => {
     host.lies = true;
     host.installations.push({ id: 7002, login: 'second' });
     await look();
-    expect(await problem()).toContain('something else than a token');
+    expect(await problem()).toContain('did not answer with a token');
     host.lies = false;
     host.refuses = true;
     await look();

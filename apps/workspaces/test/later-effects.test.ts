@@ -57,7 +57,7 @@ describe('a request from before a right was lost', () => {
       const id = await started(person);
       return async () => {
         expect(await begin('plan')).toBe(false);
-        await isRefused(id, 'plan', 'the one who started it may not plan here any more');
+        await isRefused(id, 'plan', 'the person who started it may no longer plan here');
       };
     },
     'a confirmed apply': async (person) => {
@@ -66,7 +66,7 @@ describe('a request from before a right was lost', () => {
       await person.post(`runs/${id}/actions/apply`, {}).expect(202);
       return async () => {
         expect(await begin('apply')).toBe(false);
-        await isRefused(id, 'apply', 'the one who confirmed it may not apply here any more');
+        await isRefused(id, 'apply', 'the person who confirmed it may no longer apply here');
       };
     },
     'an apply without confirmation': async (person) => {
@@ -75,7 +75,7 @@ describe('a request from before a right was lost', () => {
       expect(await runs.statusOf(id)).toBe('apply_queued');
       return async () => {
         expect(await begin('apply')).toBe(false);
-        await isRefused(id, 'apply', 'the one who started it may not apply here any more');
+        await isRefused(id, 'apply', 'the person who started it may no longer apply here');
       };
     },
     'a create that is sent again': async (person) => {
@@ -113,7 +113,7 @@ describe('a request from before a right was lost', () => {
     if (kind === 'apply') await runs.worker.plan();
     await losses['given less']!({ grantId } as Held);
     expect(await begin(kind)).toBe(false);
-    await isRefused(id, kind, `the one who started it may not ${kind} here any more`);
+    await isRefused(id, kind, `the person who started it may no longer ${kind} here`);
   });
 
   it.each(['plan', 'apply'] as const)('a %s ends where its workspace left the project of the grant', async (kind) => {
@@ -134,7 +134,7 @@ describe('a request from before a right was lost', () => {
     if (kind === 'apply') await runs.worker.plan();
     await move(to);
     expect(await begin(kind)).toBe(false);
-    await isRefused(id, kind, `the one who started it may not ${kind} here any more`);
+    await isRefused(id, kind, `the person who started it may no longer ${kind} here`);
   });
 
   const token = 'organizations/acme/authentication-token';

@@ -122,7 +122,7 @@ describe('connecting a Git host in the browser', () => {
     }
     // A repetition is refused.
     const again = await finish(made.id, host.agree(url), state).expect(422);
-    expect(again.body.errors[0].detail).toContain('is over already');
+    expect(again.body.errors[0].detail).toContain('already completed');
     // After a second consent the token keeps the id that workspaces know.
     const second = await leave(made.id);
     const replaced = await finish(made.id, host.agree(second.url), second.state).expect(201);

@@ -218,7 +218,7 @@ describe('dry runs of policies', () => {
     await judge();
     expect(await show(again.id)).toMatchObject({
       status: 'canceled',
-      reason: 'The one who asked for it may not manage policies any more',
+      reason: 'The person who started it may no longer manage policies',
     });
   });
 

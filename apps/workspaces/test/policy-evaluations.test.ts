@@ -382,7 +382,7 @@ describe('policies in the life of a run', () => {
     const { included } = await stageOf(id);
     expect(included[0].attributes['policy-kind']).toBe('sentinel');
     const [outcome] = await outcomesOf(included[0].id);
-    expect(outcome.attributes.error).toMatch(/Sentinel are kept, but not run here/);
+    expect(outcome.attributes.error).toMatch(/Sentinel policies are stored but not run here/);
   });
 
   it('that no worker judges end in an error, and later verdicts of a slow one are refused', async () => {
@@ -477,7 +477,7 @@ describe('policies in the life of a run', () => {
     expect(await runs.statusOf(run)).toBe('errored');
     const { data } = (await admin.get(`policy-evaluations/${given!.id}/policy-set-outcomes`).expect(200)).body;
     expect(data[0].attributes).toMatchObject({
-      error: 'The worker said nothing of this set',
+      error: 'The worker did not evaluate this set',
       outcomes: [{ status: 'errored' }],
     });
     for (const agent of [one, other]) agent.client.close();

@@ -284,7 +284,7 @@ describe('policy sets that follow a repository', () => {
     await publishFetched(deps());
     expect((await newest(id)).attributes).toMatchObject({
       status: 'errored',
-      'error-message': 'the policy set is not connected to the repository any more',
+      'error-message': 'the policy set is no longer connected to the repository',
     });
     const brief = await connection('acme');
     const other = await follow('cut', {}, { 'oauth-token-id': brief.token });

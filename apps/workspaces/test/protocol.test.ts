@@ -78,10 +78,10 @@ describe('the protocol', () => {
   });
 
   it.each([
-    ['a value', { name: 'a\ud800b' }, '/data/attributes/name', 'Name contains half of a character'],
+    ['a value', { name: 'a\ud800b' }, '/data/attributes/name', 'Name contains an unpaired surrogate'],
     ['a null character', { email: 'a\0b' }, '/data/attributes/email', 'Email holds a null character'],
-    ['a name', { 'a\udfff': 1 }, '/data/attributes', 'contains half of a character'],
-    ['a member', { tags: [{ name: '\ud800' }] }, '/data/attributes/tags/0/name', 'Name contains half of a character'],
+    ['a name', { 'a\udfff': 1 }, '/data/attributes', 'contains an unpaired surrogate'],
+    ['a member', { tags: [{ name: '\ud800' }] }, '/data/attributes/tags/0/name', 'Name contains an unpaired surrogate'],
   ])('points at characters that no text may contain: %s', async (_what, attributes, pointer, detail) => {
     const { body } = await admin.post('organizations', resource('organizations', attributes)).expect(400);
     expect(body.errors).toEqual([{ status: '400', title: 'bad request', detail, source: { pointer } }]);
@@ -91,7 +91,7 @@ describe('the protocol', () => {
     await workspaces.organization('halves');
     const { id } = await workspaces.workspace('halves', 'main');
     const { body } = await admin.post(`workspaces/${id}/actions/lock`, { reason: '\ud800' }).expect(400);
-    expect(body.errors[0].detail).toBe('/reason contains half of a character');
+    expect(body.errors[0].detail).toBe('/reason contains an unpaired surrogate');
     await admin.post(`workspaces/${id}/actions/unlock`).expect(409);
   });
 

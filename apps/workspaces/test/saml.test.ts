@@ -350,7 +350,7 @@ describe('people who sign in by SAML', () => {
       ],
       ['for another recipient', (sent) => samlProvider.answer(sent, { recipient: 'https://x.test' }), /recipient/],
       ['too old', (sent) => samlProvider.answer(sent, { notOnOrAfterMs: Date.now() - 61_000 }), /too old/],
-      ['not good yet', (sent) => samlProvider.answer(sent, { notBeforeMs: Date.now() + 90_000 }), /not good yet/],
+      ['not good yet', (sent) => samlProvider.answer(sent, { notBeforeMs: Date.now() + 90_000 }), /not valid yet/],
       ['for another request', (sent) => samlProvider.answer(sent, { inResponseTo: '_other' }), /another request/],
       ['confirmed for another', (sent) => samlProvider.answer(sent, { confirmedFor: '_other' }), /another request/],
       [
@@ -476,7 +476,7 @@ describe('people who sign in by SAML', () => {
       return { answered, browser: cookiesOf(asked)[0]! };
     };
     const old = await prove(Date.now() - 3_600_000);
-    expect(old.answered.text).toContain('did not ask again');
+    expect(old.answered.text).toContain('did not ask you to sign in again');
     const fresh = await prove(Date.now());
     const back = await comeBack(fresh.answered.headers.location!, `${fresh.browser}; ${cookie}`);
     expect([back.status, back.text]).toEqual([303, '']);

@@ -574,7 +574,7 @@ describe('a directory that speaks SCIM', () => {
 
     it.each([
       [{ displayName: 'g', members: [{ value: 'scu-x' }] }, 'members has no user with this id: "scu-x"'],
-      [{ displayName: 'g', members: [{ value: 'x', type: 'Group' }] }, 'groups in groups'],
+      [{ displayName: 'g', members: [{ value: 'x', type: 'Group' }] }, 'nested groups'],
       [{ displayName: 'g', members: ['x'] }, 'members must be an object'],
       [{ displayName: 'g', members: [{}] }, 'needs a value'],
       [{}, 'displayName is missing'],

@@ -157,7 +157,7 @@ describe('kinds of token', () => {
           {
             status: '401',
             title: 'unauthorized',
-            detail: 'the organization does not accept API tokens of people: use a team token, or sign in',
+            detail: 'the organization does not accept user API tokens: use a team token, or sign in',
           },
         ]);
         await owners.get(at).expect(200);

@@ -177,7 +177,7 @@ describe('runs that are confirmed by no person', () => {
     const { attributes } = await runs.show(id);
     expect([attributes.status, attributes['status-reason']]).toEqual([
       'planned',
-      'Waits for confirmation: the one who started it may not apply here any more',
+      'Waits for confirmation: the person who started it may no longer apply here',
     ]);
     expect(await audited(id)).toBe(1);
   });

@@ -336,7 +336,7 @@ describe('workspaces that follow a repository', () => {
       by: (id) => workspaces.service.pool.query("UPDATE workspace SET vcs_identifier = 'team/x' WHERE id = $1", [id]),
       why: 'the workspace is connected to another repository now',
     },
-    'no repository': { by: patched(null), why: 'the workspace is connected to no repository any more' },
+    'no repository': { by: patched(null), why: 'the workspace is no longer connected to a repository' },
   };
   const phases = ['plan', 'apply'] as const;
   const retired = Object.keys(retirements).flatMap((how) => phases.map((phase) => [phase, how] as const));

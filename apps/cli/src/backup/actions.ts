@@ -134,7 +134,7 @@ export async function restoreFrom(
     warnUnproven(output, proof);
     output.note(`restored ${service} as of ${madeAt}`);
   });
-  output.note('tokens and leases ended since then are back as well: end again what must not live');
+  output.note('tokens and leases revoked since then are valid again: revoke them if they must not be');
 }
 
 interface Saved {
@@ -161,9 +161,7 @@ async function save(
   const url = await findDatabase(service, options, env);
   const sealKey = sealKeyOf(service, options, env);
   if (!sealKey)
-    output.note(
-      'no seal key was named: the backup will not say which one opens it, and nothing will prove that it is unchanged',
-    );
+    output.note('no seal key was given: the backup will not name its key, and nothing will prove that it is unchanged');
   const counts = await connected(url, async (client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const header = {

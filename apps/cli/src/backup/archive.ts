@@ -115,7 +115,7 @@ export async function* readBatches(file: string, proof: Proof, read?: (bytes: nu
   for await (const text of linesOf(file, read)) {
     lines += 1;
     const line = parse(file, text, lines);
-    if (footer) throw damaged(`${file} goes on after its end`);
+    if (footer) throw damaged(`${file} has data after its end`);
     if ('footer' in line) {
       footer = line.footer;
       continue;
@@ -208,7 +208,7 @@ function parse(file: string, text: string, number = 1): BackupLine {
   }
   if (typeof line !== 'object' || line === null) {
     throw damaged(
-      number === 1 ? `${file} is not a backup` : `${file} is damaged: line ${number} is none that was written`,
+      number === 1 ? `${file} is not a backup` : `${file} is damaged: line ${number} is not as it was written`,
     );
   }
   return line as BackupLine;

@@ -1,7 +1,7 @@
 import type { Installation } from '../backup/actions';
 import type { CommandSpec } from '../command';
 
-const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is worth nothing.';
+const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is useless.';
 const ofRunning = 'folder of a running npm start: its embedded database, and the seal key next to it';
 const unproven = { '--allow-unauthenticated': 'accept a backup that was made without the seal key' };
 const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE; that of --data)';
@@ -21,7 +21,7 @@ export const backupCommands: readonly CommandSpec[] = [
       '--seal-key-file <file>': `${key}; the backup notes its fingerprint, never the key`,
       '--keep <number>':
         'keep this many backups of the service in the folder or bucket, including the new one; older ones are removed ' +
-        'once it is whole',
+        'once it is complete',
     },
     examples: [
       'backup create secrets secrets.backup',
@@ -65,8 +65,8 @@ export const backupCommands: readonly CommandSpec[] = [
     },
     examples: ['backup drill /backups', 'backup drill /backups -data=data', 'backup drill secrets.backup'],
     more:
-      'Its user must be allowed to make databases; the new one needs as much room as the service. The service itself and its\n' +
-      'database are not touched. Exit code 0 if all of every backup came back.',
+      'Its user must be allowed to create databases; the new one needs as much disk space as the service. The service itself and its\n' +
+      'database are not touched. Exit code 0 if every backup was restored completely.',
     async run(context, options: Installation, place: string) {
       const { tryOut }: typeof import('../backup/actions') = require('../backup/actions');
       await context.interruption.during('the database of the drill is gone again; run it again', () =>

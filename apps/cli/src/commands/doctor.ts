@@ -70,7 +70,7 @@ function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Fi
     'warning',
     !env[`${prefix}_TRUSTED_PROXY_SECRET`] && !env[`${prefix}_TRUSTED_PROXY_SECRET_FILE`],
     'its trusted proxies have a secret',
-    'trusts proxies by their address only: every program that sends from there passes for them',
+    'trusts proxies only by their address: every program at that address can act as one',
     `set ${prefix}_TRUSTED_PROXY_SECRET, and let the proxy send it in X-Keystead-Proxy-Secret: docs/deploy.md`,
   );
 }

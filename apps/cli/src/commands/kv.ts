@@ -142,14 +142,10 @@ export const kvCommands: readonly CommandSpec[] = [
       printOrSay(context, answer, `destroyed: ${found.at('data')}`);
     },
   },
-  relocation('move', 'Move or rename a secret, or a folder that is written with a slash at its end.', {}),
-  relocation(
-    'copy',
-    'Copy the newest value of a secret, or of those in a folder that is written with a slash at its end.',
-    {
-      '--all-versions': 'copy older versions and the metadata as well',
-    },
-  ),
+  relocation('move', 'Move or rename a secret, or a folder (with a slash at its end).', {}),
+  relocation('copy', 'Copy the newest value of a secret, or of all secrets in a folder (with a slash at its end).', {
+    '--all-versions': 'copy older versions and the metadata as well',
+  }),
   {
     name: 'kv list',
     help: 'List secrets; names ending in / are folders.',

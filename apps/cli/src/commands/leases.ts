@@ -32,7 +32,7 @@ export const leaseCommands: readonly CommandSpec[] = [
   },
   {
     name: 'lease revoke',
-    help: 'End a lease, or all below a prefix.',
+    help: 'Revoke a lease, or all below a prefix.',
     args: { '<lease-id>': 'the lease id; with --prefix its beginning' },
     flags: {
       '--prefix': 'everything below this path',
@@ -40,7 +40,7 @@ export const leaseCommands: readonly CommandSpec[] = [
         help: 'with --prefix: delete the leases even if the other system cannot revoke them',
         also: ['--f'],
       },
-      '--sync': 'wait until they are ended',
+      '--sync': 'wait until they are revoked',
     },
     examples: ['lease revoke scheduler/creds/ops/6f1c', 'lease revoke -prefix scheduler/creds'],
     async run(context, { prefix, force, sync }: RevokeFlags, id: string) {

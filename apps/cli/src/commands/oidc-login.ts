@@ -41,7 +41,7 @@ export async function signInAtProvider(context: Context, mount: string, fields: 
     const begun = await context.client.post(`auth/${mount}/oidc/auth_url`, body, { anonymous: true });
     const { auth_url: url, state, user_code, poll_interval } = begun.body?.data ?? {};
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) {
-      const why = begun.body?.warnings?.[0] ?? 'the service did not answer an address';
+      const why = begun.body?.warnings?.[0] ?? 'the service returned no address';
       throw new Problem(`${why}: ask for ${redirect_uri} to be allowed`, exitCodes.refused);
     }
     lead(context, url, fields.skip_browser);

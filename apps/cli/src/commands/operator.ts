@@ -62,7 +62,7 @@ async function begin(context: Context, { pgpKey, replace }: OperatorOptions): Pr
   if (under.started && !replace) {
     throw new Problem(
       `attempt ${String(under.nonce)} is under way, with ${progressOf(under)}: ` +
-        `${command} --nonce ${String(under.nonce)} goes on with it, --cancel gives it up, --replace begins another with a share`,
+        `${command} --nonce ${String(under.nonce)} continues it, --cancel cancels it, --replace begins another with a share`,
       exitCodes.refused,
     );
   }
@@ -122,7 +122,7 @@ async function giveShares(context: Context, attempt: { nonce: string; otp?: stri
     const left = await statusOf(context).catch((): ResponseBody => ({}));
     if (left.started && left.nonce === nonce) {
       const withOtp = otp ? `, then --decode with the one-time password ${otp}` : '';
-      output.note(`the attempt goes on: ${command} --nonce ${nonce}${withOtp}; --cancel gives it up`);
+      output.note(`to continue: ${command} --nonce ${nonce}${withOtp}; --cancel cancels it`);
     }
     throw error;
   }

@@ -53,12 +53,12 @@ export const rekeyCommands: readonly CommandSpec[] = [
         throw new Problem('no rekey with this nonce is under way', 2);
       }
       const begun = before.started ? before : await start(context, options);
-      context.output.note(before.started ? 'going on with the rekey under way' : 'rekey started');
+      context.output.note(before.started ? 'continuing the rekey in progress' : 'rekey started');
       const verification = begun.verification_nonce as string | undefined;
       const result = verification ? begun : await collect(context, begun);
       if (!verification) showShares(context, result);
       if (result.verification_nonce) await verify(context);
-      context.output.note('done: the new shares hold, the old ones are void');
+      context.output.note('done: the new shares are valid, the old ones are not');
     },
   },
   {

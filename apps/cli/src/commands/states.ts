@@ -106,7 +106,7 @@ export const stateCommands: readonly CommandSpec[] = [
   },
   {
     name: 'state rollback',
-    help: 'Go back to an earlier version, as a new one.',
+    help: 'Roll back to an earlier version, as a new version.',
     args: { '<id>': 'the earlier version' },
     flags: workspaceFlags,
     examples: ['state rollback -organization=harbour -workspace=web sv-6fJqZ1aTn8bC2d3E'],

@@ -75,7 +75,7 @@ export async function make(
       const other = name in instead && draft.attributes[name] !== instead[name] ? instead[name] : undefined;
       if (other !== undefined) attributes[name] = other;
       const alternative = other === undefined ? '' : `; ${other} is tried instead`;
-      job.report.leave(`${label}: ${[name, ...part].join(' ')} could not be taken over: ${detail}${alternative}`);
+      job.report.leave(`${label}: ${[name, ...part].join(' ')} could not be copied: ${detail}${alternative}`);
     }
     return make(job, label, path, { ...draft, attributes }, instead);
   }

@@ -95,8 +95,8 @@ async function copyNamed(job: Import, type: 'projects' | 'teams', base: string, 
 async function leaveToPeople(job: Import, name: string, base: string): Promise<void> {
   const kinds: [path: string, kind: string, sentence: string][] = [
     ['ssh-keys', 'SSH keys', 'SSH keys cannot be read elsewhere; store them again'],
-    ['oauth-clients', 'connections to version control', 'connect the version-control providers again'],
-    ['agent-pools', 'agent pools', 'make agent pools and the tokens of their agents again'],
+    ['oauth-clients', 'connections to version control', 'connect the Git hosts again'],
+    ['agent-pools', 'agent pools', 'create agent pools and their agent tokens again'],
     ['organization-memberships', 'members', 'invite the members again'],
   ];
   for (const [path, kind, sentence] of kinds) {

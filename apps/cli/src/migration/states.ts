@@ -114,7 +114,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   const { serial, size } = version.attributes;
   if (!bytes) return job.report.leave(`${label}: the content of the state with serial ${serial} is gone there`);
   const state = stateIn(bytes);
-  if (!state) return job.report.leave(`${label}: what is there as the state with serial ${serial} is none`);
+  if (!state) return job.report.leave(`${label}: the file of the state with serial ${serial} is not a state`);
   if (typeof size === 'number' && size > 0 && size !== bytes.length) {
     const message = `${label}: the state with serial ${serial} came with ${bytes.length} bytes instead of ${size}`;
     throw new Problem(message, exitCodes.unreachable);

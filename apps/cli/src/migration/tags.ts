@@ -33,7 +33,7 @@ async function attach(job: Import, label: string, path: string, names: readonly 
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 422) throw error;
     if (names.length === 1) {
-      job.report.leave(`${label}: the tag ${names[0]} could not be taken over: ${error.reason}`);
+      job.report.leave(`${label}: the tag ${names[0]} could not be copied: ${error.reason}`);
       return 0;
     }
     let count = 0;

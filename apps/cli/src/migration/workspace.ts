@@ -87,7 +87,7 @@ async function leaveToPeople(job: Import, label: string, source: RemoteResource)
   const leave = (sentence: string) => job.report.leave(`${label}: ${sentence}`);
   if (attributes['execution-mode'] === 'agent') leave('ran on agents; choose a pool here');
   if (attributes['vcs-repo']) leave('connect its repository again');
-  if (attributes['secrets-role']) leave('name again the role of the secrets service that its runs log in under');
+  if (attributes['secrets-role']) leave('set its role in the secrets service again');
   if (relation(source, 'ssh-key')) leave('assign its SSH key again');
   if (attributes.locked) leave('is locked there: its state may still change; import it again afterwards');
   const notifications = (
@@ -135,7 +135,7 @@ export async function copyTriggers(
   for (const trigger of found) {
     const sourceable = workspaces.get(relation(trigger, 'sourceable') ?? '');
     if (sourceable === undefined) {
-      job.report.leave(`${label}: what starts its runs has not been copied`);
+      job.report.leave(`${label}: its run triggers were not copied`);
       continue;
     }
     const before = here.find((one) => relation(one, 'sourceable') === sourceable);

@@ -84,9 +84,7 @@ output "top" { value = var.height }`;
       await page.getByRole('button', { name: 'Save text' }).click();
       await page.getByText('Saved.').waitFor();
       await page.reload();
-      await soon(async () =>
-        expect(await page.getByLabel('Policy code').inputValue()).toContain('deny contains'),
-      );
+      await soon(async () => expect(await page.getByLabel('Policy code').inputValue()).toContain('deny contains'));
       expect(await at.violations(page)).toEqual([]);
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/court/policies/sets`);
       await page.getByRole('button', { name: 'New policy set' }).click();

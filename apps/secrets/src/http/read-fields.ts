@@ -146,7 +146,7 @@ function parseJsonBody(text: string): BodyFields {
 /** Other systems replace lone surrogates or refuse the whole answer, so a client would not read back what it sent. */
 function requireWhole(value: unknown, at: string[]): void {
   if (typeof value === 'string' && halfOfCharacter.test(value)) {
-    throw new Refusal('malformed', `${at.join('.') || 'the body'} contains half of a character`);
+    throw new Refusal('malformed', `${at.join('.') || 'the body'} contains an unpaired surrogate`);
   }
   if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return;
   for (const [key, inner] of Object.entries(value)) {

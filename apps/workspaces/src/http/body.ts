@@ -22,7 +22,7 @@ const isWellFormed = (text: string): boolean => (text as unknown as { isWellForm
 /** Why the database cannot hold a text: null characters and lone surrogates. */
 function flawOf(text: string): string | undefined {
   if (text.includes('\0')) return 'holds a null character';
-  return isWellFormed(text) ? undefined : 'contains half of a character';
+  return isWellFormed(text) ? undefined : 'contains an unpaired surrogate';
 }
 
 function requireText(text: string, at: readonly (string | number)[]): void {

@@ -29,11 +29,10 @@ export interface WorkerDeps {
 }
 
 const protectedBy: Readonly<Record<Isolation['kind'], string>> = {
-  'private-root': 'runs are kept apart: own user ids, own processes, own file system',
-  'user-namespace': 'runs are kept apart: own processes, own file system; they have no separate user id',
-  'own-user':
-    'runs are kept apart only by user ids: they see the processes and the world-readable files of this machine',
-  'same-user': 'RUNS ARE NOT KEPT APART: anyone who may start one reaches the keys and the database of this worker',
+  'private-root': 'runs are isolated: separate user ids, processes and file systems',
+  'user-namespace': 'runs are isolated: separate processes and file systems, but no separate user ids',
+  'own-user': 'runs are isolated only by user ids: they see the processes and the world-readable files of this machine',
+  'same-user': 'RUNS ARE NOT ISOLATED: anyone who may start one reaches the keys and the database of this worker',
 };
 
 /** The versions that this worker should have; missing ones are downloaded one after the other. Throws NoWorker. */
@@ -81,7 +80,7 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   const { isolation, lacking } = await findIsolation(trial);
   if (!isolation) {
     throw new NoWorker(
-      `runs cannot be kept apart here (${lacking.join('; ')}). WORKSPACES_WORKER_TRUST=same-user runs them all the same, with everything this worker can reach`,
+      `runs cannot be isolated here (${lacking.join('; ')}). WORKSPACES_WORKER_TRUST=same-user runs them anyway, with everything this worker can reach`,
     );
   }
   const unread = await tryReading(isolation, trial, config.isolation.show);
@@ -97,7 +96,7 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
     said.push(await endpointsText(config, isolation, trial));
     if (isolation.kind !== 'same-user')
       for (const place of placesOf(config)) said.push(await placeText(place, config, isolation, trial));
-    said.push('all else of the network of this machine is open to runs, and they see the names of its sockets');
+    said.push('the rest of this machine’s network is open to runs, and they see the names of its sockets');
   }
   said.push(
     typeof groups === 'string'
@@ -110,7 +109,7 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   said.push(
     opa.length > 0
       ? `policies can be judged by OPA ${opa.map(({ version }) => version).join(', ')}`
-      : 'no OPA binary: policies are judged by other workers',
+      : 'no OPA binary: policies are evaluated by other workers',
   );
   return { binaries, opa, isolation, said, closeAgain: () => closePlaces(config, isolation) };
 }
@@ -119,14 +118,14 @@ function kernelTexts(confinement: Confinement | string): string[] {
   if (typeof confinement === 'string') {
     return [
       `not possible here: system calls of runs are not filtered: ${confinement}`,
-      `not possible here: sockets of this machine that have a name but no file are open to runs: ${confinement}`,
+      `not possible here: abstract sockets of this machine are open to runs: ${confinement}`,
     ];
   }
   return [
     'runs have only the system calls that tools and providers need',
     confinement.scoped
-      ? 'sockets of this machine that have a name but no file are closed to runs'
-      : 'not possible here: sockets of this machine that have a name but no file are open to runs: that takes Landlock of Linux 6.12 or newer',
+      ? 'abstract sockets of this machine are closed to runs'
+      : 'not possible here: abstract sockets of this machine are open to runs: that takes Landlock of Linux 6.12 or newer',
   ];
 }
 

@@ -125,7 +125,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     async (name, block) => {
       const worker = await startWorker();
       // Which of the two depends on the machine; the executor's tests check that a run is stopped by it.
-      expect(worker.said()).toMatch(/the database is closed to runs|RUNS REACH the database|RUNS ARE NOT KEPT APART/);
+      expect(worker.said()).toMatch(/the database is closed to runs|RUNS REACH the database|RUNS ARE NOT ISOLATED/);
       const run = folder(
         name,
         `variable "size" { type = number }

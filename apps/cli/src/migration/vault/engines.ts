@@ -39,7 +39,7 @@ const engines: ReadonlyMap<string, Engine> = new Map(
     ssh: {
       lists: [roles],
       configs: [],
-      never: [['issuers', 'private keys of authorities are not shown there: import them, or generate new ones']],
+      never: [['issuers', 'private keys of issuers are not shown there: import them, or generate new ones']],
     },
     database: {
       first: carryConnections,
@@ -50,7 +50,7 @@ const engines: ReadonlyMap<string, Engine> = new Map(
       lists: [roles],
       configs: [{ hidden: { kubernetes_host: 'service_account_jwt' } }],
     },
-    totp: { lists: [], never: [['keys', 'seeds are not shown there: create the keys again']] },
+    totp: { lists: [], never: [['keys', 'keys are not shown there: create them again']] },
   } satisfies Record<EngineType, Engine>),
 );
 

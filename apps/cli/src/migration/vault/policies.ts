@@ -23,10 +23,10 @@ async function carryPolicy(place: NamespacePair, kind: string, type: 'acl' | 'pa
   const here = await findHere(place, path);
   if (here) {
     if (String(here.policy).trim() === policy.trim()) return job.report.skip(kind);
-    return job.report.leave(`${label}: is another here, which stays`);
+    return job.report.leave(`${label}: is different here, and stays so`);
   }
   if (type === 'acl' && /identity\.entity\.id\b/.test(policy)) {
-    job.report.leave(`${label}: speaks of ids of entities, which are others here`);
+    job.report.leave(`${label}: contains ids of entities, which differ here`);
   }
   if (!job.dryRun) {
     const { warnings } = await to.write(path, { policy });

@@ -125,7 +125,7 @@ export class SecretsServer {
       throw refused;
     }
     if (said !== '' && !answer) {
-      throw new Problem(`${what}: the answer is not JSON: is this a server of secrets?`, exitCodes.unreachable);
+      throw new Problem(`${what}: the answer is not JSON: is this a secrets service?`, exitCodes.unreachable);
     }
     return answer;
   }

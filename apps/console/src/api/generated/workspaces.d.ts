@@ -566,7 +566,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a version of the tool that no workspace chose. */
+    /** Delete a version of the tool that no workspace uses. */
     delete: {
       parameters: {
         path: {
@@ -1067,7 +1067,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/saml-settings": {
-    /** Show how people sign in by SAML. */
+    /** Show the SAML settings. */
     get: {
       parameters: {
         query?: {
@@ -1087,7 +1087,7 @@ export interface paths {
         };
       };
     };
-    /** Change how people sign in by SAML; fields left out keep their values. Switched off, sessions of those who came end. */
+    /** Change the SAML settings; fields left out keep their values. Disabling SAML ends the sessions of people who signed in by it. */
     patch: {
       requestBody: {
         content: {
@@ -1487,7 +1487,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/sign-in-providers": {
-    /** List the providers at which people sign in. */
+    /** List the sign-in providers. */
     get: {
       parameters: {
         query?: {
@@ -1581,7 +1581,7 @@ export interface paths {
         };
       };
     };
-    /** Remove a provider. Sessions of those who came from it end; their accounts and teams stay. */
+    /** Remove a provider. Sessions of people who signed in through it end; their accounts and teams stay. */
     delete: {
       parameters: {
         path: {
@@ -1593,7 +1593,7 @@ export interface paths {
         };
       };
     };
-    /** Change a provider. Switched off, the sessions of those who came from it end. */
+    /** Change a provider. Disabling it ends the sessions of people who signed in through it. */
     patch: {
       parameters: {
         path: {
@@ -1824,7 +1824,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a version of the tool that no workspace chose. */
+    /** Delete a version of the tool that no workspace uses. */
     delete: {
       parameters: {
         path: {
@@ -1988,7 +1988,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}": {
-    /** Delete an account; its tokens end and its memberships go. */
+    /** Delete an account with its tokens and memberships. */
     delete: {
       parameters: {
         path: {
@@ -2872,7 +2872,7 @@ export interface paths {
     };
   };
   "/api/v2/cidr-range-lists/{cidr_range_list_id}": {
-    /** Show a list of addresses. */
+    /** Show an address list. */
     get: {
       parameters: {
         query?: {
@@ -2895,7 +2895,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a list of addresses with its ranges. */
+    /** Delete an address list with its ranges. */
     delete: {
       parameters: {
         path: {
@@ -2907,7 +2907,7 @@ export interface paths {
         };
       };
     };
-    /** Change a list of addresses; a list of agent pools replaces the existing one. */
+    /** Change an address list; a list of agent pools replaces the existing one. */
     patch: {
       parameters: {
         path: {
@@ -2952,7 +2952,7 @@ export interface paths {
     };
   };
   "/api/v2/cidr-range-lists/{cidr_range_list_id}/relationships/agent-pools": {
-    /** Add agent pools to a list of addresses. */
+    /** Add agent pools to an address list. */
     post: {
       parameters: {
         path: {
@@ -2974,7 +2974,7 @@ export interface paths {
         };
       };
     };
-    /** Remove agent pools from a list of addresses. */
+    /** Remove agent pools from an address list. */
     delete: {
       parameters: {
         path: {
@@ -2998,7 +2998,7 @@ export interface paths {
     };
   };
   "/api/v2/cidr-range-lists/{cidr_range_list_id}/relationships/cidr-ranges": {
-    /** List the ranges of a list of addresses, the oldest first. */
+    /** List the ranges of an address list, oldest first. */
     get: {
       parameters: {
         query?: {
@@ -3026,7 +3026,7 @@ export interface paths {
         };
       };
     };
-    /** Add a range to a list of addresses. */
+    /** Add a range to an address list. */
     post: {
       parameters: {
         path: {
@@ -3063,7 +3063,7 @@ export interface paths {
     };
   };
   "/api/v2/cidr-ranges/{cidr_range_id}": {
-    /** Show a range of a list of addresses. */
+    /** Show a range of an address list. */
     get: {
       parameters: {
         query?: {
@@ -3086,7 +3086,7 @@ export interface paths {
         };
       };
     };
-    /** Take a range out of a list of addresses. */
+    /** Remove a range from an address list. */
     delete: {
       parameters: {
         path: {
@@ -3098,7 +3098,7 @@ export interface paths {
         };
       };
     };
-    /** Change a range of a list of addresses, or turn it off and on. */
+    /** Change a range of an address list, or enable or disable it. */
     patch: {
       parameters: {
         path: {
@@ -4717,7 +4717,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/audit-events": {
-    /** List the changes made in an organization, what was handed out, and who was refused, newest first. For owners, and tokens of the organization. */
+    /** List the audit events of an organization (changes, downloads, refusals), newest first. For owners, and tokens of the organization. */
     get: {
       parameters: {
         query?: {
@@ -4886,7 +4886,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/cidr-range-lists": {
-    /** List the lists of addresses of an organization, the oldest first. */
+    /** List the address lists of an organization, oldest first. */
     get: {
       parameters: {
         query?: {
@@ -4914,7 +4914,7 @@ export interface paths {
         };
       };
     };
-    /** Create a list of addresses; it limits no one until it has a range that is enabled. */
+    /** Create an address list; it takes effect once one of its ranges is enabled. */
     post: {
       parameters: {
         path: {
@@ -5504,7 +5504,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/policy-dry-runs": {
-    /** List the dry runs of policies of an organization, newest first; the newest 20 are kept. */
+    /** List the policy dry runs of an organization, newest first; the newest 20 are kept. */
     get: {
       parameters: {
         query?: {
@@ -5532,7 +5532,7 @@ export interface paths {
         };
       };
     };
-    /** Judge the plans of earlier runs by policies as they are now, without effect: which would have been stopped? */
+    /** Evaluate policies on the plans of earlier runs, without effect, to see which runs they would have stopped. */
     post: {
       parameters: {
         path: {
@@ -5949,7 +5949,7 @@ export interface paths {
         };
       };
     };
-    /** Change the tags or branch that a module follows, its tests, its tags, and whether it is offered without code. */
+    /** Change the tags or branch that a module follows, its tests, its tags, and whether it is a no-code module. */
     patch: {
       parameters: {
         path: {
@@ -6102,7 +6102,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/registry-modules/validation": {
-    /** Say whether a private module may be given a name: whether it is well formed and no other module has it. */
+    /** Check whether a name for a private module is valid and not taken. */
     get: {
       parameters: {
         query?: {
@@ -6375,7 +6375,7 @@ export interface paths {
         };
       };
     };
-    /** Create a version of a provider; the answer says where to upload its sums and their signature. */
+    /** Create a version of a provider; the answer says where to upload its checksums and their signature. */
     post: {
       parameters: {
         path: {
@@ -7384,7 +7384,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/cancel": {
-    /** Stop tests. Asked for again, it changes nothing. */
+    /** Cancel tests. Repeating the request has no effect. */
     post: {
       parameters: {
         path: {
@@ -7422,7 +7422,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/junit": {
-    /** Read what tests that are over have said as JUnit XML, for CI systems. */
+    /** Show the results of finished tests as JUnit XML, for CI systems. */
     get: {
       parameters: {
         query?: {
@@ -7447,7 +7447,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/configuration-versions": {
-    /** Announce a configuration of a module to be tested; the answer says where to upload it. */
+    /** Create a configuration version to test a module with; the answer says where to upload it. */
     post: {
       parameters: {
         path: {
@@ -7639,7 +7639,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/token-ttl-policies": {
-    /** List how long tokens may live, by their kind. They hold while `max-ttl-enabled` of the organization is true. */
+    /** List the longest lifetimes of tokens, by kind. They apply while `max-ttl-enabled` of the organization is true. */
     get: {
       parameters: {
         query?: {
@@ -7667,7 +7667,7 @@ export interface paths {
         };
       };
     };
-    /** Change how long tokens may live; kinds left out keep theirs. Tokens that exist are shortened at once. */
+    /** Change the longest lifetimes of tokens; kinds left out keep theirs. Existing tokens are shortened at once. */
     patch: {
       parameters: {
         path: {
@@ -8689,7 +8689,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-dry-runs/{policy_dry_run_id}": {
-    /** Show a dry run of policies: how many runs passed so far, and how many would have been stopped. */
+    /** Show a policy dry run: how many runs passed so far, and how many would have been stopped. */
     get: {
       parameters: {
         query?: {
@@ -8714,7 +8714,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-dry-runs/{policy_dry_run_id}/actions/cancel": {
-    /** End a dry run of policies. What was judged is kept. */
+    /** Cancel a policy dry run. Results so far are kept. */
     post: {
       parameters: {
         path: {
@@ -8728,7 +8728,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-dry-runs/{policy_dry_run_id}/results": {
-    /** List what policies say of each run, the newest run first. */
+    /** List the result of each run, newest run first. */
     get: {
       parameters: {
         query?: {
@@ -8760,7 +8760,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-evaluations/{policy_evaluation_id}": {
-    /** Show how policies of one kind judge a run. */
+    /** Show the evaluation of policies of one kind in a run. */
     get: {
       parameters: {
         query?: {
@@ -9385,7 +9385,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-sets/{policy_set_id}/tag-selectors": {
-    /** Add tags by which a policy set reaches workspaces, or keeps away from them. */
+    /** Add tag selectors of a policy set, which include or exclude workspaces. */
     post: {
       parameters: {
         path: {
@@ -9408,7 +9408,7 @@ export interface paths {
         };
       };
     };
-    /** Take out tags by which a policy set reaches workspaces, or keeps away from them. */
+    /** Take out tag selectors of a policy set, which include or exclude workspaces. */
     delete: {
       parameters: {
         path: {
@@ -9919,7 +9919,7 @@ export interface paths {
     };
   };
   "/api/v2/queries": {
-    /** Queue a query of a workspace: what there is that can be imported. The tool must have the command. */
+    /** Queue a query of a workspace, which lists resources to import. The tool must have the command. */
     post: {
       requestBody: {
         content: {
@@ -10039,7 +10039,7 @@ export interface paths {
     };
   };
   "/api/v2/queries/{query_id}/actions/cancel": {
-    /** Stop a query. Asked for again, it changes nothing. */
+    /** Cancel a query. Repeating the request has no effect. */
     post: {
       parameters: {
         path: {
@@ -10431,7 +10431,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-provider-versions/{provider_version_id}/object/SHA256SUMS.sig": {
-    /** Download the signature of the sums of a version. */
+    /** Download the signature of the checksums of a version. */
     get: {
       parameters: {
         query?: {
@@ -10451,7 +10451,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the signature of the sums of a version. */
+    /** Upload the signature of the checksums of a version. */
     put: {
       parameters: {
         query?: {
@@ -11269,7 +11269,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an SSH key; workspaces that used it have none. */
+    /** Delete an SSH key; workspaces that used it no longer have one. */
     delete: {
       parameters: {
         path: {
@@ -14868,7 +14868,7 @@ export interface paths {
         };
       };
     };
-    /** Go back to an earlier state, as a new version. */
+    /** Roll back to an earlier state, as a new version. */
     patch: {
       parameters: {
         path: {

@@ -55,7 +55,7 @@ describe('scheduler engine', () => {
       [{ client_key: 'x' }, 'Both client cert and client key must be provided'],
       [{ client_cert: testCertificate.cert, client_key: otherKey }, 'client_key is not the key of client_cert'],
       [{ token: 'pasted\n' }, 'for field "token"'],
-      [{ token: 'pas\u200bted' }, 'no header can carry'],
+      [{ token: 'pas\u200bted' }, 'not allowed in headers'],
       [{ ca_cert: 'no pem', token: 't' }, 'ca_cert is not an x509 PEM certificate'],
       [{ max_token_name_length: -1 }, 'max_token_name_length cannot be negative'],
       [{ max_token_name_length: 'zz' }, 'for field "max_token_name_length"'],

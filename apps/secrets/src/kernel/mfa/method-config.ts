@@ -57,7 +57,7 @@ export function checkMethod(unchecked: UncheckedConfig): MethodConfig {
     ],
     [config.issuer !== '', 'issuer', 'issuer must be set'],
     [config.issuer.length <= methodRules.issuer.maxLength, 'issuer', 'issuer is longer than 256 characters'],
-    [!/\p{Surrogate}/u.test(config.issuer), 'issuer', 'issuer contains half of a character'],
+    [!/\p{Surrogate}/u.test(config.issuer), 'issuer', 'issuer contains an unpaired surrogate'],
     [
       encodedLength(config.issuer) <= longestIssuer,
       'issuer',

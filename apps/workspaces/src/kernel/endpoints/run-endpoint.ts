@@ -72,9 +72,9 @@ export interface EndpointResponse {
   readonly raw?: Raw;
 }
 
-const onlyOthers = 'the organization does not accept API tokens of people: use a team token, or sign in';
+const onlyOthers = 'the organization does not accept user API tokens: use a team token, or sign in';
 const onlyShorter =
-  'the organization does not accept API tokens of people that live as long: use one that expires earlier, or a team token';
+  'the organization does not accept user API tokens that live as long: use one that expires earlier, or a team token';
 
 const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 

@@ -53,7 +53,7 @@ export class Mailer {
     const untilMs = performance.now() + longestMs;
     for (const address of to) {
       if (performance.now() > untilMs) {
-        problem ??= 'the mail server is slow: the others follow with the next try';
+        problem ??= 'the mail server is slow: the other messages follow with the next attempt';
         break;
       }
       try {

@@ -99,7 +99,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
   '/organizations/:organization_name/audit-events',
   {
     summary:
-      'List the changes made in an organization, what was handed out, and who was refused, newest first. For owners, and tokens of the organization.',
+      'List the audit events of an organization (changes, downloads, refusals), newest first. For owners, and tokens of the organization.',
     paging: 'none',
     query,
     tokens: ['user', 'team', 'organization', 'audit-trails'],

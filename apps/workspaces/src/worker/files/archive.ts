@@ -117,7 +117,7 @@ async function extractEntry(unpacking: Unpacking, header: Header, content: Reada
   if (unpacking.bytes > limits.bytes) throw new BadArchive(`the archive holds more than ${limits.bytes} bytes`);
   const name = nameInside(header.name);
   if (unpacking.only && !unpacking.only.includes(name.split('/')[0] ?? '')) {
-    throw new BadArchive(`${name} is nothing this archive may hold`);
+    throw new BadArchive(`${name} is not allowed in this archive`);
   }
   if (header.type === 'directory') await makeFolders(unpacking, name);
   else if (header.type === 'file' || header.type === 'contiguous-file')

@@ -208,7 +208,7 @@ async function hold(
 async function loggedIn(first: JobLogin, again: () => Promise<JobLogin | undefined>): Promise<LoggedIn> {
   let login: JobLogin | undefined = first;
   for (let attempt = 1; ; attempt++) {
-    if (!login) throw new NoCredentials('the workspace has no role of the secrets service any more');
+    if (!login) throw new NoCredentials('the workspace no longer has a role in the secrets service');
     if ('problem' in login) throw new NoCredentials(login.problem);
     const { role, namespace, address, mount, jwt, ca } = login;
     const path = `auth/${mount}/login`;

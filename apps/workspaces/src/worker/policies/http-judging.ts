@@ -42,12 +42,12 @@ export function startJudging(
       const given = wire.EvaluationGiven.parse(answer);
       const organization = given['organization-id'];
       const judging = judgeOne(client, id, engine, given)
-        .catch((error) => log.error({ err: error, evaluation: given.id }, 'a plan was not judged by policies'))
+        .catch((error) => log.error({ err: error, evaluation: given.id }, 'a plan was not evaluated by policies'))
         .finally(() => underWay.delete(organization));
       underWay.set(organization, judging);
       return true;
     },
-    { log, pollMs: 250, problem: 'no plan could be taken to judge' },
+    { log, pollMs: 250, problem: 'no plan could be taken to evaluate' },
   );
   return {
     async close() {

@@ -252,7 +252,7 @@ function endpointsUnder(type: string, tool: Tool): Endpoint[] {
       ...admin,
       summary:
         tool === 'infra'
-          ? 'Delete a version of the tool that no workspace chose.'
+          ? 'Delete a version of the tool that no workspace uses.'
           : `Delete a version of ${named[tool]} from the list; policy sets keep what they chose.`,
       load,
       async run({ db, target, ...call }: VersionCall<undefined>) {

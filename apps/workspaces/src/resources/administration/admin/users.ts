@@ -115,7 +115,7 @@ async function record(db: Database, actor: Actor, user: AdminUser, verb: string)
 
 const destroy = remove(path, {
   ...admin,
-  summary: 'Delete an account; its tokens end and its memberships go.',
+  summary: 'Delete an account with its tokens and memberships.',
   stepUp: true,
   load,
   async run({ db, target, ...call }) {

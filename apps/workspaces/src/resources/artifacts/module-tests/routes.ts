@@ -73,7 +73,7 @@ const configure = endpoints({} as Policy<RegistryModule>, configurationVersionSe
   visible: testsModules,
   organizationsOf: (one) => [one.organizationId],
 }).post(`${runs}/configuration-versions`, {
-  summary: 'Announce a configuration of a module to be tested; the answer says where to upload it.',
+  summary: 'Create a configuration version to test a module with; the answer says where to upload it.',
   idempotent: false,
   load: loadPrivate,
   run: ({ db, target, ...call }) => announce(db, actorOf(call), target as RegistryModule),
@@ -91,12 +91,12 @@ const show = onRun.get(byId, {
 const stops = stopping('tests', (verb, given) => onRun.command('POST')(`${byId}/${verb}`, { ...given, load: loadRun }));
 
 const report = onRun.raw('GET')(`${byId}/junit`, {
-  summary: 'Read what tests that are over have said as JUnit XML, for CI systems.',
+  summary: 'Show the results of finished tests as JUnit XML, for CI systems.',
   answers: { 200: { description: 'The report.', type: 'text/xml', schema: { type: 'string' } } },
   refuses: [409],
   load: loadRun,
   run: async ({ db, env, target }: RunCall) => {
-    if (target.finishedAt === null) throw new Refusal('transition', 'the tests are not over yet');
+    if (target.finishedAt === null) throw new Refusal('transition', 'the tests have not finished yet');
     const body = await env.largeUploads.run(
       () => junitOf(target.id, linesOf(db, env.keyring, target)),
       target.organizationId,

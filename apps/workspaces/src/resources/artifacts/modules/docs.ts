@@ -58,8 +58,7 @@ export const isDescribed = (file: string): boolean => described.test(file);
 export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promise<ModuleDocs> {
   const answer = await readInThread<ModuleDocs>(path.join(__dirname, 'module-thread'), files, 'the module');
   if (typeof answer === 'string') throw new BadModule(answer);
-  if (answer.root.empty)
-    throw new BadModule('the archive declares nothing in its root: no .tf file of a module is there');
+  if (answer.root.empty) throw new BadModule('the archive has no .tf files of a module in its root');
   return answer;
 }
 

@@ -102,7 +102,7 @@ const validation = endpoints(organizationPolicy, wantedSerializer, {
   visible: (access, { id }) => access.isMember(id),
   organizationsOf: (item: { id?: string; organizationId?: string }) => [item.organizationId ?? item.id ?? ''],
 }).get(`${inOrganization}/validation`, {
-  summary: 'Say whether a private module may be given a name: whether it is well formed and no other module has it.',
+  summary: 'Check whether a name for a private module is valid and not taken.',
   query: { name: 'The name.', provider: 'The provider.' },
   load: loadOrganization,
   run: async ({ db, principal, target, query }) => {
@@ -204,8 +204,7 @@ const withUpload = (env: Environment, version: ModuleVersion): ModuleVersion =>
     : { ...version, uploadUrl: signedUrl(env, 'PUT', archivePath(version.id)) };
 
 const change = onModule.patch(byProvider, {
-  summary:
-    'Change the tags or branch that a module follows, its tests, its tags, and whether it is offered without code.',
+  summary: 'Change the tags or branch that a module follows, its tests, its tags, and whether it is a no-code module.',
   requires: 'can-delete',
   body: ChangeModule,
   load: loadModule,

@@ -19,7 +19,7 @@ const followed = {
   'tag-prefix': z
     .string()
     .max(128)
-    .regex(/^[^\s~^:?*[\\]*$/, 'must be the beginning of a tag')
+    .regex(/^[^\s~^:?*[\\]*$/, 'must be a tag prefix')
     .nullish(),
 };
 

@@ -16,7 +16,7 @@ const growth = 4;
 /** The size of all files that are read for a module's declarations. */
 const mostText = 4 * 1024 * 1024;
 
-const taken = () => new Refusal('conflict', 'this version was downloaded already, and does not change any more');
+const taken = () => new Refusal('conflict', 'this version was downloaded already and can no longer be changed');
 
 /**
  * Takes the archive of a version. Until someone downloads it, another archive replaces it; the same archive again

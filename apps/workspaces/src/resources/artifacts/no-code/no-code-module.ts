@@ -65,7 +65,7 @@ export const versionOf = ({ versionPin, module }: NoCodeModule): string | undefi
 function columnsOf(module: RegistryModule, { enabled, versionPin, variableOptions }: NoCodeInput) {
   const pin = versionPin === 'latest' || versionPin === '' ? null : versionPin;
   if (pin && !module.versions.some(({ version }) => version === pin)) {
-    throw invalid('versionPin', 'is no version of the module');
+    throw invalid('versionPin', 'is not a version of the module');
   }
   return {
     ...(enabled == null ? {} : { enabled }),

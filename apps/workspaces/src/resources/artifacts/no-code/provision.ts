@@ -35,7 +35,7 @@ export async function findRoot(
 /** The same for the version that workspaces get now. Throws `invalid`. */
 export async function requireRoot(db: Database, keyring: Keyring, from: NoCodeModule): Promise<FolderDocs> {
   const root = await findRoot(db, keyring, from, versionOf(from));
-  if (!root) throw invalid('versionPin', 'has no published version behind it yet');
+  if (!root) throw invalid('versionPin', 'has no published version yet');
   return root;
 }
 

@@ -253,7 +253,7 @@ async function followFromNow(
     const place = { tokenId: source.oauthTokenId, identifier: source.vcsIdentifier };
     await keepRepository(tx, keyring, place, found);
     if ((await tx.prisma.policySetPolicy.count({ where: { policySetId: id } })) > 0) {
-      throw invalid('vcsRepo', 'is only for sets without policies: take them out first');
+      throw invalid('vcsRepo', 'is only for sets without policies: remove them first');
     }
   } else await lookAtRepository(tx, before);
 }

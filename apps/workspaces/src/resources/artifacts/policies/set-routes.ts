@@ -345,7 +345,7 @@ const Selectors = freeForm<TagSelector[]>(
 );
 const tagSelectors = (['POST', 'DELETE'] as const).map((method) =>
   ofSet.command(method)(`${byId}/tag-selectors`, {
-    summary: `${method === 'POST' ? 'Add' : 'Take out'} tags by which a policy set reaches workspaces, or keeps away from them.`,
+    summary: `${method === 'POST' ? 'Add' : 'Take out'} tag selectors of a policy set, which include or exclude workspaces.`,
     requires: 'can-manage',
     body: Selectors,
     load,

@@ -61,7 +61,7 @@ export async function createVersion(db: Database, actor: Actor, { id: policySetI
     await lockRow(tx, 'policy_set', policySetId);
     const [set] = await findSets(tx, [policySetId]);
     if (still(set).oauthTokenId !== null) throw invalid('version', 'comes from the repository of the set');
-    if (still(set).policyIds.length > 0) throw invalid('policies', 'must be taken out of the set first');
+    if (still(set).policyIds.length > 0) throw invalid('policies', 'must be removed from the set first');
     if ((await tx.prisma.policySetVersion.count({ where: { policySetId } })) >= mostVersions) {
       throw invalid('version', `is one too many: a set has ${mostVersions} versions at most`);
     }
@@ -156,13 +156,12 @@ async function publish(db: Database, actor: Actor, version: SetVersion, blobId: 
     const [set] = await findSets(tx, [policySetId]);
     if (!set) throw new Refusal('missing', '');
     if (version.commitSha !== null && (set.oauthTokenId === null || set.vcsIdentifier !== version.vcsIdentifier)) {
-      throw new BadArchive('the policy set is not connected to the repository any more');
+      throw new BadArchive('the policy set is no longer connected to the repository');
     }
     const before = await tx.prisma.policySetVersion.findUnique({ where: { id } });
     if (!before) throw new Refusal('missing', '');
     if (before.digest && given.equals(before.digest)) return false;
-    if (before.blobId)
-      throw new Refusal('conflict', 'this version has its files already, and does not change any more');
+    if (before.blobId) throw new Refusal('conflict', 'this version has its files already and can no longer be changed');
     await keepBlob(tx, blobId);
     const data = { blobId, digest: new Uint8Array(given), status: 'ready', error: null };
     await tx.prisma.policySetVersion.update({ where: { id }, data });

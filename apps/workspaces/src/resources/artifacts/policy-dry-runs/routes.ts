@@ -120,8 +120,7 @@ const idsOf = (sent: readonly { readonly id?: string | null }[] | undefined, nam
 };
 
 const create = onOrganization.post(inOrganization, {
-  summary:
-    'Judge the plans of earlier runs by policies as they are now, without effect: which would have been stopped?',
+  summary: 'Evaluate policies on the plans of earlier runs, without effect, to see which runs they would have stopped.',
   requires: (access, { id }) => managesIn(access, { organizationId: id }),
   body: CreateDryRun,
   load: loadOrganization,
@@ -135,21 +134,21 @@ const create = onOrganization.post(inOrganization, {
 });
 
 const index = onOrganization.list(inOrganization, {
-  summary: 'List the dry runs of policies of an organization, newest first; the newest 20 are kept.',
+  summary: 'List the policy dry runs of an organization, newest first; the newest 20 are kept.',
   requires: (access, { id }) => managesIn(access, { organizationId: id }),
   load: loadOrganization,
   run: ({ db, target, page }) => list(db, (target as Organization).id, page!),
 });
 
 const show = onDryRun.get(byId, {
-  summary: 'Show a dry run of policies: how many runs passed so far, and how many would have been stopped.',
+  summary: 'Show a policy dry run: how many runs passed so far, and how many would have been stopped.',
   requires: 'can-manage',
   load,
   run: async ({ target }: DryRunCall) => target,
 });
 
 const canceling = onDryRun.command('POST')(`${byId}/actions/cancel`, {
-  summary: 'End a dry run of policies. What was judged is kept.',
+  summary: 'Cancel a policy dry run. Results so far are kept.',
   requires: 'can-manage',
   load,
   run: async ({ db, target, ...call }: DryRunCall) => {
@@ -164,10 +163,10 @@ const said = endpoints(policyPolicy, resultSerializer, {
   visible: readsPolicies,
   organizationsOf: ({ organizationId }) => [organizationId],
 }).list(`${byId}/results`, {
-  summary: 'List what policies say of each run, the newest run first.',
+  summary: 'List the result of each run, newest run first.',
   query: {
     'filter[status]': `One of ${statuses.join(', ')}.`,
-    'filter[would_stop]': 'true: runs that would have been stopped; false: the others that were judged.',
+    'filter[would_stop]': 'true: runs that would have been stopped; false: the other evaluated ones.',
   },
   requires: 'can-manage',
   load,

@@ -119,7 +119,7 @@ export async function create(db: Database, actor: Actor, organizationId: string,
     const by = { createdByType: actor.type, createdById: actor.id };
     await tx.prisma.policyDryRun.create({ data: { id, organizationId, ...by } });
     if ((await beginDryRun(tx, { id, organizationId }, policySets, own)) < new Set(policySets).size) {
-      throw invalid('policySets', 'have nothing to judge by: they have neither policies nor a version');
+      throw invalid('policySets', 'have neither policies nor a version');
     }
     if ((await chooseRuns(tx, organizationId, id, input)) === 0) {
       throw invalid('workspaces', 'have no run with a plan');

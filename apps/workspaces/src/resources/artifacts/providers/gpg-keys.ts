@@ -70,7 +70,7 @@ const named = ({ organization, ...row }: Row & { organization: { name: string } 
 async function keyIdIn(asciiArmor: string): Promise<string> {
   const [key, ...more] = await readKeys({ armoredKeys: asciiArmor }).catch(() => []);
   if (!key || more.length > 0) throw invalid('asciiArmor', 'must be one OpenPGP public key, armored');
-  if (key.isPrivate()) throw invalid('asciiArmor', 'must be the public half of a key: this is a private one');
+  if (key.isPrivate()) throw invalid('asciiArmor', 'must be a public key: this is a private one');
   return key.getKeyID().toHex().toUpperCase();
 }
 
@@ -106,13 +106,13 @@ async function requireNamespace(
 async function requireRoom(tx: Database, organizationId: string): Promise<void> {
   await lockRow(tx, 'organization', organizationId);
   if ((await tx.prisma.gpgKey.count({ where: { organizationId } })) < mostKeys) return;
-  throw invalid('namespace', `has ${mostKeys} keys already, which is the most`);
+  throw invalid('namespace', `has ${mostKeys} keys already, the maximum`);
 }
 
 const index = onKeys.list(base, {
   outside: true,
   summary: 'List the keys of organizations.',
-  query: { 'filter[namespace]': 'Names of organizations, with commas between; needed.' },
+  query: { 'filter[namespace]': 'Comma-separated names of organizations; required.' },
   run: async ({ db, env, query, page, accessTo }) => {
     const names = query.list('filter[namespace]');
     if (names.length === 0) throw badParameter('filter[namespace]', 'filter[namespace] must name an organization');
@@ -133,7 +133,7 @@ const index = onKeys.list(base, {
 
 const create = onKeys.post(base, {
   outside: true,
-  summary: 'Add the public half of a key that signs providers.',
+  summary: 'Add a public key that verifies provider signatures.',
   body: CreateKey,
   run: async ({ body, ...call }) => {
     const organizationId = await requireNamespace(call, body.namespace);
@@ -160,7 +160,7 @@ async function requireUnused(tx: Database, { id }: Row): Promise<void> {
 
 const move = onKeys.patch(byName, {
   outside: true,
-  summary: 'Move a key, which signed nothing yet, to another organization of the caller.',
+  summary: 'Move a key that has signed nothing yet to another organization of the caller.',
   requires: 'can-manage',
   body: MoveKey,
   load,

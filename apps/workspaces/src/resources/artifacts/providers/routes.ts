@@ -178,7 +178,7 @@ const versionIndex = versionsOfProvider.list(inProvider, {
 });
 
 const createVersion = versionsOfProvider.post(inProvider, {
-  summary: 'Create a version of a provider; the answer says where to upload its sums and their signature.',
+  summary: 'Create a version of a provider; the answer says where to upload its checksums and their signature.',
   requires: 'can-delete',
   body: CreateProviderVersion,
   load: loadPrivate,
@@ -253,7 +253,7 @@ const signed = (
     ['SHA256SUMS', 'list of sums', sumsOf, ({ sums }: ProviderVersion) => sums && Buffer.from(sums)],
     [
       'SHA256SUMS.sig',
-      'signature of the sums',
+      'signature of the checksums',
       signatureOf,
       ({ signature }: ProviderVersion) => signature && Buffer.from(signature),
     ],

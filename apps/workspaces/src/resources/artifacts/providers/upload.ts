@@ -43,7 +43,7 @@ export async function uploadPart(
     // The same file was uploaded before.
     if (sums === row.sums && (signature === stored || (stored && signature?.equals(stored)))) return;
     if (row.signedBy !== null) {
-      throw new Refusal('conflict', 'the sums of this version are signed, and do not change any more');
+      throw new Refusal('conflict', 'the checksums of this version are signed and can no longer be changed');
     }
     for (const platform of row.platforms) {
       const wrong = contradicted(sums, platform);
@@ -81,7 +81,7 @@ async function requireSigned(tx: Database, version: ProviderVersion, sums: strin
 export function sumsOf(bytes: Buffer): SignedPart {
   const sums = bytes.toString('utf8');
   if (!Buffer.from(sums).equals(bytes) || sums.includes('\0') || sumsIn(sums).size === 0) {
-    throw refuse('SHA256SUMS must be lines of a SHA-256 sum and the name of a file');
+    throw refuse('SHA256SUMS must have lines with a SHA-256 checksum and a file name');
   }
   return { sums };
 }

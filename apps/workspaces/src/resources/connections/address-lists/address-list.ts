@@ -94,7 +94,7 @@ async function changing<T>(
     const left = await tx.prisma.cidrRange.findMany({ where: { enabled: true, list }, select: { range: true } });
     const isShutOut = left.length > 0 && !new AddressRanges(left.map(({ range }) => range)).has(address ?? '');
     if (isShutOut && !siteAdmin) {
-      throw new Refusal('invalid', `your address ${address} would not be among those that may use the organization`);
+      throw new Refusal('invalid', `your address ${address} could no longer use the organization`);
     }
     return made;
   });

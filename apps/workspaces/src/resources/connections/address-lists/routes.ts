@@ -122,7 +122,7 @@ const changer = (call: { principal: Principal; request: { id: string; address: s
 });
 
 const index = ofLists.list(inOrganization, {
-  summary: 'List the lists of addresses of an organization, the oldest first.',
+  summary: 'List the address lists of an organization, oldest first.',
   requires: 'can-manage',
   load: loadOrganization,
   run: ({ db, target, page }) => lists.pageOfLists(db, target.organizationId, page!),
@@ -130,7 +130,7 @@ const index = ofLists.list(inOrganization, {
 
 const create = ofLists.post(inOrganization, {
   ...manages,
-  summary: 'Create a list of addresses; it limits no one until it has a range that is enabled.',
+  summary: 'Create an address list; it takes effect once one of its ranges is enabled.',
   body: CreateList,
   load: loadOrganization,
   run: ({ db, target, body: { agentPools, ...body }, ...call }) =>
@@ -138,7 +138,7 @@ const create = ofLists.post(inOrganization, {
 });
 
 const show = ofLists.get(listPath, {
-  summary: 'Show a list of addresses.',
+  summary: 'Show an address list.',
   requires: 'can-manage',
   load: loadList,
   run: async ({ target }) => target,
@@ -146,7 +146,7 @@ const show = ofLists.get(listPath, {
 
 const update = ofLists.patch(listPath, {
   ...manages,
-  summary: 'Change a list of addresses; a list of agent pools replaces the existing one.',
+  summary: 'Change an address list; a list of agent pools replaces the existing one.',
   body: UpdateList,
   load: loadList,
   run: ({ db, target, body: { agentPools, ...body }, ...call }) =>
@@ -155,7 +155,7 @@ const update = ofLists.patch(listPath, {
 
 const destroy = ofLists.remove(listPath, {
   ...manages,
-  summary: 'Delete a list of addresses with its ranges.',
+  summary: 'Delete an address list with its ranges.',
   load: loadList,
   run: ({ db, target, ...call }) => lists.removeList(db, changer(call), target),
 });
@@ -163,7 +163,7 @@ const destroy = ofLists.remove(listPath, {
 const pools = (['POST', 'DELETE'] as const).map((method) =>
   ofLists.command(method)(poolsPath, {
     ...manages,
-    summary: `${method === 'POST' ? 'Add agent pools to' : 'Remove agent pools from'} a list of addresses.`,
+    summary: `${method === 'POST' ? 'Add agent pools to' : 'Remove agent pools from'} an address list.`,
     body: references('agent-pools'),
     load: loadList,
     run: async ({ db, target, body, ...call }) => {
@@ -173,7 +173,7 @@ const pools = (['POST', 'DELETE'] as const).map((method) =>
 );
 
 const ranges = ofRanges.list(rangesPath, {
-  summary: 'List the ranges of a list of addresses, the oldest first.',
+  summary: 'List the ranges of an address list, oldest first.',
   requires: 'can-manage',
   load: loadList,
   run: ({ db, target, page }) => lists.pageOfRanges(db, (target as AddressList).id, page!),
@@ -181,14 +181,14 @@ const ranges = ofRanges.list(rangesPath, {
 
 const createRange = ofRanges.post(rangesPath, {
   ...manages,
-  summary: 'Add a range to a list of addresses.',
+  summary: 'Add a range to an address list.',
   body: CreateRange,
   load: loadList,
   run: ({ db, target, body, ...call }) => lists.createRange(db, changer(call), target as AddressList, body),
 });
 
 const showRange = ofRanges.get(rangePath, {
-  summary: 'Show a range of a list of addresses.',
+  summary: 'Show a range of an address list.',
   requires: 'can-manage',
   load: loadRange,
   run: async ({ target }) => target,
@@ -196,7 +196,7 @@ const showRange = ofRanges.get(rangePath, {
 
 const updateRange = ofRanges.patch(rangePath, {
   ...manages,
-  summary: 'Change a range of a list of addresses, or turn it off and on.',
+  summary: 'Change a range of an address list, or enable or disable it.',
   body: UpdateRange,
   load: loadRange,
   run: ({ db, target, body, ...call }) => lists.updateRange(db, changer(call), target, body),
@@ -204,7 +204,7 @@ const updateRange = ofRanges.patch(rangePath, {
 
 const removeRange = ofRanges.remove(rangePath, {
   ...manages,
-  summary: 'Take a range out of a list of addresses.',
+  summary: 'Remove a range from an address list.',
   load: loadRange,
   run: ({ db, target, ...call }) => lists.removeRange(db, changer(call), target),
 });

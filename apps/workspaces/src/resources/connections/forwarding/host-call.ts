@@ -30,7 +30,7 @@ export function callOf(deps: CallDeps, place: HostPlace): HostCall {
   const { agentPoolId } = place;
   if (agentPoolId === null) return directly(deps.reach);
   return async (url, request, timeoutMs) => {
-    if (!isOwnHost(place, url)) throw new HostRefused(302, 'the Git host leads to an address that is not its own');
+    if (!isOwnHost(place, url)) throw new HostRefused(302, 'the Git host redirects to an address that is not its own');
     return forward(deps, agentPoolId, url, request, timeoutMs);
   };
 }

@@ -30,7 +30,7 @@ const subscribed = ['git.push', 'git.pullrequest.created', 'git.pullrequest.upda
 function parts(identifier: string): { organization: string; project: string; name: string } {
   const [, organization, project, name] = /^([^/]+)\/(?:([^/]+)\/)?_git\/([^/]+)$/.exec(identifier) ?? [];
   if (organization === undefined || name === undefined) {
-    throw new HostRefused(404, 'the identifier has another form than organization/project/_git/repository');
+    throw new HostRefused(404, 'the identifier must have the form organization/project/_git/repository');
   }
   return { organization, project: project ?? name, name };
 }

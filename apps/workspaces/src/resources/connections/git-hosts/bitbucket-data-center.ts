@@ -29,7 +29,7 @@ const root = ({ base }: HostApi): string => base.replace(/\/rest(?:\/[\w.-]+){0,
 function repo(api: HostApi, identifier: string): string {
   const [project = '', name = '', ...more] = identifier.split('/');
   if (project === '' || name === '' || more.length > 0) {
-    throw new HostRefused(404, 'the identifier has another form than PROJECT/repository');
+    throw new HostRefused(404, 'the identifier must have the form PROJECT/repository');
   }
   return `${root(api)}/rest/api/latest/projects/${part(project)}/repos/${part(name)}`;
 }

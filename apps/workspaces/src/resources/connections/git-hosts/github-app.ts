@@ -82,7 +82,7 @@ export async function mintToken(
 ): Promise<InstallationToken> {
   const json = await api.call('POST', `/app/installations/${installationId}/access_tokens`, {});
   const token = textAt(json, 'token');
-  if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new Unreachable('the Git host answered something else than a token');
+  if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new Unreachable('the Git host did not answer with a token');
   // Seconds from now; an expiry that is not within the next hour, for example because of a wrong clock, counts as one
   // hour.
   const left = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
@@ -108,7 +108,7 @@ export async function convertManifest(apiUrl: string, code: string, call: HostCa
     webhookSecret: textAt(json, 'webhook_secret'),
   };
   if (!/^\d{1,15}$/.test(app.appId) || app.webhookSecret === '' || !isRsaKey(app.privateKey)) {
-    throw new Unreachable('the Git host answered something else than an app');
+    throw new Unreachable('the Git host did not answer with an app');
   }
   return app;
 }

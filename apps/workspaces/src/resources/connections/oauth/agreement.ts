@@ -109,9 +109,9 @@ async function comeBack(
   const row = stateHash && (await db.prisma.oauthLeaving.findFirst({ where: { stateHash, ...where } }));
   const taken = row ? await db.prisma.oauthLeaving.deleteMany({ where: { stateHash: row.stateHash } }) : { count: 0 };
   if (!row || taken.count === 0 || row.expiresAt.getTime() <= nowMs) {
-    throw invalid('state', 'is not good: this was not begun in this session, or lately, or is over already');
+    throw invalid('state', 'is not valid: this was not begun in this session, has expired, or was already completed');
   }
-  if (row.begunWith !== begunWith(client)) throw invalid('state', 'is not good: the connection was changed meanwhile');
+  if (row.begunWith !== begunWith(client)) throw invalid('state', 'is not valid: the connection was changed meanwhile');
 }
 
 /**
@@ -158,7 +158,7 @@ async function exchange(
   try {
     return await ask(deps, client, flow, form);
   } catch (error) {
-    if (error instanceof HostRefused) throw invalid('code', `is not good: ${error.message}`);
+    if (error instanceof HostRefused) throw invalid('code', `is not valid: ${error.message}`);
     throw error;
   }
 }

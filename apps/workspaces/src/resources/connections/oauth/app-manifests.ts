@@ -140,7 +140,8 @@ export async function convert(
   const where = { id, organizationId, callerToken: by.tokenId, expiresAt: { gt: new Date(nowMs) } };
   const row = await db.prisma.appManifest.findFirst({ where });
   const isGood = row && isStateOf(keyring, id, state) && (await db.prisma.appManifest.deleteMany({ where })).count > 0;
-  if (!isGood) throw invalid('state', 'is not good: this was not begun in this session, or lately, or is over already');
+  if (!isGood)
+    throw invalid('state', 'is not valid: this was not begun in this session, has expired, or was already completed');
   const asked = row.asked as unknown as ManifestInput;
   // It may be gone by now: then nothing is sent.
   await clients.requirePool(db, organizationId, asked.agentPool);
@@ -166,7 +167,7 @@ async function appOf(deps: CallDeps, { apiUrl, httpUrl, agentPool }: ManifestInp
   try {
     return await convertManifest(apiUrl, code, callOf(deps, { apiUrl, httpUrl, agentPoolId: agentPool ?? null }));
   } catch (error) {
-    if (error instanceof HostRefused) throw invalid('code', `is not good: ${error.message}`);
+    if (error instanceof HostRefused) throw invalid('code', `is not valid: ${error.message}`);
     if (isRefusal(error) && error.kind === 'upstream') throw invalid('code', `cannot be exchanged: ${error.message}`);
     throw error;
   }

@@ -102,7 +102,7 @@ export async function requireApp(
   } catch (error) {
     if (error instanceof HostRefused) {
       const known = error.status === 401 ? 'the host does not know an app with this id and key' : error.message;
-      throw invalid('privateKey', `is not good: ${known}`);
+      throw invalid('privateKey', `is not valid: ${known}`);
     }
     if (isRefusal(error) && error.kind === 'upstream') throw invalid('apiUrl', `cannot be asked: ${error.message}`);
     throw error;

@@ -8,10 +8,10 @@ import { tokenText } from './repository';
 
 /** Why a repository cannot be used although its host answered; follows its name. */
 export const refusedByHost = (error: HostRefused): string => {
-  if (error.status === 401) return 'cannot be read: the host does not know the token of the connection';
+  if (error.status === 401) return 'cannot be read: the host rejects the token of the connection';
   if (error.status === 403) return 'cannot be read: the token of the connection has no right to it';
   if (error.status === 404) return 'was not found by the token of the connection';
-  if (error.status < 400) return 'is somewhere else: the host leads to another address, so correct api-url';
+  if (error.status < 400) return 'has moved: the host redirects to another address, so correct api-url';
   return `cannot be read: ${error.message}`;
 };
 
@@ -45,7 +45,7 @@ export async function checkRepository(
   try {
     const found = await host.findRepository(api, identifier);
     if (found.id === '' || found.cloneUrl === '') {
-      throw invalid(['vcsRepo', 'identifier'], 'cannot be read: the host answered something else than a repository');
+      throw invalid(['vcsRepo', 'identifier'], 'cannot be read: the host did not answer with a repository');
     }
     const head = branch === null ? undefined : await host.findHead(api, identifier, branch);
     if (branch !== null && head === undefined) throw invalid(['vcsRepo', 'branch'], 'was not found in the repository');

@@ -55,7 +55,7 @@ const update = patch(byId, {
 
 const destroy = remove(byId, {
   ...common,
-  summary: 'Delete an SSH key; workspaces that used it have none.',
+  summary: 'Delete an SSH key; workspaces that used it no longer have one.',
   requires: 'can-update',
   load,
   run: ({ db, target, ...call }) => sshKeys.remove(db, actorOf(call), target),

@@ -116,7 +116,7 @@ async function requireRoom(db: Database, settings: SiteSettings, userId: string)
 
 function requireOwnFactor(principal: Principal, policy: string | undefined): void {
   if (policy === 'two_factor_mandatory' && principal.kind === 'user' && !principal.twoFactor) {
-    throw invalid('collaboratorAuthPolicy', 'can only require two factors once your own account has a second one');
+    throw invalid('collaboratorAuthPolicy', 'can require two-factor authentication only once your own account uses it');
   }
 }
 
@@ -222,10 +222,7 @@ export async function shortenTokens(tx: Database, id: string, by: Principal): Pr
     SELECT ${Prisma.raw(maxLifeOf("'user'"))} AS max FROM organization o WHERE o.id = ${id}`;
   const { kind, session, tokenLifeMs = Number.POSITIVE_INFINITY } = by;
   if (kind === 'user' && session === undefined && tokenLifeMs > (own?.max ?? Number.POSITIVE_INFINITY)) {
-    throw invalid(
-      'maxTtlEnabled',
-      'would lock out your own token, which lives longer than API tokens of people then may',
-    );
+    throw invalid('maxTtlEnabled', 'would lock out your own token, which lives longer than user API tokens then may');
   }
   const limit = Prisma.sql`k.created_at + ${Prisma.raw(maxLifeOf("replace(k.kind, '-', '_')"))} * interval '1 millisecond'`;
   await tx.prisma.$executeRaw`

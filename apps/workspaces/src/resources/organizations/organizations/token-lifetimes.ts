@@ -67,7 +67,7 @@ const { list, change } = endpoints(organizationPolicy, lifetimeSerializer, {
 
 const index = list(path, {
   summary:
-    'List how long tokens may live, by their kind. They hold while `max-ttl-enabled` of the organization is true.',
+    'List the longest lifetimes of tokens, by kind. They apply while `max-ttl-enabled` of the organization is true.',
   requires: 'can-update-api-token',
   load,
   run: async ({ target, page }) => {
@@ -77,7 +77,7 @@ const index = list(path, {
 });
 
 const update = change('PATCH')(path, {
-  summary: 'Change how long tokens may live; kinds left out keep theirs. Tokens that exist are shortened at once.',
+  summary: 'Change the longest lifetimes of tokens; kinds left out keep theirs. Existing tokens are shortened at once.',
   requires: 'can-update-api-token',
   paging: 'none',
   stepUp: true,

@@ -38,7 +38,7 @@ function said(refusal: Refusal | undefined): { status: number; scimType?: ScimTy
       : { status: 400, scimType: 'invalidValue', detail: issue ?? refusal.message };
   }
   const scimType = refusal.kind === 'malformed' && refusal.issues.length === 0 ? 'invalidSyntax' : undefined;
-  const usual = { unauthenticated: 'Send a token for SCIM that is in force.', missing: 'There is no such resource.' };
+  const usual = { unauthenticated: 'Send a valid SCIM token.', missing: 'There is no such resource.' };
   const detail = refusal.message || (usual[refusal.kind as keyof typeof usual] ?? 'The request is refused.');
   return { status: statusOf(refusal.kind), scimType, detail };
 }

@@ -17,7 +17,7 @@ export function readMembers(value: unknown): string[] {
       throw new ScimRefusal('invalidValue', 'Each of members needs a value: the id of a user.');
     }
     if (typeof one.type === 'string' && one.type.toLowerCase() === 'group') {
-      throw new ScimRefusal('invalidValue', 'members must be users: groups in groups are not taken here.');
+      throw new ScimRefusal('invalidValue', 'members must be users: nested groups are not supported.');
     }
     return one.value;
   });

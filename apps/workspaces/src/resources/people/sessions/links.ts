@@ -77,7 +77,7 @@ export async function useLink(
     return still(await users.find(tx, userId));
   });
   if (account !== undefined) return account;
-  throw new Refusal('denied', 'The one who invited you may not do so any more: ask for another invitation');
+  throw new Refusal('denied', 'The person who invited you may no longer do so: ask for another invitation');
 }
 
 /**

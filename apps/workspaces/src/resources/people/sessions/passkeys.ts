@@ -95,7 +95,7 @@ export async function add(
     await lockRow(tx, 'user_account', actor.id);
     if ((await tx.prisma.passkey.count({ where: { userId: actor.id } })) >= mostPasskeys) throw tooMany();
     if (await tx.prisma.passkey.findUnique({ where: { credentialId } })) {
-      throw new Refusal('conflict', 'This passkey is known already');
+      throw new Refusal('conflict', 'This passkey is already registered');
     }
     const made = await tx.prisma.passkey.create({ data });
     await record(tx, actor, 'create', name);

@@ -71,7 +71,7 @@ export async function signInByPasskey(
   const user = userId === undefined ? undefined : await findLogin(db, Prisma.sql`u.id = ${userId}`);
   if (!user || user.suspended_at !== null) {
     await refusedSignIn(trail, requestId, user, user ? 'suspended' : 'wrong passkey');
-    throw new Refusal('unauthenticated', 'This passkey is not known here, or it took too long: try again.');
+    throw new Refusal('unauthenticated', 'This passkey is not registered here, or the request timed out: try again.');
   }
   return enter(db, keyring, requestId, user, now, longestMinutes);
 }
@@ -84,7 +84,8 @@ function enter(
   now: number,
   longestMinutes: number,
 ): Promise<tokens.Token> {
-  if (user.elsewhere) throw new Refusal('denied', 'Passwords are for site administrators here: use your provider');
+  if (user.elsewhere)
+    throw new Refusal('denied', 'Only site administrators can sign in with a password here: use your provider');
   return openSession(db, keyring, requestId, user, now, longestMinutes);
 }
 

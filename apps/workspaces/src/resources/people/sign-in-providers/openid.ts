@@ -106,7 +106,10 @@ export function personOf(claims: Claims, provider: SignInProvider): Person {
 function groupsOf(value: unknown): string[] {
   const list = value === undefined ? [] : Array.isArray(value) ? value : [value];
   if (!list.every((group) => typeof group === 'string')) {
-    throw new Refusal('denied', 'The provider sent groups that are not texts. Ask the administrator of the provider.');
+    throw new Refusal(
+      'denied',
+      'The provider sent groups that are not strings. Ask the administrator of the provider.',
+    );
   }
   return [...new Set(list as string[])].filter((group) => group !== '');
 }

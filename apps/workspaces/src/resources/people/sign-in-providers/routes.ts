@@ -21,7 +21,7 @@ export const signInProviderResource: Resource = {
   endpoints: [
     list('/admin/sign-in-providers', {
       ...admin,
-      summary: 'List the providers at which people sign in.',
+      summary: 'List the sign-in providers.',
       run: ({ db, page }) => providers.list(db, page!),
     }),
     post('/admin/sign-in-providers', {
@@ -34,7 +34,7 @@ export const signInProviderResource: Resource = {
     get(byId, { ...admin, summary: 'Show a provider, without its secret.', load, run: async ({ target }) => target }),
     patch(byId, {
       ...admin,
-      summary: 'Change a provider. Switched off, the sessions of those who came from it end.',
+      summary: 'Change a provider. Disabling it ends the sessions of people who signed in through it.',
       stepUp: true,
       body: UpdateProvider,
       load,
@@ -42,7 +42,7 @@ export const signInProviderResource: Resource = {
     }),
     remove(byId, {
       ...admin,
-      summary: 'Remove a provider. Sessions of those who came from it end; their accounts and teams stay.',
+      summary: 'Remove a provider. Sessions of people who signed in through it end; their accounts and teams stay.',
       stepUp: true,
       load,
       run: ({ db, target, ...call }) => providers.remove(db, actorOf(call), target),

@@ -98,7 +98,7 @@ export class SignIn implements ProviderSignIn {
     if (!begun) {
       throw new Refusal(
         'denied',
-        `This sign-in was not begun in this browser, or lately, or is over already. ${again}`,
+        `This sign-in was not begun in this browser, has expired, or was already completed. ${again}`,
       );
     }
     return this.end(begun, sent, requestId).catch(async (failure) => {
@@ -169,9 +169,9 @@ export class SignIn implements ProviderSignIn {
     } catch (failure) {
       if (!isRefusal(failure) || failure.kind === 'upstream') throw failure;
       if (failure instanceof ProviderRefusal) {
-        throw new Refusal('denied', `The provider did not take its own code (${failure.code}). ${again}`);
+        throw new Refusal('denied', `The provider rejected its own code (${failure.code}). ${again}`);
       }
-      throw new Refusal('denied', `What the provider answered is not good: ${failure.message}. ${again}`, [], {
+      throw new Refusal('denied', `The provider’s answer is not valid: ${failure.message}. ${again}`, [], {
         cause: failure,
       });
     }

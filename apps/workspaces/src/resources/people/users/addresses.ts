@@ -37,7 +37,8 @@ export async function askForProof(
 ): Promise<{ subject: string; text: string }> {
   await lockRow(tx, 'user_account', userId);
   const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId }, include: { links: true } });
-  if (user.passwordHash === null) throw invalid('email', 'is kept where you sign in, and can only be changed there');
+  if (user.passwordHash === null)
+    throw invalid('email', 'is managed by your sign-in provider, and can only be changed there');
   const holder = await holderOf(tx, email);
   if (holder?.emailProven && holder.id !== userId) throw invalid('email', 'has already been taken');
   const last = user.links.find(({ kind }) => kind === 'address-change');
@@ -83,9 +84,9 @@ export async function changeAddress(tx: Database, actor: Actor, userId: string, 
   const email = user.unconfirmedEmail;
   // Another request was faster.
   if (email === null && user.emailProven && named?.toLowerCase() === user.email.toLowerCase()) return;
-  if (email === null) throw invalid('email', 'is not about to change');
+  if (email === null) throw invalid('email', 'has no pending change');
   if (named !== undefined && named.toLowerCase() !== email.toLowerCase()) {
-    throw invalid('email', 'is not the address that this account asks for by now');
+    throw invalid('email', 'is not the address that this account asked for last');
   }
   const holder = await holderOf(tx, email);
   if (holder?.id !== userId && !(await freeAddress(tx, actor, email))) throw invalid('email', 'has already been taken');

@@ -265,7 +265,7 @@ function keepClosed(endpoint: Endpoint): Endpoint {
       const closed = isRefusal(error) && error.kind === 'transition' ? await findClosed(call.db, id) : undefined;
       if (closed) {
         const { organizationId, runId } = closed;
-        const after = { path: endpoint.path, reason: 'the agent pool is not open to the workspace any more' };
+        const after = { path: endpoint.path, reason: 'the agent pool no longer allows the workspace' };
         const change = { organizationId, action: 'agent.refuse', target: { type: 'runs', id: runId }, after };
         await call.env.trail.refused(actorOf(call), change, id);
       }

@@ -34,7 +34,7 @@ export async function saveSent(
   try {
     await requireBegun(db, agentId, lease);
   } catch (error) {
-    await quarantineState(db, keyring, job, state, 'the agent that sent it did not hold the apply any more');
+    await quarantineState(db, keyring, job, state, 'the agent that sent it no longer held the apply');
     throw error;
   }
   await takeState(db, keyring, job, state).catch((error) => {

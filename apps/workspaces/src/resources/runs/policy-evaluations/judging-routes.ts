@@ -35,10 +35,10 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(evaluations, {
   ...aboutWork,
-  summary: 'Take the next plan that policies are to judge; waits as long as the agent asks.',
+  summary: 'Take the next plan to evaluate by policies; waits as long as the agent asks.',
   body: bodyOf(wire.EvaluationClaim),
   answers: {
-    200: described('What to judge by, and the proof that the agent holds the plan.', wire.EvaluationGiven),
+    200: described('The policies, and the proof that the agent holds the plan.', wire.EvaluationGiven),
     204: { description: 'None now.' },
   },
   load,
@@ -82,7 +82,7 @@ async function requireTaken({ db, env, params, request }: JudgingRequest): Promi
 
 const reading = raw('GET')(`${one}/plan`, {
   ...aboutWork,
-  summary: 'Download the plan that is to be judged.',
+  summary: 'Download the plan to evaluate.',
   answers: { 200: { description: 'The plan in JSON.', type: octets, schema: { type: 'string', format: 'binary' } } },
   load,
   run: async (call) => {
@@ -96,7 +96,7 @@ const reading = raw('GET')(`${one}/plan`, {
 
 const keeping = raw('POST')(`${one}/keep`, {
   ...aboutWork,
-  summary: 'Report that a plan is still being judged.',
+  summary: 'Report that a plan is still being evaluated.',
   answers: { 204: { description: 'The agent still holds it.' } },
   load,
   run: async (call) => {
@@ -107,7 +107,7 @@ const keeping = raw('POST')(`${one}/keep`, {
 
 const releasing = raw('POST')(`${one}/release`, {
   ...aboutWork,
-  summary: 'Return a plan that could not be judged; it is tried again.',
+  summary: 'Return a plan that could not be evaluated; it is tried again.',
   answers: { 204: { description: 'It is free for others.' } },
   load,
   run: async (call) => {
@@ -121,26 +121,26 @@ function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['
   try {
     said = parseExact(bytes.toString('utf8'));
   } catch {
-    throw new Refusal('malformed', 'the verdicts are not JSON');
+    throw new Refusal('malformed', 'the results are not JSON');
   }
   const read = wire.Verdicts.safeParse(said);
-  if (!read.success) throw new Refusal('invalid', 'the verdicts do not follow the protocol');
+  if (!read.success) throw new Refusal('invalid', 'the results do not follow the protocol');
   return new Map(read.data.sets.map((set) => [set.id, set]));
 }
 
 /** A set is an error unless each of its policies was judged. */
 function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVerdict {
-  const { error = 'The worker said nothing of this set', outcomes = [] } = said.get(set.id) ?? {};
+  const { error = 'The worker did not evaluate this set', outcomes = [] } = said.get(set.id) ?? {};
   const blank = unjudged(set.policies);
   if (outcomes.length !== blank.length) {
-    return { id: set.id, error: error || 'The worker judged other policies', outcomes: blank };
+    return { id: set.id, error: error || 'The worker evaluated other policies', outcomes: blank };
   }
   return { id: set.id, error, outcomes: blank.map((policy, at) => ({ ...policy, ...outcomes[at]! })) };
 }
 
 const judging = raw('PUT')(`${one}/verdicts`, {
   ...aboutWork,
-  summary: 'Hand in the verdicts of policies on a plan, as JSON; the run continues.',
+  summary: 'Report the results of policies on a plan, as JSON; the run continues.',
   takes: octets,
   streams: true,
   refuses: [403, 409, 413],

@@ -127,8 +127,8 @@ async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
   await db.transaction((tx) => endDryRun(tx, id, 'errored', { reason: late }));
 }
 
-const late = 'No worker with an OPA binary has judged within ten minutes';
-const unserved = 'Policies of Sentinel are kept, but not run here: rewrite them for OPA';
+const late = 'No worker with an OPA binary evaluated the policies within ten minutes';
+const unserved = 'Sentinel policies are stored but not run here: rewrite them for OPA';
 
 /** The run, and the sets that judge its plan. */
 interface PreparedEvaluation {
@@ -152,7 +152,7 @@ export async function prepareEvaluation(
   if (!plan && policy_dry_run_id !== null) return undefined;
   // Another run of a dry run is a first attempt.
   if ((plan?.attempts ?? due.attempts) > mostAttempts) {
-    await refuse(parts, due, 'The worker failed several times while it judged; its log says why');
+    await refuse(parts, due, 'The worker failed several times during the evaluation; its log says why');
     return undefined;
   }
   const run = plan && (await runInput(db, plan.run_id));
@@ -171,7 +171,7 @@ async function planOfStage({ prisma }: Database, id: string | null) {
   return plan;
 }
 
-const gone = 'The plan is not there any more';
+const gone = 'The plan no longer exists';
 
 async function judge(
   { engine, ...parts }: JudgingParts & { readonly engine: PolicyEngine },

@@ -146,7 +146,7 @@ const loadEvaluation = async ({ db, params }: LookupBy<'policy_evaluation_id'>) 
   (await findEvaluations(db, [params.policy_evaluation_id]))[0];
 
 const showEvaluation = evaluations.get(byId, {
-  summary: 'Show how policies of one kind judge a run.',
+  summary: 'Show the evaluation of policies of one kind in a run.',
   load: loadEvaluation,
   run: async ({ target }) => target,
 });

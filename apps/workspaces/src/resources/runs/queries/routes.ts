@@ -140,7 +140,7 @@ async function workspaceFor(db: Database, id: string, accessTo: QueryCall['acces
 type QueryCall = Call<string, undefined, QueryRun>;
 
 const create = onQuery.post('/queries', {
-  summary: 'Queue a query of a workspace: what there is that can be imported. The tool must have the command.',
+  summary: 'Queue a query of a workspace, which lists resources to import. The tool must have the command.',
   tokens: ['user', 'team'],
   body: CreateQuery,
   run: async ({ db, env, body, accessTo, ...call }) => {

@@ -57,7 +57,7 @@ const isDirection = (word: string | undefined): word is (typeof directions)[numb
 const list = ofWorkspace.list(inWorkspace, {
   refuses: [422],
   summary: 'List the run triggers of a workspace, inbound or outbound.',
-  query: { 'filter[run-trigger][type]': 'inbound or outbound; needed.' },
+  query: { 'filter[run-trigger][type]': 'inbound or outbound; required.' },
   include,
   load: loadWorkspace,
   run: ({ db, access, target, query, page }) => {

@@ -118,7 +118,7 @@ export function forceCancel(
        WHERE id = ${run.id} AND canceled_at IS NULL`;
     const open = { runId: run.id, state: { in: ['claimed', 'started'] } };
     await tx.prisma.runJob.updateMany({ where: open, data: { cancel: 'force-cancel' } });
-    const reason = 'Canceled by force: what was under way was not waited for';
+    const reason = 'Force-canceled: running work was not waited for';
     const how = { actor: by.actor, reason, stamp: 'force-canceled-at', event: 'force-canceled' };
     await finish(tx, run, 'canceled', how);
   });
@@ -131,14 +131,14 @@ export function forceCancel(
 export function forceExecute(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (run.status !== 'pending') throw new Refusal('denied', 'the run is not pending');
-    if (run.lockedById === null) throw new Refusal('denied', 'the workspace is not locked: nothing is in the way');
+    if (run.lockedById === null) throw new Refusal('denied', 'the workspace is not locked: nothing blocks this run');
     const blocking = run.lockedByType === 'runs' ? await lockRun(tx, keyring, run.lockedById) : undefined;
     if (!blocking || !discardableStatuses.includes(blocking.status)) {
-      throw new Refusal('transition', 'transition not allowed: what the workspace is locked by cannot be discarded');
+      throw new Refusal('transition', 'transition not allowed: what locks the workspace cannot be discarded');
     }
     await tx.prisma.run.update({ where: { id: run.id }, data: { forced: true } });
     await recordEvent(tx, run.id, 'force-executed', { actor: by.actor });
     await audit(tx, by.actor, run, 'force-execute');
-    await finish(tx, blocking, 'discarded', { actor: by.actor, reason: `${run.id} was executed by force` });
+    await finish(tx, blocking, 'discarded', { actor: by.actor, reason: `${run.id} was force-executed` });
   });
 }

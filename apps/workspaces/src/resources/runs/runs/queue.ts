@@ -135,7 +135,7 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   if (next.input_state_version_id === workspace.current_state_version_id) {
     return enqueue(tx, { id: next.id, phaseId: next.apply_id }, 'apply');
   }
-  const reason = 'The state has changed since the plan was saved; it cannot be applied any more';
+  const reason = 'The state has changed since the plan was saved; it can no longer be applied';
   await finish(tx, { ...next, workspaceId, planId: next.plan_id, applyId: next.apply_id }, 'discarded', { reason });
 }
 

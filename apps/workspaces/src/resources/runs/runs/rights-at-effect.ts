@@ -31,17 +31,17 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
   if (run.isAssessment) {
     const workspace = await findWorkspace(tx, run.workspaceId);
     const allows = type === system.type ? isAssessed : canBeAssessed;
-    return workspace && allows(workspace) ? undefined : 'the workspace is not assessed any more';
+    return workspace && allows(workspace) ? undefined : 'the workspace is no longer assessed';
   }
   if (kind === 'plan') {
     // Runs of run triggers, repositories and the clock depend on the workspace's settings.
     if (type === system.type || run.source === runTriggerSource) return undefined;
     if (await mayStill(tx, { type, id }, 'runs:plan', run.workspace)) return undefined;
-    return 'the one who started it may not plan here any more';
+    return 'the person who started it may no longer plan here';
   }
   if (confirmedById === null) return unattendedProblem(tx, run);
   if (await mayStill(tx, { type: confirmedByType, id: confirmedById }, 'runs:apply', run.workspace)) return undefined;
-  return 'the one who confirmed it may not apply here any more';
+  return 'the person who confirmed it may no longer apply here';
 }
 
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
@@ -53,10 +53,10 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
   if (source === runTriggerSource) {
     const on = { id: run.workspaceId, autoApplyRunTrigger: true };
     if ((await tx.prisma.workspace.count({ where: on })) > 0) return undefined;
-    return 'the workspace does not apply runs of run triggers by itself any more';
+    return 'the workspace no longer applies runs of run triggers automatically';
   }
   if (type === system.type || (await mayStill(tx, { type, id }, 'runs:apply', run.workspace))) return undefined;
-  return 'the one who started it may not apply here any more';
+  return 'the person who started it may no longer apply here';
 }
 
 /**
@@ -72,7 +72,7 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
   const workspace = await findWorkspace(tx, workspaceId);
   if (!from || !workspace) return undefined;
   const { oauthTokenId, vcsIdentifier: identifier, vcsTagsRegex, vcsBranch } = workspace;
-  if (identifier === null) return 'the workspace is connected to no repository any more';
+  if (identifier === null) return 'the workspace is no longer connected to a repository';
   const row = await tx.prisma.vcsRepository.findFirst({ where: { oauthTokenId: oauthTokenId ?? '', identifier } });
   const names: readonly unknown[] = [row?.displayIdentifier, identifier];
   if (row?.id !== from.repositoryId && !names.includes(from.identifier)) {

@@ -42,7 +42,10 @@ export const CreateRun = document('runs', {
     variables: runVariables,
   },
   aliases: { 'infra-version': 'terraform-version' },
-  unserved: { 'policy-paths': 'local policies are not judged', 'invoke-action-addrs': 'actions are not invoked here' },
+  unserved: {
+    'policy-paths': 'local policies are not evaluated',
+    'invoke-action-addrs': 'actions are not invoked here',
+  },
   relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
 });
 

@@ -82,14 +82,14 @@ export async function isAsked(db: Database, runTaskId: string, taskUrl: string):
 /** Like isAsked; throws `transition` instead of returning false. */
 export async function requireAsked(db: Database, { runTaskId, taskUrl }: TaskResult): Promise<void> {
   if (!(await isAsked(db, runTaskId, taskUrl)))
-    throw new Refusal('transition', 'the task was deleted, or leads elsewhere now');
+    throw new Refusal('transition', 'the task was deleted, or its address has changed');
 }
 
 const isOpen = ({ status }: { readonly status: string }): boolean => status === 'pending' || status === 'running';
 
 /** Throws `transition` for a result that exists or was given up. */
 export function requireOpen(result: { readonly status: string }): void {
-  if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status}: it is not asked for any more`);
+  if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status}: it no longer takes an answer`);
 }
 
 /**

@@ -57,7 +57,7 @@ async function perform(deps: TaskDeps, taken: Taken<'id', DueTask>): Promise<voi
   const { db, keyring, reach } = deps;
   if (taken.sent_at !== null) return conclude(deps, taken, 'errored', 'The service of the task did not answer in time');
   if (!(await isAsked(db, taken.run_task_id, taken.task_url))) {
-    return conclude(deps, taken, 'errored', 'The task was deleted, or leads elsewhere now: start another run');
+    return conclude(deps, taken, 'errored', 'The task was deleted, or its address has changed: start another run');
   }
   const key = await findKey(db, keyring, taken.run_task_id);
   const body = await bodyOf(deps, taken);

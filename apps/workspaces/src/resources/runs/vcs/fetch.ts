@@ -55,7 +55,7 @@ export async function credentialsFor(
   { cloneUrl, agentPoolId }: { readonly cloneUrl: string; readonly agentPoolId: string | null },
 ): Promise<Pick<Fetch, 'authorization' | 'sshKey'> | string> {
   const host = repository && hostOf(repository.serviceProvider);
-  if (!repository || !host) return 'the workspace is not connected to the repository any more';
+  if (!repository || !host) return 'the workspace is no longer connected to the repository';
   const access = await accessTo({ db, keyring }, repository);
   if (agentPoolId !== null && !isOwnHost(access, cloneUrl)) {
     return `the repository is said to be at ${cloneUrl}, which is not the host of its connection`;

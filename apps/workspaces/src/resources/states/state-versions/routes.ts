@@ -81,7 +81,7 @@ const create = ofWorkspace.post(inWorkspace, {
 });
 
 const rollback = ofWorkspace.patch(inWorkspace, {
-  summary: 'Go back to an earlier state, as a new version.',
+  summary: 'Roll back to an earlier state, as a new version.',
   spec,
   status: 201,
   requires: 'can-create-state-versions',

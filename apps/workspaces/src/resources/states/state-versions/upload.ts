@@ -47,7 +47,7 @@ export async function uploadRaw(
   const blob = await storeBlob(db, gathered, { provisional: true });
   const workspace = await requireWorkspace(db, version.workspaceId);
   if (discarded) {
-    const reason = 'the lock under which the upload was announced was taken away';
+    const reason = 'the lock under which the upload was announced was removed';
     await quarantine.keep(db, actor, workspace, { ...claim, md5 }, blob, reason);
     throw new Refusal('conflict', `${reason}; the state is kept in quarantine`);
   }
@@ -114,4 +114,4 @@ function requireMissing(version: StateVersion, form: 'raw' | 'json'): void {
   if (!open || there !== null) throw uploadedAlready();
 }
 
-const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, or is no longer wanted');
+const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, or is no longer valid');

@@ -43,14 +43,17 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
 function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number): void {
   const leewayMs = 60_000;
   if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {
-    throw new Refusal('denied', 'The provider did not ask again who you are. Ask the administrator of the provider.');
+    throw new Refusal(
+      'denied',
+      'The provider did not ask you to sign in again. Ask the administrator of the provider.',
+    );
   }
 }
 
 const tooLate = (): Refusal =>
   new Refusal(
     'denied',
-    'This sign-in was not begun here, or lately, or is over already. Begin again from the sign-in page.',
+    'This sign-in was not begun here, has expired, or was already completed. Begin again from the sign-in page.',
   );
 
 /** A person's answer while it waits for their browser. */

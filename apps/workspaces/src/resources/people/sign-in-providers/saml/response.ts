@@ -76,7 +76,7 @@ function requirePlain(xml: string): void {
   if (count(xml, 'Assertion') > 1 || count(xml, 'Response') !== 1) refuse('it has more than one assertion');
   if (count(xml, 'Signature') > 2) refuse('it has too many signatures');
   if (/xmldsig(-more)?#(rsa-|dsa-|ecdsa-)?(sha1|md5)|#hmac-/i.test(xml)) {
-    refuse('it is signed by an algorithm that is not safe: use SHA-256');
+    refuse('it is signed with an insecure algorithm: use SHA-256');
   }
 }
 
@@ -118,9 +118,10 @@ const timeOf = (text: string | undefined): number | undefined => {
 /** Refuses assertions that are not valid yet, no longer valid, or without an end. */
 function requireTime(node: Node, nowMs: number): void {
   const { NotBefore, NotOnOrAfter } = node.$ ?? {};
-  if (NotBefore !== undefined && !((timeOf(NotBefore) ?? Number.NaN) <= nowMs + leewayMs)) refuse('it is not good yet');
+  if (NotBefore !== undefined && !((timeOf(NotBefore) ?? Number.NaN) <= nowMs + leewayMs))
+    refuse('it is not valid yet');
   const end = timeOf(NotOnOrAfter);
-  if (end === undefined) refuse('it does not say until when it is good');
+  if (end === undefined) refuse('it does not say when it expires');
   if (end <= nowMs - leewayMs) refuse('it is too old');
 }
 
@@ -143,11 +144,11 @@ function requireSubject(assertion: Node, { requestId, nowMs }: Expected, consume
   const hasParts = Object.keys(nameId).some((key) => key !== '$' && key !== '_');
   if (typeof name !== 'string' || name === '' || name.length > 512 || hasParts) return refuse('it names no person');
   if (nameId.$?.Format === `${protocol}:nameid-format:transient`) {
-    return refuse('its name for a person is another each time: let the provider send a persistent one');
+    return refuse('its name for a person changes each time: let the provider send a persistent one');
   }
   const bearers = children(subject, 'SubjectConfirmation').filter(({ $ }) => $?.Method === `${protocol}:cm:bearer`);
   const data = bearers.flatMap((one) => children(one, 'SubjectConfirmationData'));
-  if (data.length === 0) return refuse('it does not say for whom it is');
+  if (data.length === 0) return refuse('it does not name its recipient');
   if (!data.some(({ $ }) => $?.Recipient === consumer)) return refuse('it is for another recipient');
   const ours = data.find(({ $ }) => $?.Recipient === consumer && $?.InResponseTo === requestId);
   if (ours === undefined) return refuse('it answers another request');

@@ -70,11 +70,11 @@ const describe = raw('GET')('/users/saml/metadata', {
 export const samlResource: Resource = {
   name: 'SAML',
   endpoints: [
-    get(place, { ...admin, summary: 'Show how people sign in by SAML.', run: ({ db }) => settings.find(db) }),
+    get(place, { ...admin, summary: 'Show the SAML settings.', run: ({ db }) => settings.find(db) }),
     patch(place, {
       ...admin,
       summary:
-        'Change how people sign in by SAML; fields left out keep their values. Switched off, sessions of those who came end.',
+        'Change the SAML settings; fields left out keep their values. Disabling SAML ends the sessions of people who signed in by it.',
       stepUp: true,
       body: UpdateSaml,
       names: () => settings.samlId,

@@ -23,7 +23,7 @@ export async function jobLogin(
   const { role, namespace } = of;
   if (!secrets) {
     return {
-      problem: `the workspace asks for the secrets role ${JSON.stringify(role)}, but this worker knows no secrets service: set WORKSPACES_SECRETS_ADDR`,
+      problem: `the workspace has the secrets role ${JSON.stringify(role)}, but this worker knows no secrets service: set WORKSPACES_SECRETS_ADDR`,
     };
   }
   const { issuer, audience, address, mount } = secrets;
@@ -41,7 +41,7 @@ export async function jobIdentities(
   if (job.kind === 'test') return { withheld: 'tests of a module have no identity' };
   const of = await workspaceIdentity(db, job.workspaceId);
   if (!of || !(await isMine(db, job, workerId, true))) return { withheld: 'the run is over' };
-  if (await isOfFork(db, job.runId)) return { withheld: 'the proposal comes from a fork' };
+  if (await isOfFork(db, job.runId)) return { withheld: 'the pull request comes from a fork' };
   const { environment } = await jobInputs(db, keyring, job, issuer);
   const given = new Map(environment.map(({ key, value }) => [key, value]));
   const claims = claimsOf(of, identified(job), given.get('WORKLOAD_IDENTITY_SUBJECT') === 'ids' ? 'ids' : 'names');

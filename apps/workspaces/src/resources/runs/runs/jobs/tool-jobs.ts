@@ -158,15 +158,15 @@ async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined
   const { organizationId, createdByType: type, createdById: id, workspace, moduleId } = run;
   if (workspace) {
     const may = await mayStill(tx, { type, id }, 'runs:plan', workspace);
-    return may ? undefined : 'the one who asked for it may not plan here any more';
+    return may ? undefined : 'the person who started it may no longer plan here';
   }
   const module = await tx.prisma.registryModule.findUnique({ where: { id: moduleId ?? '' } });
-  if (!module?.testsEnabled) return 'tests of the module are not enabled any more';
+  if (!module?.testsEnabled) return 'tests of the module are no longer enabled';
   if (type === system.type) return undefined;
   const access = await accessNow(tx, { type, id }, organizationId);
   return access?.can(organizationId, 'manage-modules')
     ? undefined
-    : 'the one who asked for it may not manage modules any more';
+    : 'the person who started it may no longer manage modules';
 }
 
 /** Records that the tool is about to run. False: the job is no longer the worker's. */

@@ -40,7 +40,7 @@ const notAllowed = ({ status }: ToolRun, verb: string) =>
 
 const isOver = ({ finishedAt }: ToolRun): boolean => finishedAt !== null;
 
-/** Stops one: at once while it waits, else its worker interrupts the tool. Asked for again, it changes nothing. */
+/** Stops one: at once while it waits, else its worker interrupts the tool. Repeating the request has no effect. */
 function cancel(db: Database, actor: Actor, id: string): Promise<void> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, id);
@@ -69,7 +69,7 @@ function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
     await tx.prisma.runJob.updateMany({ where: { phaseId: id }, data: { cancel: 'force-cancel' } });
     await endToolRun(tx, run, 'canceled', {
       actor,
-      reason: 'Canceled by force: what was under way was not waited for',
+      reason: 'Force-canceled: running work was not waited for',
     });
     await tx.prisma.$executeRaw`
       UPDATE run_phase SET timestamps = timestamps || jsonb_build_object('force-canceled-at', ${stampNow}) WHERE id = ${id}`;
@@ -77,7 +77,7 @@ function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
 }
 
 const ways = [
-  ['cancel', cancel, (what: string) => `Stop ${what}. Asked for again, it changes nothing.`],
+  ['cancel', cancel, (what: string) => `Cancel ${what}. Repeating the request has no effect.`],
   ['force-cancel', forceCancel, (what: string) => `End ${what} that did not stop within a minute after the cancel.`],
 ] as const;
 
