@@ -8,7 +8,7 @@ import { freshDatabase, heapFlags, keptInHeap, type TestDatabase } from '@keyste
 import { type Answer, initialise, type NodeProcess, startNode } from './nodes';
 
 // This test keeps the promise that revoked tokens and deleted secrets can be found nowhere.
-describe('what is left of a token that was revoked, and of secrets that were deleted', () => {
+describe('traces of a revoked token and of deleted secrets', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'traces-'));
   let database: TestDatabase;
   const nodes: { node: NodeProcess; folder: string; log: string; audit: string }[] = [];
@@ -54,7 +54,7 @@ describe('what is left of a token that was revoked, and of secrets that were del
     while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
   };
 
-  it('is in no heap, log, metric, environment or row of any node', async () => {
+  it('are in no heap, log, metric, environment or row of any node', async () => {
     const planted = new Map<string, string>();
     const plant = (name: string) => {
       const value = `canary-${name}-${randomBytes(12).toString('hex')}`;

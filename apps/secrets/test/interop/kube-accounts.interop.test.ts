@@ -161,7 +161,7 @@ withCluster('accounts of a Kubernetes API server', () => {
     },
   );
 
-  it('lets the labels of a namespace decide', async () => {
+  it('selects namespaces by labels', async () => {
     const fields = {
       service_account_name: 'web',
       allowed_kubernetes_namespaces: [],

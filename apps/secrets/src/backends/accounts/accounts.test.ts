@@ -42,7 +42,7 @@ describe('the engine kubernetes', () => {
     cluster.objects.set(`${core}/shop/serviceaccounts/web`, { kind: 'ServiceAccount' });
   });
 
-  it('makes tokens of an account that is there, and leaves it (E11.1)', async () => {
+  it('issues tokens of an existing account, and leaves the account (E11.1)', async () => {
     const { data, lease_id, lease_duration, renewable } = await creds(
       { service_account_name: 'web', token_default_audiences: 'a,b' },
       { ttl: '20m' },
@@ -86,7 +86,7 @@ describe('the engine kubernetes', () => {
       undefined,
     ],
   ])(
-    'makes an account for %j with %j, and takes back all of it with its lease (E11.2)',
+    'creates an account for %j with %j, and deletes all of it with the lease (E11.2)',
     async (fields, request, expected, bound) => {
       cluster.objects.clear();
       const { data, lease_id } = await creds(
@@ -121,7 +121,7 @@ describe('the engine kubernetes', () => {
     ['lost', () => 'lost' as const],
     ['failing', (): [number, object] => [500, {}]],
   ])(
-    'leaves nothing behind where a call is %s, whichever it is (E11.3)',
+    'leaves nothing behind when any call is %s (E11.3)',
     async (_what, failure) => {
       const rules = { generated_role_rules: '{"rules":[{"verbs":["get"]}]}' };
       const name = await role(rules);
@@ -205,7 +205,7 @@ describe('the engine kubernetes', () => {
     expect(kinds()).toEqual(['ServiceAccount']);
   });
 
-  it('lets the labels of a namespace decide (E11.4)', async () => {
+  it('selects namespaces by labels (E11.4)', async () => {
     cluster.objects.set(`${core}/lab/serviceaccounts/web`, {});
     const fits = async (selector: string, kubernetes_namespace: string) => {
       const fields = {

@@ -19,7 +19,7 @@ describe('approle', () => {
     return { name, path, roleId, secretId, login };
   }
 
-  it('keeps roles with their defaults, changed by what is named', async () => {
+  it('stores roles with defaults, and changes only the named fields', async () => {
     const { path, name } = await role({ token_policies: 'dev', secret_id_ttl: '10m' });
     const { body } = await secrets.root.read(path).expect(200);
     expect(body.data).toEqual({
@@ -52,7 +52,7 @@ describe('approle', () => {
     await secrets.root.read(path).expect(404);
   });
 
-  it('tells the accessor of a wrapped secret id, by which it can be traced and destroyed', async () => {
+  it('shows the accessor of a wrapped secret id, to look it up and destroy it', async () => {
     const { path } = await role();
     const wrapping = secrets.as(secrets.rootToken, { 'X-Service-Wrap-TTL': '60' });
     const { wrap_info } = (await wrapping.write(`${path}/secret-id`, {}).expect(200)).body;
@@ -100,7 +100,7 @@ describe('approle', () => {
     await secrets.root.write(`${path}/role-id`, {}).expect(400, { errors: ['missing role_id'] });
   });
 
-  it('gives one success for a secret id of one use, however many come at once', async () => {
+  it('accepts a secret id of one use once, however many logins come at the same time', async () => {
     const { secretId, login } = await role({ secret_id_num_uses: 1 });
     for (let round = 0; round < 5; round += 1) {
       const { secret_id } = await secretId();
@@ -165,7 +165,7 @@ describe('approle', () => {
       .expect(404, { errors: [`failed to find accessor entry for secret_id_accessor: "${two.secret_id_accessor}"`] });
   });
 
-  it('takes secret ids of the client', async () => {
+  it('accepts secret ids that the client chose', async () => {
     const { path, login } = await role();
     await secrets.root.write(`${path}/custom-secret-id`, { secret_id: 'mine' }).expect(200);
     await login('mine').expect(200);
@@ -200,7 +200,7 @@ describe('approle', () => {
     }
   });
 
-  it('reads, changes and resets every field of a role by itself', async () => {
+  it('reads, changes and resets each field of a role separately', async () => {
     const { path } = await role({ token_policies: 'a' });
     for (const [endpoint, field, value, shownValue, reset] of [
       ['policies', 'token_policies', 'x,y', ['x', 'y'], []],

@@ -111,7 +111,7 @@ describe('login by a signed request', () => {
     await secrets.root.read('auth/aws/role/bad').expect(404);
   });
 
-  it('keeps roles, by the ids that AWS has for who is bound', async () => {
+  it('stores roles with the AWS ids of bound principals', async () => {
     await role('Shown', {
       bound_iam_principal_arn: [arn('user/people/ada'), arn('role/adm*')],
       allow_instance_migration: false,
@@ -139,7 +139,7 @@ describe('login by a signed request', () => {
     await role('x', { bound_iam_principal_arn: arn('user/ada') }).expect(400, /has no access_key/);
   });
 
-  it.each([true, false])('gives a token to who signed (as JSON: %s)', async (asJson) => {
+  it.each([true, false])('issues a token to the signer (as JSON: %s)', async (asJson) => {
     cloud.asJson = asJson;
     await role('web', { bound_iam_principal_arn: arn('role/services/web'), token_policies: 'shop' }).expect(204);
     const { body } = await login('ASIAWEB', 'WEB').then((answer) => answer);
@@ -178,7 +178,7 @@ describe('login by a signed request', () => {
     await web.write('auth/token/renew-self').expect(400, /does not exist during renewal/);
   });
 
-  it('compares wildcards with the whole ARN, which it asks for', async () => {
+  it('compares wildcards with the full ARN, which it looks up', async () => {
     await role('wild', { bound_iam_principal_arn: arn('role/services/*') }).expect(204);
     expect((await login('ASIAWEB', 'wild')).status).toBe(200);
     expect((await login('AKIAADA', 'wild')).status).toBe(403);
@@ -224,7 +224,7 @@ describe('login by a signed request', () => {
     expect(body.errors[0]).toContain(text);
   });
 
-  describe('what was not signed for this', () => {
+  describe('requests that were not signed for this login', () => {
     const changed = async (change: (signed: SignedRequest) => Partial<SignedRequest> & { fields?: object }) => {
       const signed = await sign('AKIAADA');
       const { fields, ...parts } = change(signed);
@@ -286,7 +286,7 @@ describe('login by a signed request', () => {
       if (status === 400) expect(cloud.calls.length).toBe(before);
     });
 
-    it('leaves headers out that were not signed', async () => {
+    it('drops headers that were not signed', async () => {
       const { status } = await changed(({ headers }) => ({
         headers: { ...headers, 'x-forwarded-host': 'evil', cookie: 'a=b' },
       }));
@@ -295,7 +295,7 @@ describe('login by a signed request', () => {
       expect(cloud.calls.at(-1)!.headers['x-forwarded-host']).toBeUndefined();
     });
 
-    it('takes only what was signed for this server, once it has a name', async () => {
+    it('accepts only requests signed for this server, once it has a name', async () => {
       await configure({ iam_server_id_header_value: 'keystead.example' }).expect(204);
       const name = 'X-Vault-AWS-IAM-Server-ID';
       const signedWith = (value: string) => sign('AKIAADA', cloud.address, { [name]: value });
@@ -307,7 +307,7 @@ describe('login by a signed request', () => {
       expect((await logIn(sent(await signedWith('keystead.example'), 'ada'))).status).toBe(200);
     });
 
-    it('sends nothing but to the token service of AWS, of the region that was chosen', async () => {
+    it('sends requests only to AWS STS in the configured region', async () => {
       await secrets.root.delete('auth/aws/config/client').expect(204);
       const to = async (host: string) => (await logIn(sent(await sign('AKIAADA', `https://${host}`), 'ada'))).text;
       expect(await to('sts.eu-west-1.amazonaws.com')).toContain('must point to sts.amazonaws.com');
@@ -322,7 +322,7 @@ describe('login by a signed request', () => {
     });
   });
 
-  it('says that AWS is away or answers nonsense, and lets people in again afterwards', async () => {
+  it('reports that AWS is down or answers nonsense, and accepts logins again afterwards', async () => {
     await role('ada', { bound_iam_principal_arn: arn('user/people/ada') }).expect(204);
     const forged = '<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>a</Arn></GetCallerIdentityResult>';
     for (const [status, text] of [

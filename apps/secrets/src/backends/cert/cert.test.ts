@@ -106,7 +106,7 @@ describe('login with a certificate', () => {
     await secrets.root.read('auth/cert/certs/bad').expect(404);
   });
 
-  it('gives a token for a certificate of a trusted authority', async () => {
+  it('issues a token for a certificate of a trusted CA', async () => {
     const { status, body } = await login(web, 'WEB');
     expect(status).toBe(200);
     expect(body.auth).toMatchObject({ token_policies: ['default', 'shop'], lease_duration: 1200 });
@@ -124,7 +124,7 @@ describe('login with a certificate', () => {
     expect((await login(web)).body.auth.metadata.cert_name).toBe('web');
   });
 
-  it('asks for a certificate, and needs none for anything else', async () => {
+  it('requests a certificate, and requires it only for this login', async () => {
     expect((await tls.send('sys/health', undefined, { method: 'GET' })).status).toBe(200);
     const bare = await login(undefined, 'web');
     expect([bare.status, bare.body.errors]).toEqual([400, ['no client certificate found']]);
@@ -132,7 +132,7 @@ describe('login with a certificate', () => {
     expect(plain.body.errors).toEqual(['no client certificate found']);
   });
 
-  it('knows who is there on connections that are kept, and takes none up again', async () => {
+  it('identifies clients on kept-alive connections, and resumes no session', async () => {
     const agent = new Agent({ keepAlive: true, maxCachedSessions: 10 });
     const deep = withChain(between.issue('web'), between);
     for (const certificate of [web, web, deep, deep, web, deep]) {
@@ -227,14 +227,14 @@ describe('login with a certificate', () => {
     expect(body.errors[0]).toContain(text);
   });
 
-  it('goes by the clock of the database', async () => {
+  it('uses the clock of the database', async () => {
     const certificate = authority.issue('web', { fromMs: clock.now() + 3600_000 });
     expect((await login(certificate, 'web')).status).toBe(400);
     clock.advance(3601_000);
     expect((await login(certificate, 'web')).status).toBe(200);
   });
 
-  it('gives up where many authorities have one name', async () => {
+  it('gives up when many CAs have the same name', async () => {
     const many = Array.from({ length: 61 }, () => makeRoot('Same'));
     await role('many', { certificate: many.map(({ pem }) => pem).join('') }).expect(204);
     const { status, body } = await login(makeRoot('Same').issue('web'), 'many');
@@ -260,7 +260,7 @@ describe('login with a certificate', () => {
     for (const name of ['between', 'lone']) await secrets.root.delete(`auth/cert/certs/${name}`).expect(204);
   });
 
-  it('takes either way where an authority was certified twice', async () => {
+  it('accepts either chain of a cross-signed CA', async () => {
     const cross = other.issue('Acme Clients', { authority: true, keys: between.keys });
     await role('cross', { certificate: other.pem }).expect(204);
     const leaf = between.issue('web');
@@ -310,13 +310,13 @@ describe('login with a certificate', () => {
     await secrets.root.delete('auth/cert/certs/bound').expect(204);
   });
 
-  it('takes a star in a name of a certificate for a star', async () => {
+  it('treats a star in a name of a certificate literally', async () => {
     await role('exact', { allowed_dns_sans: 'a.acme.example' }).expect(204);
     expect((await login(authority.issue('who', { dns: ['*.acme.example'] }), 'exact')).body.errors).toEqual([unmet]);
     await secrets.root.delete('auth/cert/certs/exact').expect(204);
   });
 
-  it('adds extensions to the metadata, and to that of the alias where that is wanted', async () => {
+  it('adds extensions to the metadata, and to the alias metadata if configured', async () => {
     await role('told', { allowed_metadata_extensions: '1.2.3.4,1.2.3.5,1.2.3.6', display_name: 'machine' }).expect(204);
     await secrets.root.write('auth/cert/config', { enable_identity_alias_metadata: true }).expect(204);
     const { body } = await login(authority.issue('teller', wanted), 'told');
@@ -369,7 +369,7 @@ describe('login with a certificate', () => {
       await secrets.root.write('auth/cert/config', { disable_binding: false }).expect(204);
     });
 
-    it('goes by the role as it is now', async () => {
+    it('uses the current role', async () => {
       await role('lasting', { token_policies: 'a,b', token_ttl: '10m' }).expect(204);
       const { body } = await login(web, 'lasting');
       const token: string = body.auth.client_token;
@@ -396,7 +396,7 @@ describe('login with a certificate', () => {
   });
 });
 
-describe('login with a certificate that a proxy has seen', () => {
+describe('login with a certificate from a proxy', () => {
   const secrets = startSecrets({
     env: { SECRETS_TRUSTED_PROXIES: '127.0.0.1', SECRETS_CLIENT_CERTIFICATE_HEADER: 'X-Client-Cert' },
   });
@@ -410,7 +410,7 @@ describe('login with a certificate that a proxy has seen', () => {
   });
   afterAll(() => tls.stop());
 
-  it('goes by its header, and never by the certificate of the proxy itself', async () => {
+  it('uses the header, never the certificate of the proxy itself', async () => {
     const escaped = encodeURIComponent(web.pem);
     const { body } = await secrets.as(undefined, { 'X-Client-Cert': escaped }).write('auth/cert/login').expect(200);
     expect(body.auth.metadata.common_name).toBe('web');

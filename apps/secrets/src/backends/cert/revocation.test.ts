@@ -19,7 +19,7 @@ import { backgroundCalls } from '../../service/background-calls';
 const unmet = 'no chain matching all constraints could be found for this login certificate';
 const day = 86_400_000;
 
-describe('certificates that were revoked', () => {
+describe('revoked certificates', () => {
   const clock = manualClock(Date.now());
   const secrets = startSecrets({ clock });
   const tls = new TlsListener();
@@ -44,12 +44,12 @@ describe('certificates that were revoked', () => {
   });
   afterAll(() => Promise.all([tls.stop(), host.stop(), other.stop()]));
 
-  describe('by a list', () => {
+  describe('by a CRL', () => {
     const put = (fields: object, name = 'acme') => secrets.root.write(`auth/cert/crls/${name}`, fields);
     const crl = (serials: bigint[], options?: WantedList) => listPem(listOf(authority, serials, options));
     const forget = (name = 'acme') => secrets.root.delete(`auth/cert/crls/${name}`).expect(204);
 
-    it('are refused, and let in again when it is gone', async () => {
+    it('are refused, and accepted again when the CRL is deleted', async () => {
       expect(await login(web)).toEqual([200, '']);
       await put({ crl: crl([1n, web.serial]) }, 'Acme').expect(204);
       expect(await login(web)).toEqual([400, unmet]);
@@ -65,7 +65,7 @@ describe('certificates that were revoked', () => {
       await secrets.root.read('auth/cert/crls/acme').expect(400, /no such CRL acme/);
     });
 
-    it('take those with them that they issued', async () => {
+    it('make the certificates that they issued invalid', async () => {
       await put({ crl: crl([between.serial]) }).expect(204);
       expect(await login(withChain(deep, between))).toEqual([400, unmet]);
       const again = authority.issue('Acme Clients', { authority: true, keys: between.keys });
@@ -73,7 +73,7 @@ describe('certificates that were revoked', () => {
       await forget();
     });
 
-    it('are only those of its issuer', async () => {
+    it('must be from the issuer of the CRL', async () => {
       const stranger = makeRoot('Other Root');
       const twin = makeRoot('Acme Root');
       await put({ crl: listPem(listOf(stranger, [web.serial])) }).expect(204);
@@ -143,7 +143,7 @@ describe('certificates that were revoked', () => {
       await secrets.root.read('auth/cert/crls/bad').expect(400);
     });
 
-    it('takes reasons in its entries for what they are', async () => {
+    it('handles reason codes in CRL entries', async () => {
       await put({
         crl: crl([web.serial], { entryExtensions: [extension('2.5.29.21', new OctetString(Buffer.from([1])))] }),
       });
@@ -151,7 +151,7 @@ describe('certificates that were revoked', () => {
       await forget();
     });
 
-    describe('from an address', () => {
+    describe('from a URL', () => {
       const tick = async () => {
         const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
         const mount = mounts.at(namespaces.root.uuid, 'auth/cert/')!;
@@ -163,7 +163,7 @@ describe('certificates that were revoked', () => {
         Object.assign(host, { status: 200, asked: 0 });
       });
 
-      it('are fetched again when it is over, by one of the nodes', async () => {
+      it('are fetched again by one node when the CRL expires', async () => {
         host.list = listOf(authority, [web.serial], { toMs: clock.now() + day });
         await put({ url: host.address }).expect(204);
         expect(await login(web)).toEqual([400, unmet]);
@@ -180,7 +180,7 @@ describe('certificates that were revoked', () => {
         await forget();
       });
 
-      it('count on while it answers nothing, nothing that is signed, or an older one', async () => {
+      it('stay in effect while the URL answers nothing, nothing signed, or an older CRL', async () => {
         host.list = listOf(authority, [web.serial], { fromMs: clock.now() - 5000, toMs: clock.now() + 10_000 });
         await put({ url: host.address }).expect(204);
         const later = { toMs: clock.now() + 20 * day };
@@ -210,7 +210,7 @@ describe('certificates that were revoked', () => {
         await forget();
       });
 
-      it('stay away when it is deleted while it is fetched', async () => {
+      it('stay deleted when the CRL is deleted while it is fetched', async () => {
         host.list = listOf(authority, [], { toMs: clock.now() + 1000 });
         await put({ url: host.address }).expect(204);
         clock.advance(61_000);
@@ -268,7 +268,7 @@ describe('certificates that were revoked', () => {
       await role().expect(204);
     });
 
-    it('keeps to what the responder says, as long as it says', async () => {
+    it('caches a response of the responder as long as it says', async () => {
       expect(await login(certificate, 'asked')).toEqual([200, '']);
       respond({ standing: 'revoked' });
       expect(await login(certificate, 'asked')).toEqual([200, '']);
@@ -282,7 +282,7 @@ describe('certificates that were revoked', () => {
       clock.advance(-day);
     });
 
-    it('asks again where the answer is of its moment, or the role trusts none so old', async () => {
+    it('asks again when the response has no validity, or is too old for the role', async () => {
       respond({ toMs: null });
       for (const expected of [1, 2]) {
         expect(await login(certificate, 'asked')).toEqual([200, '']);
@@ -349,7 +349,7 @@ describe('certificates that were revoked', () => {
       expect(await login(certificate, 'asked')).toEqual([200, '']);
     });
 
-    it('believes whom the issuer, or the role, lets answer', async () => {
+    it('accepts responses signed by whom the issuer or the role allows', async () => {
       const responder = authority.issue('responder', signing);
       respond({ certificates: [responder] }, responder);
       expect(await login(certificate, 'asked')).toEqual([200, '']);
@@ -371,7 +371,7 @@ describe('certificates that were revoked', () => {
       expect(await login(certificate, 'asked')).toEqual([400, unmet]);
     });
 
-    it('asks whom the role names, one after the other or all', async () => {
+    it('asks the responders of the role, one after the other or all', async () => {
       const both = `${host.address},${other.address}`;
       await role({ ocsp_servers_override: both }).expect(204);
       Object.assign(host, { status: 500 });
@@ -390,7 +390,7 @@ describe('certificates that were revoked', () => {
       expect(await login(web, 'asked')).toEqual([400, unmet]);
     });
 
-    it('asks about a certificate that the role lists, where its issuer is known', async () => {
+    it('checks a certificate listed in the role if its issuer is known', async () => {
       await role({ certificate: certificate.pem }).expect(204);
       expect(await login(certificate, 'asked')).toEqual([400, 'ocsp_ca_certificates does not contain its issuer']);
       await role({ certificate: certificate.pem, ocsp_ca_certificates: authority.pem }).expect(204);
@@ -409,7 +409,7 @@ describe('certificates that were revoked', () => {
       expect((await renew()).status).toBe(502);
     });
 
-    it('asks again who is ill, as often as the role says', async () => {
+    it('retries a failing responder as often as the role says', async () => {
       Object.assign(host, { status: 503 });
       await role({ ocsp_max_retries: 2 }).expect(204);
       expect((await login(certificate, 'asked'))[0]).toBe(502);
@@ -427,7 +427,7 @@ describe('certificates that were revoked', () => {
       expect(performance.now() - began).toBeLessThan(15_000);
     });
 
-    it('remembers as much as the mount says', async () => {
+    it('caches as many responses as the mount allows', async () => {
       await secrets.root.write('auth/cert/config', { ocsp_cache_size: 1 }).expect(400, /invalid cache size/);
       await secrets.root.write('auth/cert/config', { ocsp_cache_size: 2 }).expect(204);
       const three = [1, 2, 3].map((n) => authority.issue(`three-${n}`, naming(host.address)));

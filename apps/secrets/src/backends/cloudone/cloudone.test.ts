@@ -70,7 +70,7 @@ describe('cloud identity login', () => {
       await secrets.root.read('auth/cloudone/config').expect(200, new RegExp(`"environment":"${stored}"`));
     });
 
-    it('shows none that was not named on a mount of the type azure, and takes it back', async () => {
+    it('shows no environment on a mount of the type azure unless one was set, and accepts it back', async () => {
       await secrets.root.write('sys/auth/quay', { type: 'azure' }).expect(204);
       const shownEnvironment = async () =>
         (await secrets.root.read('auth/quay/config').expect(200)).body.data.environment;
@@ -141,7 +141,7 @@ describe('cloud identity login', () => {
       await secrets.root.read('auth/cloudone/role/old').expect(404);
     });
 
-    it('keep each constraint they are given, and none that they are not (SP.23, SP.26)', async () => {
+    it('store each given constraint and no other (SP.23, SP.26)', async () => {
       const names = ['service_principal_ids', 'group_ids', 'locations', 'subscription_ids', 'resource_groups'];
       const all = [...names, 'scale_sets'].map((name) => `bound_${name}`);
       for (const round of ['a', 'b']) {
@@ -159,7 +159,7 @@ describe('cloud identity login', () => {
       await secrets.root.delete('auth/cloudone/role/bound').expect(204);
     });
 
-    it('keep each token parameter they are given, and the default of one that is left out (S4.1-S4.10)', async () => {
+    it('store each given token parameter, and the default of an omitted one (S4.1-S4.10)', async () => {
       const sets = [
         {
           token_ttl: 600,
@@ -238,7 +238,7 @@ describe('cloud identity login', () => {
       );
     });
 
-    it('answers a token with the role’s parameters (S5.1-S5.5, S16.8, SA.3, SP.11)', async () => {
+    it('issues a token with the role’s parameters (S5.1-S5.5, S16.8, SA.3, SP.11)', async () => {
       const { body: answer } = await login({ ...body, role: 'People', jwt: directory.sign() }).expect(200);
       expect(answer.auth).toMatchObject({
         token_policies: ['default', 'dev'],
@@ -253,7 +253,7 @@ describe('cloud identity login', () => {
       expect(self.body.data.entity_id).not.toBe('');
     });
 
-    it('mints by every token parameter of the role (S4.1-S4.5, S4.7-S4.10, S5.1-S5.5, SA.3)', async () => {
+    it('applies every token parameter of the role (S4.1-S4.5, S4.7-S4.10, S5.1-S5.5, SA.3)', async () => {
       const mint = async (name: string, fields: object) => {
         await role(name, { bound_service_principal_ids: 'oid-1', ...fields }).expect(204);
         const { auth } = (await login({ ...body, role: name, jwt: directory.sign() }).expect(200)).body;
@@ -295,7 +295,7 @@ describe('cloud identity login', () => {
       expect(ids.size).toBe(1);
     });
 
-    it('renews by the role as it is then, and no longer once it is gone', async () => {
+    it('renews by the current role, and not once the role is deleted', async () => {
       await role('brief', { bound_service_principal_ids: 'oid-1', token_ttl: '10m' }).expect(204);
       const { body: answer } = await login({ ...body, role: 'brief', jwt: directory.sign() }).expect(200);
       await role('brief', { token_ttl: '25m' }).expect(204);
@@ -324,7 +324,7 @@ describe('cloud identity login', () => {
       expect(outside.body.auth.identity_policies).toBeUndefined();
     });
 
-    it('follows them again at every renewal, by what the last login said', async () => {
+    it('updates them at every renewal from the last login', async () => {
       await role('renewing', { bound_group_ids: 'r-1', token_ttl: '1h' }).expect(204);
       const sign = (groups: string[]) => directory.sign({ oid: 'oid-renewing', groups });
       const first = await login({ ...body, role: 'renewing', jwt: sign(['r-1', 'r-late']) }).expect(200);
@@ -418,7 +418,7 @@ describe('cloud identity login', () => {
       ['another object id', () => directory.sign({ oid: 'oid-9' })],
     ];
 
-    it.each(table)('refuses %s and repeats nothing of it', async (_what, make) => {
+    it.each(table)('refuses %s without repeating it', async (_what, make) => {
       const jwt = make();
       const text = await refused({ ...body, role: 'people', jwt });
       for (const part of jwt.split('.').filter((piece) => piece.length > 8)) expect(text).not.toContain(part);
@@ -616,7 +616,7 @@ describe('cloud identity login', () => {
   });
 
   describe('keys of the directory', () => {
-    it('are fetched again when they rotate, and forged ids do not make us ask again and again', async () => {
+    it('are fetched again when they rotate, while forged key ids cause few requests', async () => {
       clock.advance(31_000);
       directory.rotate();
       await login({ ...body, role: 'people', jwt: directory.sign() }).expect(200);
@@ -627,7 +627,7 @@ describe('cloud identity login', () => {
       expect(keyRequests() - before).toBeLessThanOrEqual(5);
     });
 
-    it('are asked for again once the configuration is written, which may be because one was withdrawn', async () => {
+    it('are fetched again once the configuration is written, because a key may have been withdrawn', async () => {
       const keyRequests = () => directory.calls.filter((call) => call.endsWith('/keys')).length;
       await role('asks-again', { bound_service_principal_ids: 'oid-1' }).expect(204);
       const enter = () => login({ role: 'asks-again', jwt: directory.sign(), ...body }).expect(200);
@@ -640,7 +640,7 @@ describe('cloud identity login', () => {
       expect(keyRequests()).toBe(before + 1);
     });
 
-    it('go on serving for a day while the directory is down', async () => {
+    it('stay in use for a day while the directory is down', async () => {
       clock.advance(3 * 3_600_000);
       directory.down = true;
       await login({

@@ -48,7 +48,7 @@ describe.each([
     await until(async () => (await countIntents(secrets.database)) === 0);
   };
 
-  it('gets back a root key that was made and never stored', async () => {
+  it('deletes a root key that was created but never stored', async () => {
     const before = await configured();
     failAt = 'cloudtwo:CreateAccessKey:done';
     await rotate().expect(502);
@@ -57,7 +57,7 @@ describe.each([
     expect(await configured()).toBe(before);
   });
 
-  it('keeps a root key that was made by hand after a rotation that made none', async () => {
+  it('keeps a root key created by hand after a rotation that created none', async () => {
     const before = await configured();
     failAt = 'cloudtwo:CreateAccessKey';
     cloud.denied.add('iam:ListAccessKeys');
@@ -81,7 +81,7 @@ describe.each([
     cloud.keys.delete(id);
   });
 
-  it('rotates where the keys may not be listed', async () => {
+  it('rotates without the right to list keys', async () => {
     const before = await configured();
     cloud.denied.add('iam:ListAccessKeys');
     const { access_key } = (await rotate().expect(200)).body.data;
@@ -90,7 +90,7 @@ describe.each([
     await waitUntilSettled();
   });
 
-  it('never makes the lease of a session longer than was asked for', async () => {
+  it('never makes the lease of a session longer than requested', async () => {
     const role = { credential_type: 'assumed_role', role_arns: 'arn:aws:iam::123456789012:role/one' };
     await secrets.root.write('cloudtwo/roles/session', role).expect(204);
     const { body } = await secrets.root.write('cloudtwo/sts/session', { ttl: '15m' }).expect(200);
@@ -98,7 +98,7 @@ describe.each([
     expect(body.data.ttl).toBe(body.lease_duration);
   });
 
-  it('gets back a user whose making failed half way', async () => {
+  it('deletes a user whose creation failed halfway', async () => {
     failAt = 'cloudtwo:CreateUser:done';
     await secrets.root.read('cloudtwo/creds/deploy').expect(502);
     await waitUntilSettled();

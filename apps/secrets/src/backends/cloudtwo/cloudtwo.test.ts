@@ -321,7 +321,7 @@ describe('cloud provider engine', () => {
       await configure().expect(204);
     });
 
-    it('are made in the order that leaves no key behind, and end whole (S22.10, SP.16, SP.41, SP.49)', async () => {
+    it('are created in an order that leaves no key behind, and deleted completely (S22.10, SP.16, SP.41, SP.49)', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
       const [first, ...rest] = cloud.actions();
       expect([first, ...rest.slice(0, -1).sort(), rest.at(-1)]).toEqual([
@@ -349,7 +349,7 @@ describe('cloud provider engine', () => {
       expect(cloud.keys.has(body.data.access_key)).toBe(false);
     });
 
-    it('live as long as leases of the mount do where no lifetime is configured (SP.45)', async () => {
+    it('have the lease lifetime of the mount if none is configured (SP.45)', async () => {
       await secrets.root.write('sys/mounts/unleased', { type: 'cloudtwo' }).expect(204);
       await secrets.root.write('unleased/config/root', rootConfig()).expect(204);
       await secrets.root
@@ -362,7 +362,7 @@ describe('cloud provider engine', () => {
       await secrets.root.delete('sys/mounts/unleased').expect(204);
     });
 
-    it('end with all that was added to them by hand', async () => {
+    it('are deleted with everything that was added by hand', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
       const [user] = cloud.issued;
       const added = ['LoginProfile', 'MFADevices', 'Certificates', 'SSHPublicKeys', 'ServiceSpecificCredentials'];
@@ -386,7 +386,7 @@ describe('cloud provider engine', () => {
       await configure().expect(204);
     });
 
-    it('that the provider has lost within minutes are looked for once more', async () => {
+    it('that the provider does not show at first are looked up again within minutes', async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/deploy').expect(200);
       const [user] = cloud.issued;
       const key = cloud.keys.get(body.data.access_key)!;
@@ -466,7 +466,7 @@ describe('cloud provider engine', () => {
     });
   });
 
-  describe('credentials of the token service', () => {
+  describe('credentials of STS', () => {
     const one = 'arn:aws:iam::123456789012:role/one';
     const two = 'arn:aws:iam::123456789012:role/two';
     beforeAll(async () => {
@@ -555,7 +555,7 @@ describe('cloud provider engine', () => {
       expect(form['PolicyArns.member.1.arn']).toBe(readOnly);
     });
 
-    it('tell a trust policy what it asks for', async () => {
+    it('pass on what a trust policy requires', async () => {
       cloud.externalIds.set(one, 'agreed');
       expect(await refused(secrets.root.read('cloudtwo/creds/assume'), 502)).toContain('AccessDenied');
       const fields = { credential_type: 'assumed_role', role_arns: one };
@@ -575,7 +575,7 @@ describe('cloud provider engine', () => {
       cloud.externalIds.clear();
     });
 
-    it('are sessions of the root user, proven by a code of its device where the role names one', async () => {
+    it('are sessions of the root user, with a code of its MFA device if the role names one', async () => {
       await role('own', { credential_type: 'session_token', default_sts_ttl: '15m' }).expect(204);
       const { body } = await secrets.root.write('cloudtwo/sts/own', { role_arn: one }).expect(200);
       expect(formOf('GetSessionToken')).toMatchObject({ DurationSeconds: '900' });
@@ -650,7 +650,7 @@ describe('cloud provider engine', () => {
       await intentsAreGone();
     });
 
-    it('changes nothing where two keys exist already (S23.6, SP.62)', async () => {
+    it('changes nothing if two keys exist already (S23.6, SP.62)', async () => {
       const before = await secrets.root.read('cloudtwo/config/root').expect(200);
       const second = cloud.addKey('root-svc');
       expect(await refused(secrets.root.write('cloudtwo/config/rotate-root'))).toContain(

@@ -47,7 +47,7 @@ describe('the dry run of the root credentials', () => {
   /** Users and keys before and after, so that a check that changes something is noticed. */
   const things = () => [cloud.users.size, cloud.keys.size, cloud.users.get('root-svc')!.policies.size];
 
-  it('finds nothing missing where everything is granted, and asks the simulation', async () => {
+  it('finds nothing missing if everything is granted, by policy simulation', async () => {
     const { data, warnings } = await check();
     expect(data).toMatchObject({ account: '123456789012', arn: expect.stringContaining(':user/root-svc') });
     expect([data.missing, data.unknown]).toEqual([[], []]);
@@ -71,7 +71,7 @@ describe('the dry run of the root credentials', () => {
     });
   });
 
-  it('tries what it may not have simulated, and changes nothing by it', async () => {
+  it('tries actions that it may not simulate, without changing anything', async () => {
     const every = (await check()).data.rights.map(({ action }: Right) => action);
     cloud.denied.add('iam:SimulatePrincipalPolicy');
     const before = things();

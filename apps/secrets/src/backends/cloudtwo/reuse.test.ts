@@ -9,7 +9,7 @@ import { createService, type Service } from '../../service';
 
 const readOnly = 'arn:aws:iam::aws:policy/ReadOnlyAccess';
 
-describe('credentials given again', () => {
+describe('reused credentials', () => {
   const cloud = new CloudStandIn();
   const clock = manualClock(Date.now());
   cloud.nowMs = () => clock.now();
@@ -42,7 +42,7 @@ describe('credentials given again', () => {
   const creds = async (name: string, client = caller) => (await client.read(`cloudtwo/creds/${name}`).expect(200)).body;
   const isAgain = (body: { warnings: string[] | null }) => body.warnings?.[0]?.includes('an earlier request') ?? false;
 
-  it('are not, unless the role says so', async () => {
+  it('are given only if the role says so', async () => {
     const [one, two] = [await creds('fresh'), await creds('fresh')];
     expect(two.lease_id).not.toBe(one.lease_id);
     const read = await secrets.root.read('cloudtwo/roles/fresh').expect(200);
@@ -98,7 +98,7 @@ describe('credentials given again', () => {
     expect((await creds('kept')).lease_id).not.toBe(changed.lease_id);
   });
 
-  it('of the token service are those asked for with the same words', async () => {
+  it('of STS are those requested with the same parameters', async () => {
     const ask = async (fields: object) => (await caller.write('cloudtwo/sts/assume', fields).expect(200)).body;
     const one = { role_arn: 'arn:aws:iam::123456789012:role/one' };
     const first = await ask(one);
@@ -209,7 +209,7 @@ describe('waiting for a new key', () => {
   });
   const identityCalls = () => cloud.actions().filter((action) => action === 'GetCallerIdentity').length;
 
-  it('tells that it answers, and after how long', async () => {
+  it('reports that the key works, and after how long', async () => {
     let unknown = 2;
     const refusal = { status: 403, code: 'InvalidClientTokenId', message: 'The security token is invalid.' };
     cloud.fail = (action) => (action === 'GetCallerIdentity' && unknown-- > 0 ? refusal : undefined);
@@ -221,7 +221,7 @@ describe('waiting for a new key', () => {
     expect(identityCalls()).toBe(3);
   });
 
-  it('ends, and tells that the key did not answer; the credentials are good all the same', async () => {
+  it('ends and reports that the key did not work yet; the credentials are returned anyway', async () => {
     await secrets.root.write('cloudtwo/roles/awaited', { wait_for_key: '1s' }).expect(204);
     cloud.keyDelayMs = 60_000;
     const { body } = await secrets.root.read('cloudtwo/creds/awaited').expect(200);
@@ -233,14 +233,14 @@ describe('waiting for a new key', () => {
     expect(cloud.keys.has(body.data.access_key)).toBe(false);
   });
 
-  it('takes a refusal of the question for an answer: the key is known', async () => {
+  it('treats a refusal as a sign that the key is known', async () => {
     cloud.denied.add('iam:GetCallerIdentity');
     const { body } = await secrets.root.read('cloudtwo/creds/awaited').expect(200);
     cloud.denied.clear();
     expect(body.data.key_answers).toBe(true);
   });
 
-  it('does not happen unless the role says so', async () => {
+  it('happens only if the role says so', async () => {
     await secrets.root.write('cloudtwo/roles/awaited', { wait_for_key: 0 }).expect(204);
     const before = identityCalls();
     const { body } = await secrets.root.read('cloudtwo/creds/awaited').expect(200);

@@ -7,7 +7,7 @@ import { backgroundCalls } from '../../service/background-calls';
 
 const hourMs = 3_600_000;
 
-describe('the rotation of the root key by the clock', () => {
+describe('the scheduled rotation of the root key', () => {
   const cloud = new CloudStandIn();
   const clock = manualClock(Date.UTC(2026, 2, 1, 12));
   cloud.nowMs = () => clock.now();
@@ -55,7 +55,7 @@ describe('the rotation of the root key by the clock', () => {
       call === action ? { status: 409, code: 'LimitExceeded', message: 'no more keys' } : undefined;
   };
 
-  it('has no terms before there is a configuration', async () => {
+  it('has no schedule before there is a configuration', async () => {
     await secrets.root.read('cloudtwo/config/root/rotation').expect(404);
     await secrets.root
       .write('cloudtwo/config/root/rotation', { rotation_period: '1h' })
@@ -78,7 +78,7 @@ describe('the rotation of the root key by the clock', () => {
     expect(body.errors[0]).toContain(text);
   });
 
-  it('does not happen unless it is asked for, and shows nothing', async () => {
+  it('happens only if configured, and otherwise shows nothing', async () => {
     await configure({}).expect(204);
     clock.advance(10_000 * hourMs);
     await look();
@@ -86,7 +86,7 @@ describe('the rotation of the root key by the clock', () => {
     expect(Object.keys(await read()).filter((field) => field.includes('rotation'))).toEqual([]);
   });
 
-  it('happens once its period is over, once, however many nodes look', async () => {
+  it('happens once per period, however many nodes check', async () => {
     await configure({ rotation_period: '24h' }).expect(204);
     const before = await read();
     expect(before).toMatchObject({ rotation_period: 86_400, last_rotation: null, rotation_failures: 0 });
@@ -158,7 +158,7 @@ describe('the rotation of the root key by the clock', () => {
     expect((await read()).last_rotation_error).toBe('');
   });
 
-  it('rests while it is disabled', async () => {
+  it('pauses while it is disabled', async () => {
     await configure({ rotation_period: '1h', disable_automated_rotation: true }).expect(204);
     clock.advance(48 * hourMs);
     await look();
@@ -166,7 +166,7 @@ describe('the rotation of the root key by the clock', () => {
     expect(await read()).toMatchObject({ disable_automated_rotation: true, next_rotation: null });
   });
 
-  it('takes new terms without the key', async () => {
+  it('accepts a new schedule without the key', async () => {
     await configure({}).expect(204);
     const terms = 'cloudtwo/config/root/rotation';
     await secrets.root.write(terms, { rotation_schedule: '0 3 * * *', rotation_window: '2h' }).expect(204);
@@ -180,7 +180,7 @@ describe('the rotation of the root key by the clock', () => {
     expect((await secrets.root.read(terms).expect(200)).body.data.next_rotation).toBeNull();
   });
 
-  it('is taken over some minutes after a node died at it', async () => {
+  it('is taken over some minutes after its node died', async () => {
     await configure({ rotation_period: '1h' }).expect(204);
     const before = (await read()).access_key;
     clock.advance(hourMs);

@@ -10,7 +10,7 @@ const world = { nowMs: 1_795_256_681_123 };
 const who = { displayName: 'token-x2', role: 'deploy' };
 
 describe('user names of the cloud provider', () => {
-  it('names a user after caller and role, with time and chance (S24.2)', () => {
+  it('names a user after caller and role, with time and random digits (S24.2)', () => {
     expect(userName('', 'IAM', who, world)).toMatch(/^service-token-x2-deploy-1795256681-[0-9A-Za-z]{20}$/);
   });
 
@@ -40,7 +40,7 @@ describe('user names of the cloud provider', () => {
     );
   });
 
-  it('tells the longest names a template gives', () => {
+  it('computes the longest names of a template', () => {
     expect(checkTemplate(defaultTemplate, world)).toEqual({ IAM: 64, STS: 32 });
     expect(checkTemplate('{{ .DisplayName }}-{{ .PolicyName }}', world)).toEqual({ IAM: 257, STS: 1 });
   });

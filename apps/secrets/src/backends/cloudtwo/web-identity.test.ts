@@ -42,7 +42,7 @@ describe('root credentials by web identity', () => {
     (await secrets.anonymous.read(`${namespace}identity/oidc/plugins/.well-known/${name}`).expect(200)).body;
   const kids = async () => (await wellKnown('keys')).keys.map((key: { kid: string }) => key.kid);
 
-  it('publishes an issuer and keys, nothing private among them', async () => {
+  it('publishes an issuer and public keys, and nothing private', async () => {
     expect(await wellKnown('openid-configuration')).toEqual({
       issuer: `${publicUrl}/v1/identity/oidc/plugins`,
       jwks_uri: `${publicUrl}/v1/identity/oidc/plugins/.well-known/keys`,
@@ -69,7 +69,7 @@ describe('root credentials by web identity', () => {
     expect(body.errors[0]).toContain(text);
   });
 
-  it('makes credentials without any key of the provider stored', async () => {
+  it('issues credentials without a stored key of the provider', async () => {
     await configure({ ...identity, identity_token_ttl: '10m' }).expect(204);
     const read = await secrets.root.read('cloudtwo/config/root').expect(200);
     expect(read.body.data).toMatchObject({ ...identity, identity_token_ttl: 600, access_key: '' });
@@ -90,7 +90,7 @@ describe('root credentials by web identity', () => {
     expect(cloud.keys.has(body.data.access_key)).toBe(false);
   });
 
-  it('tells why the provider refused, and never shows a token', async () => {
+  it('reports why the provider refused, without showing a token', async () => {
     await configure({ ...identity, identity_token_audience: 'another' }).expect(204);
     const { body } = await secrets.root.read('cloudtwo/creds/user').expect(400);
     expect(body.errors[0]).toContain('Error assuming role with web identity: InvalidIdentityToken: Incorrect token');
@@ -105,7 +105,7 @@ describe('root credentials by web identity', () => {
     await secrets.root.write('cloudtwo/config/rotate-root', {}).expect(400, /access_key or secret_key is empty/);
   });
 
-  it('signs with a key that was published a day before, and goes on publishing the one before it', async () => {
+  it('signs with a key that was published a day before, and still publishes the previous one', async () => {
     const [first, second] = await kids();
     clock.advance(25 * 3_600_000);
     const rotatedKids = await kids();

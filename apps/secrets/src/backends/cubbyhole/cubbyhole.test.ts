@@ -48,13 +48,13 @@ describe('cubbyhole', () => {
     expect(rest.body.data.keys).toEqual(['b/', 'c', 'd/', 'e']);
   });
 
-  it('lists nothing of a file or of an absent folder (S20.2, S23.7)', async () => {
+  it('lists nothing below a file or an absent folder (S20.2, S23.7)', async () => {
     await secrets.root.write('cubbyhole/file', { a: 1 }).expect(204);
     await secrets.root.list('cubbyhole/file').expect(404, { errors: [] });
     await secrets.root.list('cubbyhole/nothing').expect(404, { errors: [] });
   });
 
-  it('deletes, also what is not there (S20.4, SP.7)', async () => {
+  it('deletes, also absent entries (S20.4, SP.7)', async () => {
     await secrets.root.write('cubbyhole/gone', { a: 1 }).expect(204);
     await secrets.root.delete('cubbyhole/gone').expect(204);
     await secrets.root.read('cubbyhole/gone').expect(404, { errors: [] });
@@ -73,7 +73,7 @@ describe('cubbyhole', () => {
     expect((await parent.read('cubbyhole/mine')).body.data).toEqual({ a: 'parent' });
   });
 
-  it('goes with its token, and nothing of it is left in storage', async () => {
+  it('is deleted with its token, without a trace in storage', async () => {
     const caller = await token();
     await caller.write('cubbyhole/left', { a: 1 }).expect(204);
     const mount = secrets.service.kernel.mounts

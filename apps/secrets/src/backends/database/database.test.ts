@@ -155,7 +155,7 @@ describe('the engine database with PostgreSQL', () => {
     await secrets.root.read(`${at}/config/bad`).expect(404);
   });
 
-  it('sends the password to no other address than it was given for (E9.3, E9.4)', async () => {
+  it('sends the password only to the address that it was given for (E9.3, E9.4)', async () => {
     await mount();
     const other = { connection_url: address('127.0.0.1:1'), verify_connection: false };
     expect((await secrets.root.write(`${at}/config/pg`, other).expect(400)).body.errors[0]).toContain('password');
@@ -165,7 +165,7 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
-  it('makes a user that can do what the role says, and ends it, its session and what it owns with the lease (E9.5)', async () => {
+  it('creates a user with the rights of the role, and drops it, its sessions and objects with the lease (E9.5)', async () => {
     await mount();
     const more = [...creation, 'GRANT CREATE ON SCHEMA public TO "{{name}}"'];
     await secrets.root.write(`${at}/roles/app`, { creation_statements: more }).expect(204);
@@ -197,7 +197,7 @@ describe('the engine database with PostgreSQL', () => {
     await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id }).expect(204);
   });
 
-  it('moves the end of the user with the lease, and not after the role is gone (E9.6)', async () => {
+  it('extends the user with the lease, unless the role was deleted (E9.6)', async () => {
     await mount();
     await secrets.root.write(`${at}/roles/app`, { max_ttl: '2h' }).expect(204);
     const { body } = await secrets.root.read(`${at}/creds/app`).expect(200);
@@ -217,7 +217,7 @@ describe('the engine database with PostgreSQL', () => {
     expect(await exists(body.data.username)).toBe(0);
   });
 
-  it('leaves no user behind where a statement fails, and tells why (E9.7)', async () => {
+  it('leaves no user behind when a statement fails, and says why (E9.7)', async () => {
     await mount();
     await secrets.root.write(`${at}/roles/app`, { creation_statements: [...creation, 'SELECT 1 / 0'] }).expect(204);
     const count = async () =>
@@ -237,7 +237,7 @@ describe('the engine database with PostgreSQL', () => {
     expect(await exists(dryRun.username)).toBe(0);
   });
 
-  it('makes names that mean nothing in a statement for every display name (E9.8)', async () => {
+  it('generates user names that are harmless in statements for every display name (E9.8)', async () => {
     await mount();
     const odd = `x"; DROP TABLE things; --`;
     const token = (await secrets.root.write('auth/token/create', { display_name: odd, policies: ['root'] }).expect(200))
@@ -255,7 +255,7 @@ describe('the engine database with PostgreSQL', () => {
     await admin.query('SELECT FROM things');
   });
 
-  it('makes passwords by a policy, and hashes them where it is asked to (E9.8)', async () => {
+  it('generates passwords by a policy, and hashes them if configured (E9.8)', async () => {
     await mount();
     const policy = `length = 24\nrule "charset" { charset = "ab'\\"\\\\" }`;
     await secrets.root.write('sys/policies/password/odd', { policy }).expect(204);
@@ -278,7 +278,7 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
-  it('changes the password of the configured user, and goes on (E9.10)', async () => {
+  it('rotates the password of the configured user, and keeps working (E9.10)', async () => {
     await mount();
     await secrets.root.write(`${at}/rotate-root/pg`).expect(204);
     expect(await logsIn(manager, managerPassword)).toBe(false);
@@ -298,7 +298,7 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
-  it('changes that password by itself, tries again where that fails, and keeps to its window (E9.10)', async () => {
+  it('rotates that password on schedule, retries failures, and keeps to its window (E9.10)', async () => {
     await mount();
     const read = async () => (await secrets.root.read(`${at}/config/pg`).expect(200)).body.data;
     const write = (terms: object) => secrets.root.write(`${at}/config/pg`, { ...terms, verify_connection: false });
@@ -338,7 +338,7 @@ describe('the engine database with PostgreSQL', () => {
     }
   });
 
-  it('lets no write of the connection lose a password that is being changed (E9.10)', async () => {
+  it('loses no password when the connection is written during a rotation (E9.10)', async () => {
     await mount();
     let refused = '';
     places.set('database:setPassword:done', async () => {
@@ -355,7 +355,7 @@ describe('the engine database with PostgreSQL', () => {
     }
   });
 
-  it('makes users for sixteen callers at once, whose grants are in the way of each other', async () => {
+  it('creates users for sixteen simultaneous callers whose grants conflict', async () => {
     await mount();
     await secrets.root.write(`${at}/config/pg`, { max_open_connections: 16 }).expect(204);
     const credentials = await Promise.all(
@@ -367,7 +367,7 @@ describe('the engine database with PostgreSQL', () => {
     for (const { username } of users) expect(await exists(username)).toBe(0);
   });
 
-  it('keeps no more connections without work than it is told', async () => {
+  it('keeps no more idle connections than configured', async () => {
     await mount();
     const idleConfig = { ...config(), connection_url: `${address()}?application_name=idle`, max_idle_connections: 1 };
     await secrets.root.write(`${at}/config/pg`, idleConfig).expect(204);
@@ -388,7 +388,7 @@ describe('the engine database with PostgreSQL', () => {
     afterAll(() => admin.query(`DROP ROLE ${user}`));
     const creds = async (client = secrets.root) => (await client.read(`${at}/static-creds/s`).expect(200)).body.data;
 
-    it('changes no password after its window (E9.11)', async () => {
+    it('rotates no password outside its window (E9.11)', async () => {
       await mount();
       const role = { db_name: 'pg', username: user, rotation_schedule: '0 3 * * *', rotation_window: '1h' };
       const write = (more: object) => secrets.root.write(`${at}/static-roles/s`, { ...role, ...more });
@@ -404,7 +404,7 @@ describe('the engine database with PostgreSQL', () => {
       await until(async () => (await creds()).password !== first.password);
     });
 
-    it('takes over a user, and changes its password when that is due, once for all nodes (E9.11)', async () => {
+    it('takes over a user, and rotates its password when due, once for all nodes (E9.11)', async () => {
       await mount();
       await secrets.root
         .write(`${at}/static-roles/s`, { db_name: 'pg', username: user, rotation_period: 3600 })
@@ -432,7 +432,7 @@ describe('the engine database with PostgreSQL', () => {
       expect(await logsIn(user, third.password)).toBe(true);
     });
 
-    it('lets two users take turns, so that the password in use stays valid until the change after (E9.12)', async () => {
+    it('lets two users take turns, so that a password stays valid until the next rotation (E9.12)', async () => {
       await mount();
       const second = `${user}_b`;
       await admin.query(`CREATE ROLE ${second} LOGIN; GRANT ${second} TO ${manager} WITH ADMIN OPTION`);
@@ -465,7 +465,7 @@ describe('the engine database with PostgreSQL', () => {
       }
     });
 
-    it('neither tells nor changes a password where the connection no longer allows the role, or is gone (E9.4)', async () => {
+    it('neither shows nor rotates a password if the connection no longer allows the role, or was deleted (E9.4)', async () => {
       await mount();
       const role = { db_name: 'pg', username: user, rotation_period: 3600 };
       await secrets.root.write(`${at}/static-roles/s`, role).expect(204);
@@ -484,7 +484,7 @@ describe('the engine database with PostgreSQL', () => {
       await refused('failed to find entry for connection with name: "pg"');
     });
 
-    it('rotates the others where the connection of one is gone (E9.13)', async () => {
+    it('rotates the others if the connection of one was deleted (E9.13)', async () => {
       await mount();
       await secrets.root.write(`${at}/config/gone`, config()).expect(204);
       const role = (db_name: string, name: string, rotation_period: number) =>
@@ -513,7 +513,7 @@ describe('the engine database with PostgreSQL', () => {
       expect((await secrets.root.write(`${at}/static-roles/s`, body).expect(400)).body.errors[0]).toContain(text);
     });
 
-    it('is not made where the user is not there, and shares no name with another kind of role', async () => {
+    it('is refused for an absent user, or the name of another kind of role', async () => {
       await mount();
       const body = { db_name: 'pg', username: 'not_there', rotation_period: 3600 };
       expect((await secrets.root.write(`${at}/static-roles/s`, body).expect(502)).body.errors.join()).toContain(
@@ -537,7 +537,7 @@ describe('the engine database with PostgreSQL', () => {
     await secrets.root.read(`${at}/creds/app`).expect(200);
   });
 
-  it('keeps leases while the database is away, and ends them when it is back', async () => {
+  it('keeps leases while the database is down, and revokes them when it is back', async () => {
     await mount();
     const url = new URL(database.url);
     const proxy = await DatabaseProxy.start(url.href);

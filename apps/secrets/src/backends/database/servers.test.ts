@@ -52,7 +52,7 @@ import {
   });
   afterAll(() => server.stop());
 
-  it('makes users, and ends them with their sessions', async () => {
+  it('creates users, and drops them with their sessions', async () => {
     const { body } = await secrets.root.read('database/creds/app').expect(200);
     const { username, password } = body.data;
     expect(username).toMatch(/^v-root-app-\w{20}$/);
@@ -64,7 +64,7 @@ import {
     await expect(client.query('SELECT 1')).rejects.toThrow();
   });
 
-  it('leaves no user behind where a statement fails, though each commits itself', async () => {
+  it('leaves no user behind when a statement fails, although each commits by itself', async () => {
     const creation_statements = [
       "CREATE USER '{{name}}'@'%' IDENTIFIED BY '{{password}}'",
       'SELECT * FROM app.nothing',
@@ -78,7 +78,7 @@ import {
     expect((await secrets.root.write('database/roles/app/dry-run').expect(200)).body.data.rehearsed).toBe(false);
   });
 
-  it('replaces connections that are old', async () => {
+  it('replaces old connections', async () => {
     await secrets.root.write('database/config/my', { max_connection_lifetime: '1s' }).expect(204);
     const creation_statements = ["CREATE USER '{{name}}'@'%' IDENTIFIED BY '{{password}}'"];
     await secrets.root.write('database/roles/app', { creation_statements }).expect(204);
@@ -138,7 +138,7 @@ import {
   });
   afterAll(() => server.stop());
 
-  it('makes users with the rules of a role, and ends them with their connections', async () => {
+  it('creates users with the rules of a role, and deletes them with their connections', async () => {
     const creation_statements = '["~app:*", "+get", "+ping"]';
     await secrets.root.write('database/roles/app', { db_name: 're', creation_statements }).expect(204);
     const { body } = await secrets.root.read('database/creds/app').expect(200);
@@ -162,7 +162,7 @@ import {
     },
   );
 
-  it('lets a user be made whose connection is closed meanwhile', async () => {
+  it('creates a user although the connection is closed meanwhile', async () => {
     await secrets.root.write('database/roles/plain', { db_name: 're' }).expect(204);
     await secrets.root.read('database/creds/plain').expect(200);
     const admin = await connect();
@@ -326,7 +326,7 @@ describe.each([
         .expect(400, /error verifying connection/);
     });
 
-    it('lets a user be made whose connection is changed meanwhile', async () => {
+    it('creates a user although the connection is changed meanwhile', async () => {
       let goOn = () => {};
       standIn.hold = new Promise<void>((resolve) => (goOn = resolve));
       const before = standIn.users.size;
@@ -357,7 +357,7 @@ describe.each([
       expect(standIn.users.has(`admin.${next.username}`)).toBe(true);
     });
 
-    it('tells a server that is away from one that refuses', async () => {
+    it('distinguishes a server that is down from one that refuses', async () => {
       await standIn.stop();
       await secrets.root.read('database/creds/kept').expect(502, /the database is unreachable/);
     });

@@ -20,7 +20,7 @@ describe('the statements of an element', () => {
     ['CREATE FUNCTION f() BEGIN ATOMIC a; b; END; c', ['CREATE FUNCTION f() BEGIN ATOMIC a; b; END; c']],
     ["a 'END'; b", ["a 'END'", 'b']],
     ["a 'not closed ; ", ["a 'not closed ;"]],
-  ])('are told apart as PostgreSQL tells them: %s (E9.9)', (text, statements) => {
+  ])('are split as by PostgreSQL: %s (E9.9)', (text, statements) => {
     expect(statementsOf(text, {}, postgresql)).toEqual(statements);
   });
 
@@ -29,7 +29,7 @@ describe('the statements of an element', () => {
     ['a `x;y`; b # c; d', ['a `x;y`', 'b # c; d']],
     ['a /* /* ; */; b', ['a /* /* ; */', 'b']],
     ['a $x$; b$x$', ['a $x$', 'b$x$']],
-  ])('are told apart as MySQL tells them: %s (E9.9)', (text, statements) => {
+  ])('are split as by MySQL: %s (E9.9)', (text, statements) => {
     expect(statementsOf(text, {}, mysql)).toEqual(statements);
   });
 
@@ -38,11 +38,11 @@ describe('the statements of an element', () => {
     ["a N'\\;'';'; b", ["a N'\\;'';'", 'b']],
     ['a /* /* ; */ ; */; b', ['a /* /* ; */ ; */', 'b']],
     ['IF 1 = 1 BEGIN a; b END', ['IF 1 = 1 BEGIN a; b END']],
-  ])('are told apart as SQL Server tells them: %s (E9.9)', (text, statements) => {
+  ])('are split as by SQL Server: %s (E9.9)', (text, statements) => {
     expect(statementsOf(text, {}, mssql)).toEqual(statements);
   });
 
-  it('have their words filled in, escaped as the quotes around them need it (E9.8)', () => {
+  it('have their placeholders filled in, escaped for the quotes around them (E9.8)', () => {
     const text = `"{{name}}" '{{ password }}' E'{{password}}' {{other}}`;
     expect(statementsOf(text, words, postgresql)).toEqual([`"o'x""y\`z\\" 'p'';"\\--' E'p'';"\\\\--' {{other}}`]);
     expect(statementsOf("'{{name}}'@'%' `{{name}}` \"{{password}}\"", words, mysql)).toEqual([
@@ -50,11 +50,11 @@ describe('the statements of an element', () => {
     ]);
   });
 
-  it('have their words escaped between square brackets (E9.8)', () => {
+  it('have their placeholders escaped between square brackets (E9.8)', () => {
     expect(statementsOf("[{{name}}] N'{{name}}'", { name: "a]b'c" }, mssql)).toEqual(["[a]]b'c] N'a]b''c'"]);
   });
 
-  it('take only plain words outside of quotes, and none in comments (E9.8)', () => {
+  it('take only plain values outside of quotes, and none in comments (E9.8)', () => {
     for (const text of ['ALTER ROLE {{name}}', 'DO $$ {{password}} $$']) {
       expect(() => statementsOf(text, words, postgresql)).toThrow('only be filled in between quotes');
     }

@@ -29,7 +29,7 @@ describe('login by a token of GitHub', () => {
     hub.members.set('ada-token', { login: 'Ada', organizations: [1, 42], teams: [ops, foreign] });
   });
 
-  it('asks for the id of the organization once, and keeps its configuration', async () => {
+  it('looks up the id of the organization once, and stores its configuration', async () => {
     const { body } = await secrets.root.read('auth/github/config').expect(200);
     expect(body.data).toMatchObject({
       organization: 'acme',
@@ -92,7 +92,7 @@ describe('login by a token of GitHub', () => {
     expect(entity.body.data.aliases[0]).toMatchObject({ name: 'Ada' });
   });
 
-  it('refuses who is not in the organization, and who brings no token', async () => {
+  it('refuses people outside the organization or without a token', async () => {
     hub.members.set('eve-token', { login: 'eve', organizations: [99], teams: [{ ...ops, organization: 99 }] });
     await login('eve-token').expect(400, /user is not part of required org/);
     await login('unknown').expect(403);
@@ -103,7 +103,7 @@ describe('login by a token of GitHub', () => {
     await login('ada-token').expect(403, /read:org/);
   });
 
-  it('reads every page, of a person in 250 teams', async () => {
+  it('reads all pages of a person in 250 teams', async () => {
     const many = Array.from({ length: 250 }, (_, n) => ({ name: `t${n}`, slug: `t${n}`, organization: 42 }));
     hub.members.set('busy', { login: 'busy', organizations: [...Array(150).keys()], teams: many });
     await secrets.root.write('auth/github/map/teams/t249', { value: 'last' }).expect(204);
@@ -111,7 +111,7 @@ describe('login by a token of GitHub', () => {
     expect(body.auth.token_policies).toContain('last');
   });
 
-  it('says that GitHub is away, and lets people in again afterwards', async () => {
+  it('reports that GitHub is down, and accepts logins again afterwards', async () => {
     for (const instead of [
       ['/user', 503, {}],
       ['/user', 429, {}],
@@ -126,7 +126,7 @@ describe('login by a token of GitHub', () => {
     await login('ada-token').expect(200);
   });
 
-  it('asks again at renewal: groups follow, and who has left or has other policies is refused', async () => {
+  it('checks again at renewal: groups follow, and people who left or have other policies are refused', async () => {
     const { body: mounts } = await secrets.root.read('sys/auth');
     const group = await secrets.root.write('identity/group', { name: 'ops', type: 'external', policies: 'of-group' });
     const canonical_id = group.body.data.id;

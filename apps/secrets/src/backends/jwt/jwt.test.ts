@@ -82,7 +82,7 @@ describe('login with signed tokens', () => {
       await secrets.root.read('auth/jwt/config').expect(404);
     });
 
-    it('is refused where the document is of another issuer, or sends to an untrusted place for its keys', async () => {
+    it('is refused if the document is of another issuer, or names an untrusted place for its keys', async () => {
       issuer.document = { issuer: 'https://elsewhere.example' };
       await configure({ oidc_discovery_url: issuer.address }).expect(400, /names the issuer .*elsewhere/);
       issuer.document = { jwks_uri: 'nowhere' };
@@ -90,7 +90,7 @@ describe('login with signed tokens', () => {
       issuer.document = {};
     });
 
-    it('is refused where no key can verify anything', async () => {
+    it('is refused if no key can verify anything', async () => {
       const { published } = issuer;
       issuer.published = [];
       issuer.further = [{ kty: 'oct', k: 'c2VjcmV0' }, { kty: 'RSA', n: 'x' }, 7, null];
@@ -277,7 +277,7 @@ describe('login with signed tokens', () => {
       expect(again.body.auth.entity_id).toBe(body.auth.entity_id);
     });
 
-    it('takes the default role where none is named', async () => {
+    it('uses the default role if none is named', async () => {
       expect(await refused({ jwt: issuer.sign() })).toBe('missing role');
       await configure({ oidc_discovery_url: issuer.address, default_role: 'CI' }).expect(204);
       await login({ jwt: issuer.sign({ project: 'crane' }) }).expect(200);
@@ -296,7 +296,7 @@ describe('login with signed tokens', () => {
       expect(await refused({ role: 'far', jwt: issuer.sign() }, 403)).toBe('permission denied');
     });
 
-    it('renews by the role as it is then, and no longer once it is gone', async () => {
+    it('renews by the current role, and not once the role is deleted', async () => {
       await role('brief', { bound_subject: 'run-1', bound_audiences: 'secrets', token_ttl: '10m' }).expect(204);
       const { body } = await login({ role: 'brief', jwt: issuer.sign() }).expect(200);
       await role('brief', { token_ttl: '25m' }).expect(204);
@@ -403,7 +403,7 @@ describe('login with signed tokens', () => {
     const sign = (claims: object = {}, header: Record<string, unknown> = {}, key = issuer.key) =>
       issuer.sign({ ...sound, ...claims }, header, key);
 
-    it('are distinguished from right ones', async () => {
+    it('are distinguished from valid ones', async () => {
       await login({ role: 'strict', jwt: sign() }).expect(200);
     });
 
@@ -482,7 +482,7 @@ describe('login with signed tokens', () => {
       await login({ role: 'strict', jwt: sign({ filler: 'x'.repeat(70_000) }) }).expect(413);
     });
 
-    it.each(table)('with %s are refused, and nothing of them is repeated', async (_what, make, reason) => {
+    it.each(table)('with %s are refused without being repeated', async (_what, make, reason) => {
       const jwt = make();
       const text = await refused({ role: 'strict', jwt });
       expect(text).toContain(reason);
@@ -523,13 +523,13 @@ describe('login with signed tokens', () => {
       await login({ role: 'globbed', jwt: issuer.sign({ p: value }) }).expect(fits ? 200 : 400);
     });
 
-    it('are not patterns unless asked for', async () => {
+    it('are patterns only if configured', async () => {
       await role('plain', { bound_audiences: 'secrets', bound_claims: { p: 'a*' } }).expect(204);
       await login({ role: 'plain', jwt: issuer.sign({ p: 'ab' }) }).expect(400);
       await login({ role: 'plain', jwt: issuer.sign({ p: 'a*' }) }).expect(200);
     });
 
-    it('name the user by a pointer where the role says so', async () => {
+    it('name the user by a JSON pointer if configured', async () => {
       const pointer = { user_claim: '/who/is~1it', user_claim_json_pointer: true };
       await role('pointed', { bound_audiences: 'secrets', ...pointer }).expect(204);
       const { body } = await login({ role: 'pointed', jwt: issuer.sign({ who: { 'is/it': 'me' } }) }).expect(200);
@@ -537,7 +537,7 @@ describe('login with signed tokens', () => {
       expect(self.body.data.display_name).toBe('jwt-me');
     });
 
-    it('of time give way by the leeways of the role', async () => {
+    it('of time allow the leeways of the role', async () => {
       await role('usual', { bound_audiences: 'secrets' }).expect(204);
       await login({ role: 'usual', jwt: issuer.sign({ exp: now() - 50 }) }).expect(200);
       await login({ role: 'usual', jwt: issuer.sign({ exp: now() - 61 }) }).expect(400);
@@ -566,7 +566,7 @@ describe('login with signed tokens', () => {
     const keyRequests = () => issuer.calls.filter((call) => call === '/keys').length;
     beforeAll(byDiscovery);
 
-    it('are fetched again when they rotate, and forged ids do not make us ask again and again', async () => {
+    it('are fetched again when they rotate, while forged key ids cause few requests', async () => {
       clock.advance(31_000);
       issuer.rotate('ES256');
       await login({ role: 'any', jwt: issuer.sign() }).expect(200);
@@ -575,14 +575,14 @@ describe('login with signed tokens', () => {
       expect(keyRequests() - before).toBeLessThanOrEqual(4);
     });
 
-    it('are fetched once for many who come at the same time', async () => {
+    it('are fetched once for simultaneous logins', async () => {
       clock.advance(3_601_000);
       const before = keyRequests();
       await Promise.all(Array.from({ length: 10 }, () => login({ role: 'any', jwt: issuer.sign() }).expect(200)));
       expect(keyRequests()).toBe(before + 1);
     });
 
-    it('go on serving for a day while the issuer is down', async () => {
+    it('stay in use for a day while the issuer is down', async () => {
       clock.advance(3 * 3_600_000);
       issuer.down = true;
       const before = issuer.calls.length;

@@ -77,7 +77,7 @@ describe('sign-in at an OpenID provider', () => {
   const fetchAnew = () => configure().expect(204);
 
   describe('configuration', () => {
-    it('is read without its secret, which nothing shows', async () => {
+    it('is read without its secret', async () => {
       const { body, text } = await secrets.root.read('auth/oidc/config').expect(200);
       expect(body.data).toMatchObject({ oidc_client_id: 'keystead', oidc_response_mode: '', provider_config: {} });
       expect(text).not.toContain('secret of');
@@ -95,7 +95,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(body.errors[0]).toContain(text);
     });
 
-    it('is needed before a sign-in, with what the provider knows us by', async () => {
+    it('is needed before a sign-in, with client id and secret', async () => {
       await secrets.root.write('sys/auth/bare', { type: 'oidc' }).expect(204);
       const ask = () => secrets.anonymous.write('auth/bare/oidc/auth_url', { role: 'r', redirect_uri: back });
       await ask().expect(400, /could not load configuration/);
@@ -105,7 +105,7 @@ describe('sign-in at an OpenID provider', () => {
   });
 
   describe('roles', () => {
-    it('are of browsers on such a mount and where addresses are named, and need them', async () => {
+    it('are for browsers on such a mount or with redirect URIs, which they need', async () => {
       await secrets.root
         .write('auth/oidc/role/none', { user_claim: 'sub' })
         .expect(400, /'allowed_redirect_uris' must be set/);
@@ -126,7 +126,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(body.errors[0]).toContain(text);
     });
 
-    it('of browsers take no signed token', async () => {
+    it('for browsers accept no signed token', async () => {
       const { body } = await secrets.anonymous
         .write('auth/oidc/login', { role: 'people', jwt: provider.sign() })
         .expect(400);
@@ -155,7 +155,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(auth_url).not.toContain(verifier);
     });
 
-    it('asks for S256 also of a provider that says it knows only less', async () => {
+    it('uses S256 even if the provider announces only plain', async () => {
       provider.document = { code_challenge_methods_supported: ['plain'] };
       await fetchAnew();
       expect((await begin()).auth_url).toContain('code_challenge_method=S256');
@@ -180,13 +180,13 @@ describe('sign-in at an OpenID provider', () => {
       expect(body.warnings).toEqual(['redirect_uri is not among the allowed_redirect_uris of the role']);
     });
 
-    it('lets a listener on the own machine take any port, and no other', async () => {
+    it('allows any port for a listener on the person’s own machine, and no other', async () => {
       await role('fixed', { allowed_redirect_uris: 'https://app.example:8443/cb' }).expect(204);
       expect((await begin({ redirect_uri: 'http://localhost:61234/oidc/callback' })).auth_url).not.toBe('');
       expect((await begin({ role: 'fixed', redirect_uri: 'https://app.example:8444/cb' })).auth_url).toBe('');
     });
 
-    it('carries a namespace in the state, where the configuration says so', async () => {
+    it('carries the namespace in the state if configured', async () => {
       const { auth_url } = await begin({ redirect_uri: `${back}?namespace=team%2Fa` });
       const parameters = new URL(auth_url).searchParams;
       expect([parameters.get('redirect_uri'), parameters.get('state')!.split(',')[1]]).toEqual([back, 'ns=team/a']);
@@ -198,7 +198,7 @@ describe('sign-in at an OpenID provider', () => {
   });
 
   describe('coming back', () => {
-    it('gives a token by the role, with the claims that it maps', async () => {
+    it('issues a token by the role, with its mapped claims', async () => {
       const { body } = await signIn({ sub: 'ada', email: 'ada@example.com' });
       expect(body.auth).toMatchObject({
         token_policies: ['default', 'dev'],
@@ -212,7 +212,7 @@ describe('sign-in at an OpenID provider', () => {
       );
     });
 
-    it('sends the secret in the form to a provider that wants it there', async () => {
+    it('sends the secret in the form if the provider requires it', async () => {
       provider.document = { token_endpoint_auth_methods_supported: ['client_secret_post'] };
       await fetchAnew();
       expect((await signIn()).status).toBe(200);
@@ -242,21 +242,21 @@ describe('sign-in at an OpenID provider', () => {
       await callback(provider.signIn(auth_url)).expect(400, /Expired or missing OAuth state/);
     });
 
-    it('asks for the nonce of who began it', async () => {
+    it('requires the nonce of the client that began it', async () => {
       const { auth_url } = await begin({ client_nonce: 'mine' });
       await callback(provider.signIn(auth_url)).expect(400, /invalid client_nonce/);
       const again = await begin({ client_nonce: 'mine' });
       await callback({ ...provider.signIn(again.auth_url), client_nonce: 'mine' }).expect(200);
     });
 
-    it('with a code of another sign-in is refused: it was made with another verifier', async () => {
+    it('with a code of another sign-in is refused, because of its other verifier', async () => {
       const [myLogin, otherLogin] = [await begin(), await begin()];
       const { code } = provider.signIn(otherLogin.auth_url, { sub: 'victim' });
       const { state } = provider.signIn(myLogin.auth_url);
       await callback({ state, code }).expect(400, /Error exchanging oidc code: \\"invalid_grant\\"/);
     });
 
-    it('is refused where another issuer answers than was asked, or the configuration changed meanwhile', async () => {
+    it('is refused if another issuer answers, or the configuration changed meanwhile', async () => {
       const { auth_url } = await begin();
       const sent = provider.signIn(auth_url);
       await callback({ ...sent, iss: 'https://evil.example' }).expect(400, /another issuer/);
@@ -312,7 +312,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await refused({ sub: 'ada' })).toContain(text);
     });
 
-    it('may be a minute off, and no more', async () => {
+    it('may be off by a minute and no more', async () => {
       const now = Math.floor(clock.now() / 1000);
       provider.idClaims = { iat: now + 50, nbf: now + 50 };
       expect((await signIn()).status).toBe(200);
@@ -320,7 +320,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await refused({ sub: 'ada' })).toContain('token not yet valid');
     });
 
-    it('counts only by a key that the provider publishes', async () => {
+    it('is valid only with a key that the provider publishes', async () => {
       const now = Math.floor(clock.now() / 1000);
       const claims = { iss: provider.address, aud: 'keystead', sub: 'ada', iat: now, exp: now + 60 };
       const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`;
@@ -336,7 +336,7 @@ describe('sign-in at an OpenID provider', () => {
       expect((await signIn()).status).toBe(200);
     });
 
-    it('must be of a sign-in that is young enough', async () => {
+    it('must be of a recent enough sign-in', async () => {
       await role('fresh', { max_age: '1m' }).expect(204);
       const at = (age: number) => ({ sub: 'ada', auth_time: Math.floor(clock.now() / 1000) - age });
       expect((await signIn(at(100), { role: 'fresh' })).status).toBe(200);
@@ -354,7 +354,7 @@ describe('sign-in at an OpenID provider', () => {
       }).expect(204),
     );
 
-    it('come from the userinfo address as well, which says nothing about the token itself', async () => {
+    it('come from userinfo as well, except those about the token itself', async () => {
       provider.userInfo = { sub: 'ada' };
       await fetchAnew();
       provider.userInfo = { sub: 'ada', mail: 'ada@example.com', realm: { groups: ['a'] }, aud: 'other', iss: 'x' };
@@ -363,7 +363,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await refused({ sub: 'ada' }, { role: 'bound' })).toContain('about another subject');
     });
 
-    it('are held against what the role binds', async () => {
+    it('are compared with the bounds of the role', async () => {
       const claims = { sub: 'ada', mail: 'ada@evil.example', realm: { groups: [] } };
       expect(await refused(claims, { role: 'bound' })).toContain('claim "mail" does not match');
     });
@@ -376,7 +376,7 @@ describe('sign-in at an OpenID provider', () => {
   });
 
   describe('while the provider', () => {
-    it('is away, nothing begins or ends, and all goes on as soon as it is back', async () => {
+    it('is down, nothing begins or completes, and everything works as soon as it is back', async () => {
       const { auth_url } = await begin();
       const sent = provider.signIn(auth_url);
       provider.down = true;
@@ -409,7 +409,7 @@ describe('sign-in at an OpenID provider', () => {
       }
     });
 
-    it('names no place to sign in, the query is answered with a warning', async () => {
+    it('names no authorization endpoint, the query is answered with a warning', async () => {
       provider.document = { authorization_endpoint: null };
       await fetchAnew();
       const { body } = await secrets.anonymous.write('auth/oidc/oidc/auth_url', { redirect_uri: back }).expect(200);
@@ -430,7 +430,7 @@ describe('sign-in at an OpenID provider', () => {
     beforeAll(() => configure({ oidc_response_mode: 'form_post' }).expect(204));
     afterAll(() => configure().expect(204));
 
-    it('keeps the first code, and the client finishes with what the page of it shows', async () => {
+    it('keeps the first code, and the client finishes with the code from the page', async () => {
       await callback({ state: 'x', code: 'y' }).expect(400);
       await configure().expect(204);
       await post({ state: 'x', code: 'y' }).expect(405);
@@ -452,7 +452,7 @@ describe('sign-in at an OpenID provider', () => {
     const modes = ['client', 'direct'].flatMap((mode) => ['', 'form_post'].map((by) => ({ mode, by })));
 
     it.each(modes)(
-      'is not finished by who began it ($mode, response mode "$by"), nor spent by the attempt',
+      'is not completed by its beginner ($mode, response mode "$by"), nor used up by the attempt',
       async ({ mode, by }) => {
         await configure({ oidc_response_mode: by }).expect(204);
         await role('lured', { callback_mode: mode }).expect(204);
@@ -478,7 +478,7 @@ describe('sign-in at an OpenID provider', () => {
   });
 
   describe('begun without a token,', () => {
-    it('takes no more room than the places of its mount, and does not disturb sign-ins under way', async () => {
+    it('takes only the slots of its mount, and does not disturb pending sign-ins', async () => {
       await secrets.anonymous
         .write('auth/oidc/oidc/auth_url', { redirect_uri: back, client_nonce: 'n'.repeat(257) })
         .expect(400, /client_nonce: at most 256 characters/);
@@ -495,7 +495,7 @@ describe('sign-in at an OpenID provider', () => {
   describe('directly', () => {
     beforeAll(() => role('direct', { callback_mode: 'direct', poll_interval: 2 }).expect(204));
 
-    it('asks the person, and hands the token to who began it, once', async () => {
+    it('asks the person, and gives the token to the beginner once', async () => {
       await secrets.anonymous
         .write('auth/oidc/oidc/auth_url', { role: 'direct', redirect_uri: back })
         .expect(400, /missing client_nonce/);
@@ -515,7 +515,7 @@ describe('sign-in at an OpenID provider', () => {
       await poll({ state, client_nonce: 'n<1>' }).expect(400, /Expired or missing OAuth state/);
     });
 
-    it('tells the person what failed, and who polls that it is over', async () => {
+    it('tells the person what failed, and the polling client that it ended', async () => {
       const { auth_url, state } = await begin({ role: 'direct', client_nonce: 'n' });
       provider.idClaims = { aud: 'other' };
       const { text } = await callback({ ...provider.signIn(auth_url), confirmation: 'yes' }).expect(400);
@@ -525,7 +525,7 @@ describe('sign-in at an OpenID provider', () => {
   });
 
   describe('by device', () => {
-    it('tells address and code, and gives the token once the person has agreed', async () => {
+    it('shows URL and code, and issues the token once the person has agreed', async () => {
       await role('device', { callback_mode: 'device', allowed_redirect_uris: '' }).expect(204);
       const { auth_url, state, user_code, poll_interval } = await begin({ role: 'device', client_nonce: 'n' });
       expect([auth_url, user_code, poll_interval]).toEqual([`${provider.address}/go`, 'ABCD-EFGH', '7']);
@@ -590,7 +590,7 @@ describe('sign-in at an OpenID provider', () => {
         .expect(400, /the provider has ended this sign-in \(invalid_grant\)/);
     });
 
-    it('at a new login takes the groups of who brings no claim, where the role lets them in', async () => {
+    it('removes all groups at a login without the claim, if the role allows it', async () => {
       const [claims, groupless] = [{ sub: 'joan', groups: ['ops'] }, { sub: 'joan' }];
       const fields = { groups_claim: 'groups', groups_claim_optional: false };
       await role('plain', fields).expect(204);
@@ -603,7 +603,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
     });
 
-    it('without it asks no one', async () => {
+    it('without it asks no provider', async () => {
       const { body } = await signIn();
       provider.down = true;
       await secrets.as(body.auth.client_token).write('auth/token/renew-self', {}).expect(200);

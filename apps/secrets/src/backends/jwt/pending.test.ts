@@ -25,12 +25,12 @@ function storageOf(entries = new Map<string, string>()): Storage {
   return storage as unknown as Storage;
 }
 
-describe('logins that wait', () => {
+describe('pending logins', () => {
   const nowMs = Date.UTC(2026, 0, 1);
   const isThere = async (storage: Storage, state: string) =>
     (await decide(storage, state, nowMs, (pending) => ({ next: pending, result: true }))) === true;
 
-  it('do not end by a flood of others that come from one network', async () => {
+  it('are not displaced by a flood from one network', async () => {
     const storage = storageOf();
     const honest: string[] = [];
     for (let i = 0; i < 50; i++) honest.push(await keep(storage, pendingFrom(`192.0.2.${i}`), nowMs));

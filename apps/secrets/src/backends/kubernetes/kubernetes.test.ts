@@ -128,7 +128,7 @@ describe('login with a service account', () => {
     expect(known.body.data.aliases[0].name).toBe('shop/web');
   });
 
-  it('takes tokens that lie in secrets as well', async () => {
+  it('accepts tokens from Secrets as well', async () => {
     const of = (name: string) => `kubernetes.io/serviceaccount/${name}`;
     const legacy = {
       iss: 'kubernetes/serviceaccount',
@@ -158,7 +158,7 @@ describe('login with a service account', () => {
     expect(body.errors).toEqual(['permission denied']);
   });
 
-  it('believes no answer about another account, and none that is not an answer', async () => {
+  it('accepts no review of another account, and nothing that is not a review', async () => {
     for (const user of [
       { username: 'system:serviceaccount:shop:admin', uid: 'uid-1' },
       { username: 'system:serviceaccount:shop:web', uid: 'uid-2' },
@@ -175,7 +175,7 @@ describe('login with a service account', () => {
     }
   });
 
-  it('does not ask about an account that the role does not let in', async () => {
+  it('does not review an account that the role does not allow', async () => {
     await role('globs', { bound_service_account_names: 'w*', bound_service_account_namespaces: 's*p' }).expect(204);
     await login(cluster.token(web), 'globs').expect(200);
     const callsBefore = cluster.calls.length;
@@ -186,13 +186,13 @@ describe('login with a service account', () => {
     expect(cluster.calls).toHaveLength(callsBefore);
   });
 
-  it('wants the audience that the role names', async () => {
+  it('requires the audience of the role', async () => {
     await role('aud', { audience: 'keystead' }).expect(204);
     await login(cluster.token(web), 'aud').expect(403, /audience claim does not match/);
     await login(cluster.token(web, { aud: ['keystead'] }), 'aud').expect(200);
   });
 
-  it('asks for the labels of a namespace where the role goes by them', async () => {
+  it('looks up the labels of a namespace if the role selects by them', async () => {
     const selector = (team: string) => ({
       bound_service_account_namespaces: '',
       bound_service_account_namespace_selector: JSON.stringify({ matchLabels: { team } }),
@@ -206,7 +206,7 @@ describe('login with a service account', () => {
     await configure().expect(204);
   });
 
-  it('verifies signatures itself by configured keys, and issuers where configured', async () => {
+  it('verifies signatures with configured keys, and issuers if configured', async () => {
     const pem = (of: ClusterStandIn) => of.key.publicKey.export({ type: 'spki', format: 'pem' }).toString();
     await configure({ pem_keys: [pem(other)] }).expect(204);
     await login(cluster.token(web)).expect(403);
@@ -219,7 +219,7 @@ describe('login with a service account', () => {
     await configure().expect(204);
   });
 
-  it('lets the token vouch for itself where there is no other reviewer', async () => {
+  it('reviews a token with itself if there is no other reviewer', async () => {
     await configure({ token_reviewer_jwt: '' }).expect(204);
     const token = cluster.token(web);
     await login(token).expect(200);
@@ -244,7 +244,7 @@ describe('login with a service account', () => {
     await configure().expect(204);
   });
 
-  it('renews by the role as it is then, and no longer once it is gone', async () => {
+  it('renews by the current role, and not once the role is deleted', async () => {
     await role('brief', { token_ttl: '10m' }).expect(204);
     const { body } = await login(cluster.token(web), 'brief').expect(200);
     await role('brief', { token_ttl: '25m' }).expect(204);
@@ -254,7 +254,7 @@ describe('login with a service account', () => {
     await renew().expect(400, /role brief does not exist during renewal/);
   });
 
-  it('sends the own pod’s token only to servers with the own pod’s certificates', async () => {
+  it('sends its own pod’s token only to servers with its own pod’s CA', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'keystead-pod-'));
     const pod = { caFile: join(folder, 'ca.crt'), tokenFile: join(folder, 'token') };
     writeFileSync(pod.caFile, cluster.ca);

@@ -3,7 +3,7 @@ import { startSecrets } from '../../../test/start-secrets';
 
 describe('kv version 1', () => {
   const secrets = startSecrets();
-  it('is mounted, keeps pairs under any path, and goes with its mount', async () => {
+  it('is mounted, stores pairs under any path, and is deleted with its mount', async () => {
     await secrets.root.write('sys/mounts/plain', { type: 'kv' }).expect(204);
     await secrets.root.write('plain/a/b', { color: 'green', ttl: '30m' }).expect(204);
     const { body } = await secrets.root.read('plain/a/b').expect(200);
@@ -20,7 +20,7 @@ describe('kv version 1', () => {
     await secrets.root.read('plain/a/b').expect(404);
   });
 
-  it('tells create from update by what is there', async () => {
+  it('distinguishes create from update by what exists', async () => {
     await secrets.root.write('sys/mounts/rights', { type: 'kv' }).expect(204);
     const creator = await secrets.withPolicy('path "rights/*" { capabilities = ["create"] }');
     const updater = await secrets.withPolicy('path "rights/*" { capabilities = ["update"] }');
@@ -52,7 +52,7 @@ describe('kv version 2', () => {
     expect((await secrets.root.list(`${kv}/metadata`).expect(200)).body.data.keys).toEqual(['app']);
   });
 
-  it('says of each version who wrote it, and keeps that when the secret is moved', async () => {
+  it('records who wrote each version, also when the secret is moved', async () => {
     const kv = await fresh('authors');
     await secrets.root.write(`${kv}/data/app`, { data: { a: '1' } }).expect(200);
     const writer = await secrets.withPolicy(`path "${kv}/*" { capabilities = ["create", "update", "read", "delete"] }`);
@@ -69,7 +69,7 @@ describe('kv version 2', () => {
     expect(await authors('copied')).toEqual([by('token')]);
   });
 
-  it('says where to look to who takes it for the other version, and only to who may read there', async () => {
+  it('hints at the right path for the other version, only to callers who may read there', async () => {
     const kv = await fresh('elsewhere');
     const weak = await secrets.withPolicy('path "other/*" { capabilities = ["read"] }');
     for (const verb of ['read', 'list', 'delete', 'write'] as const) {
@@ -122,7 +122,7 @@ describe('kv version 2', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400, 400, 400]);
   });
 
-  it('gives many writers at once a version each', async () => {
+  it('gives simultaneous writers a version each', async () => {
     const kv = await fresh('many');
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, i) => secrets.root.write(`${kv}/data/s`, { data: { i } })),
@@ -165,7 +165,7 @@ describe('kv version 2', () => {
     expect(text).toContain('"custom_metadata":{"z":"w","__proto__":"p"}');
   });
 
-  it('lists secrets with what is known of them', async () => {
+  it('lists secrets with their metadata', async () => {
     const kv = await fresh('detailed');
     for (const name of ['a', 'b/c', 'b/d/e']) await secrets.root.write(`${kv}/data/${name}`, { data: { x: 1 } });
     await secrets.root.patch(`${kv}/metadata/b/c`, { custom_metadata: { owner: 'ada' } }).expect(204);

@@ -59,7 +59,7 @@ describe('moving and copying secrets', () => {
     expect([await value(`${at}/c`), await value(`${at}/c`, 1), await value(`${at}/a`)]).toEqual(['new', 'old', 'new']);
   });
 
-  it('replaces only where asked, and nothing of a folder where one is in the way', async () => {
+  it('replaces only on request, and nothing of a folder if one secret is in the way', async () => {
     const at = fresh();
     await put(`${at}/from/a`, 'a');
     await put(`${at}/from/b`, 'b');
@@ -93,7 +93,7 @@ describe('moving and copying secrets', () => {
     ['must be a path', { from: 'x', to: 'a//b' }],
     ['must be a path', { from: 'x', to: 'a\u0000b' }],
     ['longer than', { from: 'x', to: 'y'.repeat(5000) }],
-  ] as [string, object][])('refuses what names no secret and no place for it: %s', async (why, body) => {
+  ] as [string, object][])('refuses invalid sources and targets: %s', async (why, body) => {
     await put('x', 'x');
     for (const verb of ['move', 'copy'])
       expect((await secrets.root.write(`kv/${verb}`, body).expect(400)).body.errors[0]).toContain(why);
@@ -112,7 +112,7 @@ describe('moving and copying secrets', () => {
     expect([await value(`${at}/deep/b`), await value(`${at}/deep/deep/b`)]).toEqual(['b', 'another']);
   });
 
-  it('takes no more at once than it can hold', async () => {
+  it('limits how much is moved at once', async () => {
     const at = fresh();
     await Promise.all(Array.from({ length: 201 }, (_, n) => put(`${at}/many/${n}`, 'v')));
     const { body } = await secrets.root.write('kv/move', { from: `${at}/many/`, to: `${at}/else/` }).expect(400);
@@ -136,7 +136,7 @@ describe('moving and copying secrets', () => {
       .map(([path, capabilities]) => `path "${path}" { capabilities = ["${capabilities}"] }`)
       .join('\n');
 
-  it.each([0, 1, 2, 3, 4, 5])('asks for each right that single requests would ask for (%i)', async (missing) => {
+  it.each([0, 1, 2, 3, 4, 5])('needs each right that single requests would need (%i)', async (missing) => {
     const at = fresh();
     await put(`${at}/from/a`, 'a');
     await secrets.root.write(`kv/metadata/${at}/from/a`, { custom_metadata: { owner: 'ada' } }).expect(204);
@@ -152,7 +152,7 @@ describe('moving and copying secrets', () => {
     expect([await names(`${at}/from/`), await names(`${at}/to/`)]).toEqual([[], ['a']]);
   });
 
-  it('holds values to the rules about them at the target, and does not tell what may not be read', async () => {
+  it('applies parameter rules at the target, without revealing unreadable values', async () => {
     const at = fresh();
     await put(`${at}/a`, 'secret');
     const common = `path "kv/copy" { capabilities = ["update"] }\npath "kv/data/${at}/a" { capabilities = ["read"] }`;

@@ -105,7 +105,7 @@ describe('login by a directory', () => {
     expect(body.errors[0]).toContain(text);
   });
 
-  it('finds names beyond ASCII, and takes what the directory holds for one name as one', async () => {
+  it('finds names beyond ASCII, and treats names that are equal for the directory as one', async () => {
     const spellings = ['ève', 'eve', 'ｅve'];
     const eve = { dn: `uid=ève,${people}`, password: 'right', attributes: { uid: spellings } };
     const group = { dn: `cn=Élèves,${groups}`, attributes: { cn: ['Élèves'], member: [eve.dn] } };
@@ -142,7 +142,7 @@ describe('login by a directory', () => {
     }
   });
 
-  it('gives a token for the password of the directory, with the policies of its groups', async () => {
+  it('issues a token for the directory password, with the policies of its groups', async () => {
     await secrets.root.write('auth/ldap/groups/ops', { policies: 'ops' }).expect(204);
     await secrets.root.write('auth/ldap/users/Ada', { policies: 'ada', groups: 'Local' }).expect(204);
     await secrets.root.write('auth/ldap/groups/LOCAL', { policies: 'local' }).expect(204);
@@ -196,7 +196,7 @@ describe('login by a directory', () => {
     await login('ada', 'right').expect(400, wrong);
   });
 
-  it('follows no references', async () => {
+  it('follows no referrals', async () => {
     const elsewhere = new DirectoryStandIn();
     await elsewhere.start();
     try {
@@ -208,7 +208,7 @@ describe('login by a directory', () => {
     }
   });
 
-  it('binds by a name made of what was typed, or as name@domain, where no account may search', async () => {
+  it('binds by a DN from the typed name, or as name@domain, without a search account', async () => {
     await configure({ binddn: '', bindpass: '' }).expect(204);
     const { body } = await login('ada', 'right').expect(200);
     const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
@@ -221,7 +221,7 @@ describe('login by a directory', () => {
     expect(directory.searches.at(-2)!.filter).toBe('(userPrincipalName=ada@acme.example)');
   });
 
-  it('can tell names apart by case, and name the alias by what was typed', async () => {
+  it('can distinguish names by case, and name the alias as typed', async () => {
     await configure({ case_sensitive_names: true, username_as_alias: true }).expect(204);
     await secrets.root.write('auth/ldap/groups/ops', { policies: 'ops' }).expect(204);
     const { body } = await login('Ada', 'right').expect(200);
@@ -234,7 +234,7 @@ describe('login by a directory', () => {
     await secrets.root.delete('auth/ldap/groups/ops').expect(204);
   });
 
-  it('speaks TLS, with the configured authorities', async () => {
+  it('uses TLS with the configured CAs', async () => {
     await configure({ url: secure.address }).expect(204);
     await login('ada', 'right').expect(502, /the directory is unreachable: DEPTH_ZERO_SELF_SIGNED_CERT/);
     await configure({ url: secure.address, certificate: testCertificate.cert }).expect(204);
@@ -255,7 +255,7 @@ describe('login by a directory', () => {
     expect(directory.binds).toHaveLength(1);
   });
 
-  describe('keeps connections for the next question', () => {
+  describe('reuses connections', () => {
     const bindNames = () => directory.binds.map(({ dn }) => /^(?:cn|uid)=(\w+)/.exec(dn)?.[1]);
 
     it.each([
@@ -276,7 +276,7 @@ describe('login by a directory', () => {
       expect(directory.connections - before).toBe(2);
     });
 
-    it('but not where a password was wrong, or the secret is another one', async () => {
+    it('but not after a wrong password, or with another secret', async () => {
       await configure({ request_timeout: 8 }).expect(204);
       const before = directory.connections;
       await login('ada', 'wrong').expect(400, wrong);
@@ -287,7 +287,7 @@ describe('login by a directory', () => {
       expect(directory.connections - before).toBe(3);
     });
 
-    it('and not where the directory no longer takes who searches', async () => {
+    it('nor if the directory no longer accepts the search account', async () => {
       await configure({ request_timeout: 9 }).expect(204);
       await login('ada', 'right').expect(200);
       const before = directory.connections;
@@ -298,7 +298,7 @@ describe('login by a directory', () => {
       expect(directory.connections - before).toBe(1);
     });
 
-    it('and not where the search is anonymous', async () => {
+    it('nor for anonymous searches', async () => {
       await configure({ request_timeout: 10, binddn: '', bindpass: '', discoverdn: true }).expect(204);
       const before = directory.connections;
       await login('ada', 'right').expect(200);
@@ -307,7 +307,7 @@ describe('login by a directory', () => {
     });
   });
 
-  it('asks the next address where one does not answer', async () => {
+  it('asks the next address if one does not answer', async () => {
     await configure({ url: `ldap://127.0.0.1:1,${directory.address}` }).expect(204);
     await login('ada', 'right').expect(200);
   });
@@ -350,7 +350,7 @@ describe('login by a directory', () => {
     expect(directory.mostAtOnce).toBeLessThanOrEqual(32);
   });
 
-  it('puts people into external groups, and takes them out at the next renewal', async () => {
+  it('adds people to external groups, and removes them at the next renewal', async () => {
     const mounts = await secrets.root.read('sys/auth').expect(200);
     const created = await secrets.root
       .write('identity/group', { name: 'ldap-ops', type: 'external', policies: 'ops-policy' })
@@ -389,13 +389,13 @@ describe('login by a directory', () => {
   });
 });
 
-describe('texts in questions to a directory', () => {
-  it('cannot be more than texts', () => {
+describe('texts in filters of a directory', () => {
+  it('are always escaped', () => {
     expect(filterText('a*()\\\0é')).toBe('a\\2a\\28\\29\\5c\\00é');
     expect(nameText(' a,b+c="<>;\\#')).toBe('\\20a\\2cb\\2bc\\3d\\22\\3c\\3e\\3b\\5c\\23');
   });
 
-  it('of security identifiers are as directories write them', () => {
+  it('of security identifiers have the form of directories', () => {
     const sid = Buffer.from('010500000000000515000000dcf4dc3b833d2b46828ba62800020000', 'hex');
     expect(sidText(sid)).toBe('S-1-5-21-1004336348-1177238915-682003330-512');
     expect(sidText(sid.subarray(0, 12))).toBe('S-1-5-21');

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { startOpenSsl } from '../../../test/openssl';
 import { startSecrets } from '../../../test/start-secrets';
 
-describe('authorities', () => {
+describe('certificate authorities', () => {
   const secrets = startSecrets();
   const { run, file, certificate: described, request } = startOpenSsl();
   const write = (path: string, body: object = {}) => secrets.root.write(path, body);
@@ -68,7 +68,7 @@ describe('authorities', () => {
     expect(await refused('depth/root/sign-intermediate', { csr, max_path_length: -1 })).toMatch(/^max_path_length/);
   });
 
-  it('an authority for some domains is believed for no others', async () => {
+  it('a CA with name constraints is trusted for no other domains', async () => {
     await mount('narrow');
     const root = await must('narrow/root/generate/internal', {
       common_name: 'Narrow',
@@ -82,7 +82,7 @@ describe('authorities', () => {
     expect(() => verified(bad.certificate, root.certificate)).toThrow(/permitted subtree violation/);
   });
 
-  it('what a request asks for is signed for an authority only where the caller says so (E4.3)', async () => {
+  it('the extensions of a CSR are signed for a CA only if the caller asks for it (E4.3)', async () => {
     const extensions =
       'subjectAltName=DNS:x.test\nbasicConstraints=critical,CA:TRUE,pathlen:9\n1.2.3.4=ASN1:UTF8String:a';
     const { csr } = request({ subject: '/O=Theirs/CN=Below', extensions });
@@ -98,7 +98,7 @@ describe('authorities', () => {
     expect(await refused('root/root/sign-intermediate', {})).toBe('"csr" is empty');
   });
 
-  it('a root is replaced, and certificates of both are verified by the old one through a cross-signed one (E4.4)', async () => {
+  it('a root is replaced, and the old one verifies certificates of both through a cross-signed one (E4.4)', async () => {
     await mount('turn');
     const old = await must('turn/root/generate/internal', { common_name: 'Old', key_type: 'ec', ttl: '87600h' });
     const next = await must('turn/root/rotate/internal', { common_name: 'New', key_type: 'rsa', ttl: '43800h' });
@@ -128,7 +128,7 @@ describe('authorities', () => {
     expect(await read('turn/config/issuers')).toMatchObject({ default: third.issuer_id });
   });
 
-  it('an issuer and its key come in any order, from elsewhere and once (E4.5)', async () => {
+  it('an issuer and its key can be imported in any order, once (E4.5)', async () => {
     const key = run('genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048');
     const usage = 'keyUsage=critical,keyCertSign,cRLSign';
     const pem = run(
@@ -165,7 +165,7 @@ describe('authorities', () => {
     expect(JSON.stringify(again)).not.toContain('PRIVATE');
   });
 
-  it('keys are made first and used by name, and a key in use stays (E4.6)', async () => {
+  it('keys are created first and used by name, and a key in use cannot be deleted (E4.6)', async () => {
     await mount('keys');
     const key = await must('keys/keys/generate/internal', { key_type: 'ec', key_name: 'mine' });
     expect(key).toEqual({ key_id: key.key_id, key_name: 'mine', key_type: 'ec' });
@@ -193,7 +193,7 @@ describe('authorities', () => {
     await secrets.root.list('keys/keys').expect(404);
   });
 
-  it('an issuer is changed as asked, and not beyond what its certificate allows (E4.7)', async () => {
+  it('an issuer is changed as requested, within what its certificate allows (E4.7)', async () => {
     const changed = await must('root/issuer/first', {
       issuer_name: 'one',
       usage: 'issuing-certificates',
@@ -226,7 +226,7 @@ describe('authorities', () => {
     });
   });
 
-  it('names and defaults are decided once, however many ask at the same moment (E4.8)', async () => {
+  it('names and defaults are assigned once, however many requests come at the same time (E4.8)', async () => {
     await mount('race');
     const bodies = Array.from({ length: 8 }, (_one, at) => ({
       common_name: `R${at}`,
@@ -246,7 +246,7 @@ describe('authorities', () => {
     await secrets.anonymous.list('race/issuers').expect(404);
   });
 
-  it('an issuer that was revoked is revoked still where it is deleted and imported again (E4.9)', async () => {
+  it('a revoked issuer stays revoked when it is deleted and imported again (E4.9)', async () => {
     await mount('again');
     const { certificate, issuer_id } = await must('again/root/generate/internal', { common_name: 'A', key_type: 'ec' });
     await must('again/roles/a', { allow_any_name: true, key_type: 'ec' });
@@ -260,7 +260,7 @@ describe('authorities', () => {
     }
   });
 
-  it('signs an authority with the names that are asked for, and those of its request only where that is said (E4.3)', async () => {
+  it('signs a CA with the requested names, and those of its CSR only if asked (E4.3)', async () => {
     const { csr } = request({ subject: '/CN=Below', extensions: 'subjectAltName=DNS:sent.test' });
     const names = async (more: object) => {
       const fields = {

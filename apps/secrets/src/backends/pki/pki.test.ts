@@ -23,7 +23,7 @@ describe('certificates', () => {
     ['ec', 384, 'EC PRIVATE KEY'],
     ['ec', 521, 'EC PRIVATE KEY'],
     ['ed25519', 0, 'PRIVATE KEY'],
-  ])('OpenSSL verifies a leaf with a key of %s %s, and it is kept (E5.1)', async (key_type, key_bits, label) => {
+  ])('OpenSSL verifies a leaf with a key of %s %s, and it is stored (E5.1)', async (key_type, key_bits, label) => {
     await must('roles/kind', { allow_any_name: true, key_type, key_bits });
     const leaf = await must('issue/kind', { common_name: 'x.example.com', ttl: '1h', ip_sans: '10.0.0.1,::1' });
     const trusted = file(root.certificate);
@@ -43,7 +43,7 @@ describe('certificates', () => {
     expect(body.data.keys).toContain(leaf.serial_number);
   });
 
-  it('a root says what authorities say, and everyone reads it (E4.10)', async () => {
+  it('a root has the extensions of a CA, and everyone can read it (E4.10)', async () => {
     const text = described(root.certificate);
     for (const part of [
       /Basic Constraints: critical\s+CA:TRUE\n/,
@@ -74,7 +74,7 @@ describe('certificates', () => {
     await secrets.anonymous.write('pki/issue/any', { common_name: 'a.test' }).expect(403);
   });
 
-  it('before there is an issuer, what everyone reads is empty, and nothing is issued', async () => {
+  it('before there is an issuer, public endpoints are empty, and nothing is issued', async () => {
     await secrets.root.write('sys/mounts/none', { type: 'pki' }).expect(204);
     for (const path of ['ca', 'ca/pem', 'ca_chain']) await secrets.anonymous.read(`none/${path}`).expect(204);
     for (const path of ['cert/ca', 'cert/ca_chain', 'cert/crl', 'cert/delta-crl', 'issuer/default/crl']) {
@@ -242,7 +242,7 @@ describe('certificates', () => {
       'user_id you is not allowed by this role',
     ],
     ['no name', { key_type: 'ec' }, {}, /the common_name field is required/],
-  ])('what a role says of %s (E5.2)', async (_what, role, asked, answer) => {
+  ])('a role limits %s (E5.2)', async (_what, role, asked, answer) => {
     await must('roles/judge', role);
     const { body, status } = await write('issue/judge', { ...asked, ttl: '1h' });
     const text = status === 200 ? described(body.data.certificate) : body.errors[0];
@@ -316,12 +316,12 @@ describe('certificates', () => {
     [{ allowed_ip_sans_cidr: '10.0.0.0' }, /invalid CIDR address: 10.0.0.0/],
     [{ allowed_other_sans: '1.2.3' }, /expected a semicolon in other SAN "1.2.3"/],
     [{ policy_identifiers: 'x' }, /policy_identifiers/],
-  ])('a role %j is refused, and nothing is kept (E5.4)', async (body, text) => {
+  ])('a role %j is refused, and nothing is stored (E5.4)', async (body, text) => {
     expect(await refused('roles/bad', body)).toMatch(text);
     await secrets.root.read('pki/roles/bad').expect(404);
   });
 
-  it('a role names its callers in templates, and a caller without the fact gets nothing (E5.5)', async () => {
+  it('a role fills in its callers in templates, and refuses a caller without the value (E5.5)', async () => {
     await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
     await secrets.root.write('sys/policies/acl/issue', { policy: 'path "pki/issue/*" { capabilities = ["update"] }' });
     await secrets.root.write('auth/people/users/ann', { password: 'a-long-password', token_policies: 'issue' });
@@ -374,7 +374,7 @@ describe('certificates', () => {
     await secrets.root.patch('pki/issuer/default', { leaf_not_after_behavior: 'err' }).expect(200);
   });
 
-  it('a request is signed as far as the role allows, and never becomes an authority (E5.7)', async () => {
+  it('a CSR is signed as far as the role allows, and never as a CA (E5.7)', async () => {
     const extensions = [
       'basicConstraints=critical,CA:TRUE',
       'keyUsage=critical,keyCertSign',
@@ -401,7 +401,7 @@ describe('certificates', () => {
     expect(own).toContain('Subject: CN=c.test\n');
   });
 
-  it('a request whose key or signature is wrong is refused (E5.8)', async () => {
+  it('a CSR with a wrong key or signature is refused (E5.8)', async () => {
     const { csr } = request({ subject: '/CN=a.test' });
     const der = Buffer.from(csr.replace(/-----[^-]+-----|\s/g, ''), 'base64');
     der[der.length - 3]! ^= 1;
@@ -422,7 +422,7 @@ describe('certificates', () => {
     expect(await refused('sign-verbatim', { csr: weak.csr })).toMatch(/RSA keys < 2048 bits/);
   });
 
-  it('the forms of an answer hold the same', async () => {
+  it('all formats of an answer have the same content', async () => {
     const der = await must('issue/any', { common_name: 'a.test', format: 'der', private_key_format: 'pkcs8' });
     const bytes = Buffer.from(der.certificate, 'base64');
     expect(run('x509', '-inform', 'DER', '-in', file(bytes), '-noout', '-subject')).toContain('a.test');
@@ -442,14 +442,14 @@ describe('certificates', () => {
     );
   });
 
-  it('what is not to be kept is not kept (E5.9)', async () => {
+  it('no_store stores nothing (E5.9)', async () => {
     await must('roles/fleeting', { allow_any_name: true, key_type: 'ec', no_store: true });
     const { serial_number: serial } = await must('issue/fleeting', { common_name: 'a.test' });
     await secrets.anonymous.read(`pki/cert/${serial}`).expect(404);
     expect((await secrets.root.list('pki/certs').expect(200)).body.data.keys).not.toContain(serial);
   });
 
-  it('certificates name the addresses of the mount, or those of their issuer', async () => {
+  it('certificates have the URLs of the mount, or those of their issuer', async () => {
     await must('config/cluster', { path: 'https://keys.test/v1/pki', aia_path: 'http://aia.test/pki' });
     await must('config/urls', {
       issuing_certificates: '{{cluster_aia_path}}/issuer/{{issuer_id}}/der',

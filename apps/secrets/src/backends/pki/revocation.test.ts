@@ -45,7 +45,7 @@ describe('revocation', () => {
   const hex = ({ serial_number: serial }: Leaf): string => serial.replaceAll(':', '');
 
   it.each(['ec', 'rsa', 'ed25519'])(
-    'a revoked certificate is in the list of an issuer with a key of %s at once (E6.1)',
+    'a revoked certificate is at once in the CRL of an issuer with a key of %s (E6.1)',
     async (keyType) => {
       const { root, issue, list } = await mount(`at-once-${keyType}`, keyType);
       const first = await list();
@@ -79,7 +79,7 @@ describe('revocation', () => {
     },
   );
 
-  it('many who revoke at the same moment are all in the list when they are answered, and no number is given twice (E6.2)', async () => {
+  it('simultaneous revocations are all in the CRL when they are answered, and no CRL number is used twice (E6.2)', async () => {
     const { issue, list } = await mount('together');
     const leaves = await Promise.all(Array.from({ length: 20 }, () => issue()));
     const numbered = new Map<number, string>();
@@ -97,7 +97,7 @@ describe('revocation', () => {
     expect(number).toBeLessThanOrEqual(21);
   });
 
-  it('a certificate is revoked by itself, also where it was not kept, and by who has its key (E6.3)', async () => {
+  it('a certificate is revoked by its text, also if it was not stored, and by the holder of its key (E6.3)', async () => {
     const { issue, list } = await mount('itself', 'ec', { no_store: true });
     const leaf = await issue();
     expect(await refused('itself/revoke', { serial_number: leaf.serial_number })).toBe(
@@ -125,7 +125,7 @@ describe('revocation', () => {
     expect(await refused('itself/revoke', { serial_number: 'aa:bb' })).toBe('certificate with serial aa:bb not found.');
   });
 
-  it('an issuer is not on its own list, and once revoked on that of who has signed it (E6.4)', async () => {
+  it('an issuer is not in its own CRL, but once revoked in that of its issuer (E6.4)', async () => {
     const { root, list } = await mount('above');
     const self = await secrets.root.read('above/issuer/default/json').expect(200);
     expect(self.body.data.issuer_id).toBe(root.issuer_id);
@@ -163,7 +163,7 @@ describe('revocation', () => {
     expect((await list()).serials).toEqual([hex(body.data)]);
   });
 
-  it('certificates that its issuers signed elsewhere are kept, listed and answered for, also revoked ones (E5.10)', async () => {
+  it('imported certificates of its issuers are stored, listed and in OCSP, also revoked ones (E5.10)', async () => {
     const { root, issue } = await mount('before');
     const [kept, gone, later] = [await issue(), await issue(), await issue()];
     const text = (await secrets.root.read('before/issuer/default').expect(200)).body.data.certificate;
@@ -213,7 +213,7 @@ describe('revocation', () => {
     }
   });
 
-  it('with auto_rebuild the clock makes lists, and short ones between them (E6.5)', async () => {
+  it('with auto_rebuild CRLs are built on schedule, with delta CRLs between them (E6.5)', async () => {
     const { issue, list, root } = await mount('clocked');
     const tick = async (ms: number) => {
       time.offsetMs += ms;
@@ -270,7 +270,7 @@ describe('revocation', () => {
     time.offsetMs = 0;
   });
 
-  it('switched off, lists are empty; switched on, what was revoked is in them again', async () => {
+  it('disabled CRLs are empty; enabled again, they have all revoked certificates', async () => {
     const { issue, list } = await mount('off');
     const leaf = await issue();
     await must('off/revoke', { serial_number: leaf.serial_number });
@@ -291,7 +291,7 @@ describe('revocation', () => {
     });
   });
 
-  it('what has expired is revoked only where the settings say so (E6.7)', async () => {
+  it('an expired certificate is revoked only if the settings allow it (E6.7)', async () => {
     const { issue, list } = await mount('expired');
     const leaf = await issue({ ttl: '1s' });
     time.offsetMs = 60_000;
@@ -305,7 +305,7 @@ describe('revocation', () => {
     time.offsetMs = 0;
   });
 
-  describe('the responder', () => {
+  describe('the OCSP responder', () => {
     let mounted: Mounted;
     beforeAll(async () => {
       mounted = await mount('ocsp');
@@ -341,7 +341,7 @@ describe('revocation', () => {
       );
 
     it.each([[[]], [['-sha256']], [['-no_nonce']]])(
-      'says good, and from then on revoked, asked with %j (E6.6)',
+      'says good, and after a revocation revoked, for a request with %j (E6.6)',
       async (options) => {
         const leaf = await mounted.issue();
         const issuer = file(mounted.root.certificate);
@@ -364,7 +364,7 @@ describe('revocation', () => {
       },
     );
 
-    it('says of an authority that signed itself that it is revoked', async () => {
+    it('says that a revoked root is revoked', async () => {
       const second = { common_name: 'Second', key_type: 'ec' };
       const { certificate, issuer_id } = await must('ocsp/root/generate/internal', second);
       const ask = async () => {
@@ -383,7 +383,7 @@ describe('revocation', () => {
         .send(Buffer.from('00', 'hex'))
         .expect(415));
 
-    it('answers requests in the address, and never says good again of what is revoked (E6.6)', async () => {
+    it('answers GET requests, and never again good for a revoked certificate (E6.6)', async () => {
       const leaf = await mounted.issue();
       const der = asked(leaf.certificate, mounted.root.certificate, '-no_nonce');
       const ask = async () => (await get(encodeURIComponent(der.toString('base64')))).body as Buffer;
@@ -414,7 +414,7 @@ describe('revocation', () => {
       expect(read).toMatch(/: unknown\n/);
     });
 
-    it('answers only there where an address has two slashes in a row', async () => {
+    it('answers at no other path if a request has two slashes in a row', async () => {
       for (const at of [
         'ocsp//ocsp/MA==',
         'ocsp/ocsp/../roles//x',
@@ -426,7 +426,7 @@ describe('revocation', () => {
       }
     });
 
-    it('says unknown of what was never issued, and nothing of other authorities (E6.6)', async () => {
+    it('says unknown for what was never issued, and nothing for other CAs (E6.6)', async () => {
       const { body } = await post(
         (() => {
           const at = file('');

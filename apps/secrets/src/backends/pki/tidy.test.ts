@@ -5,7 +5,7 @@ import { backgroundCalls } from '../../service/background-calls';
 
 const dayMs = 24 * 3600_000;
 
-describe('removing what has expired', () => {
+describe('tidy', () => {
   const time = { offsetMs: 0 };
   const clock = { now: () => Date.now() + time.offsetMs };
   const secrets = startSecrets({ clock });
@@ -33,7 +33,7 @@ describe('removing what has expired', () => {
     await must('roles/a', { allow_any_name: true, key_type: 'ec' });
   });
 
-  it('leaves what is asked to stay, and takes what is old enough out of lists as well (E6.8)', async () => {
+  it('keeps what is configured, and removes old entries from CRLs as well (E6.8)', async () => {
     expect(await read('tidy-status')).toMatchObject({ state: 'Inactive', tidy_cert_store: null, time_started: null });
     const [root] = await kept();
     const old = await Promise.all(Array.from({ length: 8 }, () => issue('1h')));
@@ -67,7 +67,7 @@ describe('removing what has expired', () => {
     await secrets.root.list('pki/certs/revoked').expect(404);
   });
 
-  it('stops when it is told to, and goes on by the settings', async () => {
+  it('stops when cancelled, and continues by the settings', async () => {
     expect((await write('tidy-cancel').expect(200)).body.warnings[0]).toMatch(/none is currently running/);
     await issue('1h');
     await write('tidy', { tidy_cert_store: true }).expect(202);
@@ -93,7 +93,7 @@ describe('removing what has expired', () => {
     expect(await read('tidy-status')).toMatchObject({ state: 'Finished', cert_store_deleted_count: 1 });
   });
 
-  it('an issuer that has expired goes, but never the default one', async () => {
+  it('removes an expired issuer, but never the default one', async () => {
     const short = await must('root/generate/internal', { common_name: 'Short', ttl: '1h', key_type: 'ec' });
     time.offsetMs += 400 * dayMs;
     await write('tidy', { tidy_expired_issuers: true }).expect(202);
@@ -103,7 +103,7 @@ describe('removing what has expired', () => {
     expect(body.data.keys).toHaveLength(1);
   });
 
-  it('certificates are listed with what they say', async () => {
+  it('lists certificates with their details', async () => {
     const serial = await issue('1h');
     const { body } = await secrets.root.list('pki/certs/detailed').expect(200);
     expect(body.data.key_info[serial]).toMatchObject({
@@ -111,7 +111,7 @@ describe('removing what has expired', () => {
     });
   });
 
-  it('lists of an issuer are signed again as one, and lists of others are refused', async () => {
+  it('combines CRLs of an issuer into one, and refuses those of others', async () => {
     const [one, two] = [await issue('1h'), await issue('1h')];
     await must('revoke', { serial_number: one });
     const first = (await secrets.anonymous.read('pki/crl/pem').expect(200)).text;

@@ -8,7 +8,7 @@ describe('a client of a scheduler', () => {
   beforeAll(() => upstream.start());
   afterAll(() => upstream.stop());
 
-  it('sends the calls of a crowd a few at a time, and lets others go on in between', async () => {
+  it('sends many calls a few at a time, and lets others run in between', async () => {
     const { address, management: token } = upstream;
     let started = 0;
     const fault = (name: string) => {

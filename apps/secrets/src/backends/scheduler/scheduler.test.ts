@@ -40,7 +40,7 @@ describe('scheduler engine', () => {
         .expect(204);
     });
 
-    it('keeps what is not named, but for the name length (S11.3)', async () => {
+    it('keeps omitted fields, except for the name length (S11.3)', async () => {
       await secrets.root.write('scheduler/config/access', { max_token_name_length: 40 }).expect(204);
       expect((await secrets.root.read('scheduler/config/access')).body.data.max_token_name_length).toBe(40);
       await secrets.root.write('scheduler/config/access', { ca_cert: '' }).expect(204);
@@ -168,7 +168,7 @@ describe('scheduler engine', () => {
   });
 
   describe('credentials', () => {
-    it('are made with the role’s shape and end with their lease (S1.3, S1.5, S11.2, S21.11, SA.6, SP.15, SP.40)', async () => {
+    it('are issued as the role says and end with their lease (S1.3, S1.5, S11.2, S21.11, SA.6, SP.15, SP.40)', async () => {
       await configure();
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
       expect(body).toMatchObject({ renewable: true, lease_duration: 2764800 });
@@ -199,7 +199,7 @@ describe('scheduler engine', () => {
       await secrets.root.write('scheduler/creds/ops', {}).expect(405);
     });
 
-    it('are refused where the scheduler lacks a policy of the role (SP.38)', async () => {
+    it('are refused if the scheduler lacks a policy of the role (SP.38)', async () => {
       await secrets.root.write('scheduler/role/lost', { policies: 'read,nosuch' }).expect(204);
       const { body } = await secrets.root.read('scheduler/creds/lost').expect(400);
       expect(body.errors[0]).toContain('nosuch');
@@ -214,7 +214,7 @@ describe('scheduler engine', () => {
       upstream.fail = () => undefined;
     });
 
-    it.each([400, 500])('treat a token that is already gone, said with %i, as revoked', async (status) => {
+    it.each([400, 500])('treat a missing token (%i) as revoked', async (status) => {
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
       const text = `Cannot delete nonexistent tokens: ${body.data.accessor_id}`;
       upstream.fail = (method) => (method === 'DELETE' ? { status, text } : undefined);

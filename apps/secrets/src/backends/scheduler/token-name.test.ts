@@ -16,7 +16,7 @@ describe('length of scheduler token names (S24.1)', () => {
     expect(nameLimitOf(version)).toBe(limit);
   });
 
-  it('cuts a long name in front of its unique end', () => {
+  it('cuts a long name before its unique end', () => {
     const name = tokenName('r'.repeat(300), 'alice', 1_795_256_678_439, 64);
     expect(Buffer.byteLength(name)).toBe(64);
     expect(name).toMatch(/^service-r+-\d{19}$/);
@@ -29,11 +29,11 @@ describe('length of scheduler token names (S24.1)', () => {
     expect(name).toMatch(endsUnique);
   });
 
-  it('names role and caller where there is room', () => {
+  it('names role and caller if there is room', () => {
     expect(tokenName('ops', 'token-bob', 1_795_256_678_439, 256)).toMatch(/^service-ops-token-bob-\d{19}$/);
   });
 
-  it('tells names of the same millisecond apart', () => {
+  it('gives different names in the same millisecond', () => {
     const names = new Set(Array.from({ length: 50 }, () => tokenName('ops', 'bob', 1, 256)));
     expect(names.size).toBeGreaterThan(48);
   });

@@ -94,7 +94,7 @@ describe('the engine ssh', () => {
       },
     );
 
-    it('say who, for what and how long (E8.2)', async () => {
+    it('have key id, principals and validity (E8.2)', async () => {
       const fields = {
         ...user,
         allowed_users: 'jane,root',
@@ -208,7 +208,7 @@ describe('the engine ssh', () => {
       'jane\u2028root',
       '\ufeffjane',
     ];
-    it.each(smuggled)('hide nothing in names, options and ids: %j (E8.5)', async (text) => {
+    it.each(smuggled)('hide nothing in principals, options and key ids: %j (E8.5)', async (text) => {
       const all = { ...anyUser, allowed_extensions: '*', allow_user_key_ids: true, default_user: 'a' };
       for (const asked of [
         { valid_principals: `x${text}x` },
@@ -223,11 +223,11 @@ describe('the engine ssh', () => {
       }
     });
 
-    it('are without names only where a role says so (E8.4)', async () => {
+    it('have no principals only if the role allows it (E8.4)', async () => {
       expect((await sign({ ...user, allow_empty_principals: true })).principals).toEqual([]);
     });
 
-    it('of hosts are for their domains as the role allows, and have no extensions of users (E8.6)', async () => {
+    it('of hosts are for the domains of the role, without user extensions (E8.6)', async () => {
       const host = { key_type: 'ca', allow_host_certificates: true, allowed_domains: 'example.com,example.org' };
       const asked = (valid_principals: string) => ({ cert_type: 'host', valid_principals });
       const defaults = { default_extensions: { 'permit-pty': '' } };
@@ -245,7 +245,7 @@ describe('the engine ssh', () => {
       );
     });
 
-    it('have an id that no value can rewrite (E8.7)', async () => {
+    it('have a key id that no value can rewrite (E8.7)', async () => {
       const fields = { ...anyUser, key_id_format: '{{role_name}}|{{token_display_name}}|{{other}}' };
       const { auth } = (await secrets.root.write('auth/token/create', { display_name: '{{role_name}}' }).expect(200))
         .body;
@@ -294,7 +294,7 @@ describe('the engine ssh', () => {
       expect(other.body.errors).toEqual(['root is not a valid value for valid_principals']);
     });
 
-    it('let nothing in by commas in a value, and are nothing without an identity (E8.8)', async () => {
+    it('allow nothing through commas in a value, and match nothing without an identity (E8.8)', async () => {
       const { who } = await person('jane,root');
       const path = `${at}/sign/${await role(templated)}`;
       const { body } = await who.write(path, { public_key: lines.ed25519, valid_principals: 'root' }).expect(400);
@@ -311,7 +311,7 @@ describe('the engine ssh', () => {
   describe('issuers', () => {
     beforeAll(mount);
 
-    it('change while hosts trust both: certificates of either are signed, and public_keys has both (E8.9)', async () => {
+    it('are replaced while hosts trust both: both can sign, and public_keys has both (E8.9)', async () => {
       const first = await must('config/ca', { key_type: 'ec' });
       const old = await role({ ...anyUser, issuer_ref: first.issuer_id });
       const second = await must('config/ca', { key_type: 'ed25519' });
@@ -347,7 +347,7 @@ describe('the engine ssh', () => {
       }
     });
 
-    it('are refused where halves do not belong together, or are weak, encrypted or unknown (E8.10)', async () => {
+    it('are refused if the keys do not match, or are weak, encrypted or unknown (E8.10)', async () => {
       const own = String(pairs.ed25519.privateKey.export({ type: 'pkcs8', format: 'pem' }));
       const locked = String(
         pairs.rsa.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' }),
@@ -378,7 +378,7 @@ describe('the engine ssh', () => {
       }
     });
 
-    it('that are made at the same moment are all there, each with its name', async () => {
+    it('that are created at the same time all exist, each with its name', async () => {
       await mount();
       const names = Array.from({ length: 8 }, (_, i) => `name-${i}`);
       await Promise.all(names.map((name) => must(`issuers/import/${name}`, { key_type: 'ed25519' })));
@@ -400,7 +400,7 @@ describe('the engine ssh', () => {
     };
     const verify = (sent: unknown) => secrets.anonymous.write(`${at}/verify`, { otp: sent });
 
-    it('say once what they are good for, to one of many who ask at once (E8.11)', async () => {
+    it('are verified once, by one of many simultaneous requests (E8.11)', async () => {
       const name = await role(otp);
       const { body } = await write(`creds/${name}`, { ip: '10.0.0.1' }).expect(200);
       const { key, ...more } = body.data;
@@ -448,7 +448,7 @@ describe('the engine ssh', () => {
       }
     });
 
-    it('are for any host where their role is listed, until it is deleted (E8.12)', async () => {
+    it('are for any host if they are of a zero-address role, until it is deleted (E8.12)', async () => {
       const name = await role({ ...otp, cidr_list: '' });
       const other = await role(otp);
       expect(await refused('config/zeroaddress', { roles: [name, 'absent'] })).toBe('Role "absent" does not exist');
@@ -459,7 +459,7 @@ describe('the engine ssh', () => {
       expect((await secrets.root.read(`${at}/config/zeroaddress`).expect(200)).body.data).toEqual({ roles: [other] });
     });
 
-    it('are not certificates, and certificates are none', async () => {
+    it('cannot be signed, and certificates need no password', async () => {
       expect(
         await refused(`creds/${await role({ ...anyUser, default_user: 'a', cidr_list: '10.0.0.0/8' })}`, {
           ip: '10.0.0.1',
@@ -471,7 +471,7 @@ describe('the engine ssh', () => {
     });
   });
 
-  it('reads back a role as it was written, with its defaults', async () => {
+  it('reads a role as it was written, with its defaults', async () => {
     const fields = { ...anyUser, ttl: '1h', allowed_user_key_lengths: { rsa: '2048', ec: [256] } };
     const { body } = await secrets.root.read(`${at}/roles/${await role(fields)}`).expect(200);
     expect(body.data).toMatchObject({

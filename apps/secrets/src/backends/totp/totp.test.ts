@@ -50,7 +50,7 @@ describe('the engine totp', () => {
     },
   );
 
-  it('makes the codes of a key that is given as base32 or as a URL (E10.1)', async () => {
+  it('generates the codes of a key given as base32 or as a URL (E10.1)', async () => {
     const { key, read } = await mount();
     await key('a', { key: 'jbswy3dpehpk3pxp', digits: 8, period: '2m' }).expect(204);
     const url = 'otpauth://totp/Acme%20Co:jane?secret=JBSWY3DPEHPK3PXP&digits=8&period=120';
@@ -66,7 +66,7 @@ describe('the engine totp', () => {
     });
   });
 
-  it('shows a key that it made at most once (E10.3)', async () => {
+  it('shows a generated key at most once (E10.3)', async () => {
     const { key, read } = await mount();
     await key('hidden', { ...generated, exported: false }).expect(204);
     const { url, ...more } = (await key('plain', { ...generated, qr_size: 0 }).expect(200)).body.data;
@@ -75,7 +75,7 @@ describe('the engine totp', () => {
     expect(JSON.stringify(await read('keys/plain'))).not.toContain(secret);
   });
 
-  it('lets a code count once, also when the key is written again or the clock is set back (E10.4)', async () => {
+  it('accepts a code once, also when the key is written again or the clock is set back (E10.4)', async () => {
     const { key, send, judge } = await mount();
     const given = { key: 'JBSWY3DPEHPK3PXP', period: 30 };
     await key('k', given).expect(204);
@@ -90,7 +90,7 @@ describe('the engine totp', () => {
     expect((await send('k', code).expect(400)).body.errors).toEqual([used]);
   });
 
-  it('judges no more than five wrong codes in a row, also for the right one, until it is unlocked (E10.5)', async () => {
+  it('refuses all codes after five wrong ones in a row, until it is unlocked (E10.5)', async () => {
     const { key, judge, at } = await mount();
     const { url } = (await key('K', generated).expect(200)).body.data;
     const app = authenticator(url);
@@ -121,7 +121,7 @@ describe('the engine totp', () => {
       { url: 'otpauth://totp/a?secret=JBSWY3DPEHPK3PXP&period=-1' },
       'an error occurred while parsing period value in url',
     ],
-  ])('refuses %j and keeps nothing (E10.6)', async (body, text) => {
+  ])('refuses %j and stores nothing (E10.6)', async (body, text) => {
     const { key, at } = await mount();
     expect((await key('k', body).expect(400)).body.errors).toEqual([text]);
     await secrets.root.read(`${at}/keys/k`).expect(404);
@@ -161,7 +161,7 @@ describe('a code on two nodes at once', () => {
   const secrets = startSecrets();
   const node = otherNode(secrets);
 
-  it('counts on one of them, once (E10.4)', async () => {
+  it('is accepted on one of them, once (E10.4)', async () => {
     await secrets.root.write('sys/mounts/totp', { type: 'totp' }).expect(204);
     await secrets.root.write('totp/keys/k', { key: 'JBSWY3DPEHPK3PXP', period: 3600 }).expect(204);
     const { code } = (await secrets.root.read('totp/code/k').expect(200)).body.data;

@@ -37,7 +37,7 @@ describe('certificates of keys', () => {
     for (const type of types) await must(`keys/${type}`, { type, exportable: true, allow_plaintext_backup: true });
   }, 60_000);
 
-  it.each(types)('are asked for with a request that %s signs, with the subject of a template (E3.10)', async (type) => {
+  it.each(types)('are requested with a CSR signed by %s, with the subject of a template (E3.10)', async (type) => {
     const template = openssl.request({ subject: '/O=Acme/CN=web' }).csr;
     for (const csr of [undefined, template]) {
       const made = await must(`keys/${type}/csr`, { csr });
@@ -53,7 +53,7 @@ describe('certificates of keys', () => {
     }
   });
 
-  it.each(types)('are kept with a version of %s, shown, exported and backed up (E3.11)', async (type) => {
+  it.each(types)('are stored with a version of %s, shown, exported and backed up (E3.11)', async (type) => {
     const leaf = await leafOf(type);
     const certificate_chain = leaf.pem + authority.pem;
     expect(await must(`keys/${type}/set-certificate`, { certificate_chain })).toEqual({

@@ -18,7 +18,7 @@ const types = [
   'hmac',
 ];
 
-describe('keys that leave and come', () => {
+describe('export, import and backup of keys', () => {
   let nowMs = Date.now();
   const secrets = startSecrets({ clock: { now: () => nowMs } });
   const at = (path: string) => `transit/${path}`;
@@ -55,7 +55,7 @@ describe('keys that leave and come', () => {
     expect(await read(`keys/again-${type}`)).toMatchObject({ latest_version: 2, type });
   });
 
-  it('exports only what may leave, in the usual forms (E3.2)', async () => {
+  it('exports only exportable keys, in the usual formats (E3.2)', async () => {
     await must('keys/stays');
     for (const kind of ['encryption-key', 'signing-key', 'hmac-key']) {
       const { body } = await secrets.root.read(at(`export/${kind}/stays`)).expect(400);
@@ -103,7 +103,7 @@ describe('keys that leave and come', () => {
     ['hmac', { key_size: 64 }],
     ['ed25519', {}],
     ['ecdsa-p384', {}],
-  ])('%s leaves wrapped with a public key, which a mount imports it by (E3.4)', async (type, fields) => {
+  ])('%s is exported wrapped with a public key, and imported by another mount (E3.4)', async (type, fields) => {
     const [name, destination] = [`byok-${type}`, `wrapping-${type}`];
     await must(`keys/${name}`, { type, exportable: true, ...fields });
     await must(`keys/${name}/rotate`);
@@ -117,7 +117,7 @@ describe('keys that leave and come', () => {
     expect(await exported(`${name}-again`)).toEqual(await exported(`${name}/2`));
   });
 
-  it('wraps only what may leave, and only with an RSA key (E3.4)', async () => {
+  it('wraps only exportable keys, and only with an RSA key (E3.4)', async () => {
     const refusal = async (path: string) => (await secrets.root.read(at(path)).expect(400)).body.errors[0];
     await must('keys/stays', {});
     await must('keys/leaves', { exportable: true });
@@ -131,7 +131,7 @@ describe('keys that leave and come', () => {
     expect(await refusal('byok-export/outer/leaves?hash=MD5')).toBe('unknown hash function: MD5');
   });
 
-  it('agrees with another party on a key, of which each sends its public key (E3.5)', async () => {
+  it('derives a shared key with another party from public keys (E3.5)', async () => {
     for (const name of ['ada', 'bob']) await must(`keys/${name}`, { type: 'ecdsa-p256' });
     const shared = async (name: string) => (await read(`keys/${name}`)).keys[1].public_key;
     const derived = async (base_key_name: string, peer: string) => ({
@@ -181,7 +181,7 @@ describe('keys that leave and come', () => {
     expect(signature).toMatch(/^vault:v1:/);
   });
 
-  it('refuses wrapped keys that are malformed, weak or of another type, and tells nothing of the wrapping (E3.8)', async () => {
+  it('refuses wrapped keys that are malformed, weak or of another type, without revealing details of the wrapping (E3.8)', async () => {
     const refusal = (body: object) => refused('keys/never/import', body);
     expect(await refusal({ ciphertext: base64('x') })).toBe('provided ciphertext is too short');
     expect(await refusal({ ciphertext: wrap(randomBytes(20)) })).toBe(
@@ -205,7 +205,7 @@ describe('keys that leave and come', () => {
     await secrets.root.read(at('keys/never')).expect(404);
   });
 
-  it('rotates by the clock what has a period, once (E3.9)', async () => {
+  it('rotates keys with a period on schedule, once (E3.9)', async () => {
     const version = async (name: string) => (await read(`keys/${name}`)).latest_version;
     await must('keys/first', { auto_rotate_period: '1h' });
     await must('keys/still');

@@ -28,7 +28,7 @@ describe('keys that sign', () => {
 
   describe.each(['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521'])('%s', (type) => {
     it.each([...hashes])(
-      'signs with %s what other implementations verify, message or digest, in both forms (E2.1)',
+      'signs with %s what other implementations verify: message or digest, in both formats (E2.1)',
       async (hash_algorithm, { digest }) => {
         const pem = createPublicKey(await publicKeyOf(type));
         const hashed = base64(createHash(digest).update('hello').digest());
@@ -205,7 +205,7 @@ describe('keys that sign', () => {
     expect(await refused(path, body)).toBe(text);
   });
 
-  it('takes a digest without a known hash as it is (E2.8)', async () => {
+  it('signs a digest without a known hash unchanged (E2.8)', async () => {
     const scheme = { input, hash_algorithm: 'none', prehashed: true, signature_algorithm: 'pkcs1v15' };
     const { signature } = await must('sign/rsa-2048', scheme);
     expect(await must('verify/rsa-2048', { ...scheme, signature })).toEqual({ valid: true });

@@ -40,7 +40,7 @@ describe('keys that encrypt', () => {
     },
   );
 
-  it.each(aeadTypes)('%s binds a text to its context, associated data, key and version (E1.2)', async (type) => {
+  it.each(aeadTypes)('%s binds a ciphertext to its context, associated data, key and version (E1.2)', async (type) => {
     const context = base64('tenant 1');
     const associated_data = base64('row 7');
     const failed = /message authentication failed$/;
@@ -82,7 +82,7 @@ describe('keys that encrypt', () => {
     expect(back).toEqual({ plaintext: base64('x') });
   });
 
-  it('loses none of twenty rotations at once (E1.4)', async () => {
+  it('loses none of twenty simultaneous rotations (E1.4)', async () => {
     await must('keys/race');
     const first = await must('encrypt/race', { plaintext: base64('x') });
     await Promise.all(Array.from({ length: 20 }, () => must('keys/race/rotate')));
@@ -92,7 +92,7 @@ describe('keys that encrypt', () => {
     expect(await must('decrypt/race', { ciphertext: first.ciphertext })).toEqual({ plaintext: base64('x') });
   });
 
-  it('makes a key by encrypting only for those who may create it, and for a text that can be encrypted (E1.5)', async () => {
+  it('creates a key on encryption only for callers who may create it, and for valid plaintext (E1.5)', async () => {
     const updater = await secrets.withPolicy('path "transit/encrypt/*" { capabilities = ["update"] }');
     await updater.write(at('encrypt/made'), { plaintext: '' }).expect(403);
     expect(await refused('encrypt/made', { plaintext: '!!' })).toBe('illegal base64 data at input byte 0');
@@ -105,7 +105,7 @@ describe('keys that encrypt', () => {
     await must('config/keys', { disable_upsert: false });
   });
 
-  it('answers for each item of a batch, and takes the status from the failures (E1.6)', async () => {
+  it('answers each item of a batch, with a status from the failures (E1.6)', async () => {
     const items = [
       { plaintext: base64('a'), reference: 'r1' },
       { plaintext: '!!', reference: 'r2' },
@@ -138,7 +138,7 @@ describe('keys that encrypt', () => {
     );
   });
 
-  it('holds versions to the rules of the key, and refuses rules that contradict (E1.7)', async () => {
+  it('applies the version limits of the key, and refuses contradictory ones (E1.7)', async () => {
     await must('keys/rules');
     for (let n = 0; n < 3; n++) await must('keys/rules/rotate');
     const config = (body: object) => refused('keys/rules/config', body);
@@ -176,7 +176,7 @@ describe('keys that encrypt', () => {
     expect(text).toBe('min encryption version should not be less than min available version');
   });
 
-  it('deletes a key only when its settings allow it, and takes one out of use without losing it (E1.8)', async () => {
+  it('deletes a key only if its settings allow it, and soft-deletes one without losing it (E1.8)', async () => {
     await must('keys/gone');
     const { ciphertext } = await must('encrypt/gone', { plaintext: base64('x') });
     const refusal = await secrets.root.delete(at('keys/gone')).expect(400);
@@ -195,7 +195,7 @@ describe('keys that encrypt', () => {
     expect(absent.body.errors).toEqual(['error deleting policy gone: could not delete key; not found']);
   });
 
-  it('makes data keys, shown in the clear or encrypted only (E1.9)', async () => {
+  it('generates data keys, in plaintext or only encrypted (E1.9)', async () => {
     await must('keys/data');
     for (const bits of [128, 256, 512]) {
       const made = await must('datakey/plaintext/data', { bits });
@@ -238,7 +238,7 @@ describe('keys that encrypt', () => {
     await secrets.root.read(at('keys/bad')).expect(404);
   });
 
-  it('opens nothing of another mount or namespace (E1.11)', async () => {
+  it('decrypts nothing of another mount or namespace (E1.11)', async () => {
     await secrets.root.write('sys/mounts/transit-two', { type: 'transit' }).expect(204);
     await must('keys/apart');
     await secrets.root.write('transit-two/keys/apart').expect(200);

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { Passwords } from './password';
 
 // Elsewhere the tests keep passwords that cost nothing.
-describe('a kept password', () => {
+describe('a stored password', () => {
   const passwords = new Passwords();
 
-  it('cost what it should, has its own salt, and is found again in any spelling of its letters', async () => {
+  it('has the configured cost and its own salt, and matches in any Unicode form', async () => {
     const [hash, again] = await Promise.all([passwords.hash('caf\u00e9'), passwords.hash('caf\u00e9')]);
     expect(hash).toMatchObject({ algorithm: 'scrypt', cost: 16_384, blockSize: 8, parallelization: 5 });
     expect(hash.salt).not.toBe(again.salt);

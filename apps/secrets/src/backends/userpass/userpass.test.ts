@@ -14,7 +14,7 @@ describe('userpass', () => {
   const user = (name: string, fields: object = {}) =>
     secrets.root.write(`auth/userpass/users/${name}`, { password: 'right', ...fields }).expect(204);
 
-  it('keeps users with the token parameters of their logins, and never shows a password', async () => {
+  it('stores users with their token parameters, and never shows a password', async () => {
     await mounted();
     await user('Bob', { token_policies: 'dev,ops', token_ttl: '1h', token_max_ttl: 7200 });
     const { body } = await secrets.root.read('auth/userpass/users/bob').expect(200);
@@ -166,7 +166,7 @@ describe('userpass', () => {
       .expect(400, /it has no passwords/);
   }, 120_000);
 
-  it('judges no more than five of many guesses at once, and no later one ends the lock', async () => {
+  it('checks at most five of many simultaneous guesses, and no later one ends the lock', async () => {
     await mounted();
     await user('kim');
     const hashing = jest.spyOn(Passwords.prototype, 'matches');
@@ -198,7 +198,7 @@ describe('userpass', () => {
     await login('lea', 'new').expect(200);
   }, 120_000);
 
-  it('renews tokens while the user has the policies they were made with', async () => {
+  it('renews tokens while the user has the policies of the login', async () => {
     await mounted();
     await user('gus', { token_policies: 'a', token_ttl: '1h', token_max_ttl: '3h' });
     const token = secrets.as((await login('gus', 'right').expect(200)).body.auth.client_token);
@@ -210,7 +210,7 @@ describe('userpass', () => {
     await token.write('auth/token/renew-self').expect(400, /user does not exist any more/);
   }, 120_000);
 
-  it('keeps passwords as salted hashes inside sealed values only', async () => {
+  it('stores passwords only as salted hashes inside encrypted values', async () => {
     await mounted();
     await user('hal', { password: 'sekretpassword' });
     const { Client } = await import('pg');

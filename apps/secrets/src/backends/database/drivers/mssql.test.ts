@@ -38,7 +38,7 @@ describe('the engine database with SQL Server', () => {
     await configure().expect(204);
   });
 
-  it('makes logins and their users over TLS, and ends both', async () => {
+  it('creates logins and their users over TLS, and drops both', async () => {
     const { data, lease_id } = await creds();
     expect(data.username).toMatch(/^v-root-app-\w{20}-\d+$/);
     expect(server.logins.get(data.username)).toEqual({
@@ -51,7 +51,7 @@ describe('the engine database with SQL Server', () => {
     expect(server.inClear).toEqual([]);
   });
 
-  it('leaves nothing behind where a statement fails', async () => {
+  it('leaves nothing behind when a statement fails', async () => {
     const before = [...server.logins.keys()];
     const failing = [...creation_statements, 'GRANT nonsense'];
     await secrets.root.write('database/roles/failing', { db_name: 'ms', creation_statements: failing }).expect(204);
@@ -59,7 +59,7 @@ describe('the engine database with SQL Server', () => {
     expect([...server.logins.keys()]).toEqual(before);
   });
 
-  it('keeps what was committed where the connection is lost after it', async () => {
+  it('keeps what was committed when the connection is lost afterwards', async () => {
     server.endsOnReset = true;
     const { data } = await creds();
     server.endsOnReset = false;
@@ -114,7 +114,7 @@ describe('the engine database with SQL Server', () => {
     expect(server.inClear.splice(0)).toEqual([]);
   });
 
-  it('goes without TLS where that is asked for', async () => {
+  it('works without TLS if configured', async () => {
     server.offersTls = false;
     await configure({ connection_url: address('?encrypt=disable') }).expect(204);
     server.offersTls = true;
@@ -127,7 +127,7 @@ describe('the engine database with SQL Server', () => {
     await configure({ tls_ca: '', tls_skip_verify: true }).expect(204);
   });
 
-  it('goes nowhere else where the server sends it there', async () => {
+  it('follows no redirect of the server', async () => {
     const other = new MssqlStandIn({ cert, key });
     await other.start();
     server.sendsTo = { host: 'localhost', port: other.port };
@@ -151,7 +151,7 @@ describe('the engine database with SQL Server', () => {
     await configure({ password: 'wrong' }).expect(400, /Login failed for user 'vault'/);
   });
 
-  it('tells a server that is away from one that refuses', async () => {
+  it('distinguishes a server that is down from one that refuses', async () => {
     await server.stop();
     await secrets.root.read('database/creds/app').expect(502, /the database is unreachable/);
   });

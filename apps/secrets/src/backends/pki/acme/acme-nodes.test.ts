@@ -9,7 +9,7 @@ describe('ACME on two nodes', () => {
   /** The same path on each node; the signed URL stays the same. */
   const onEach = (url: string) => nodes.map((node) => url.replace(/^http:\/\/[^/]+/, node));
 
-  it('a nonce of one node is good on the other, and once among both', async () => {
+  it('a nonce of one node is valid on the other, once among both', async () => {
     const acme = await client();
     const url = acme.kid!;
     for (let i = 0; i < 5; i++) {
@@ -38,7 +38,7 @@ describe('ACME on two nodes', () => {
     expect((await secrets.root.list('pki/certs').expect(200)).body.data.keys).toHaveLength(before + 1);
   });
 
-  it('of two accounts with one key that are made on both at once, one is made', async () => {
+  it('creates one account when both nodes are asked at once with the same key', async () => {
     const acme = await client();
     const { newAccount } = acme.directory;
     acme.kid = undefined;

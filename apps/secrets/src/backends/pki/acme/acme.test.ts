@@ -12,7 +12,7 @@ const challengeOf = async (acme: AcmeClient, url: string, wanted: string) =>
   (await acme.post(url)).body.challenges.find(({ type }: { type: string }) => type === wanted);
 
 describe('ACME', () => {
-  it('is off until it is switched on, and says nothing then (E7.1)', async () => {
+  it('is off until it is enabled, and then answers nothing (E7.1)', async () => {
     await secrets.root.write('sys/mounts/closed', { type: 'pki' }).expect(204);
     await secrets.anonymous.read('closed/acme/directory').expect(404, { errors: [] });
     for (const [field, why] of [
@@ -96,7 +96,7 @@ describe('ACME', () => {
   });
 
   it.each(['http-01', 'dns-01'])(
-    'refuses the answer of another by %s, and says so while it is tried again (E7.2)',
+    'refuses a wrong response by %s, and says so while it retries (E7.2)',
     async (type) => {
       const acme = await client();
       const name = 'e.example.com';
@@ -114,7 +114,7 @@ describe('ACME', () => {
     },
   );
 
-  it('makes one certificate where an order is finalized twice at once (E7.3)', async () => {
+  it('issues one certificate when an order is finalized twice at once (E7.3)', async () => {
     const acme = await client();
     const order = await acme.order('once.example.com');
     await prove(acme, order.body);
@@ -145,7 +145,7 @@ describe('ACME', () => {
     expect(typeOf(unknown)).toBe('accountDoesNotExist');
   });
 
-  it('gives an account another key, which both keys have signed (E7.4)', async () => {
+  it('rolls over an account key with the signatures of both keys (E7.4)', async () => {
     const acme = await client();
     const other = await client();
     const url = acme.directory.keyChange;
@@ -167,7 +167,7 @@ describe('ACME', () => {
     expect((await acme.order('a.example.com')).status).toBe(201);
   });
 
-  it('binds accounts with a key that is good once, for one directory and one key (E7.5)', async () => {
+  it('binds accounts with an EAB key that is valid once, for one directory and one account key (E7.5)', async () => {
     await secrets.root.write('pki/config/acme', { eab_policy: 'new-account-required' }).expect(200);
     try {
       const { data: eab } = (await secrets.root.write('pki/roles/web/acme/new-eab').expect(200)).body;
@@ -199,7 +199,7 @@ describe('ACME', () => {
     }
   });
 
-  it('wants terms agreed to where there are any', async () => {
+  it('requires agreement to terms of service if there are any', async () => {
     await secrets.root.write('pki/config/acme', { terms_of_service: 'https://example.com/terms' }).expect(200);
     const acme = await world.unregistered('acme');
     expect(acme.directory.meta.termsOfService).toBe('https://example.com/terms');
@@ -212,7 +212,7 @@ describe('ACME', () => {
     await secrets.root.write('pki/config/acme', { terms_of_service: '' }).expect(200);
   });
 
-  it('revokes for the account, for one that has proven the names, and for the key, and for no one else (E7.6)', async () => {
+  it('revokes for the account, for accounts authorized for the names, and for the key of the certificate, and for no one else (E7.6)', async () => {
     const acme = await client();
     const other = await client();
     const url = acme.directory.revokeCert;
@@ -240,7 +240,7 @@ describe('ACME', () => {
     expect(revoked).toHaveLength(3);
   });
 
-  it('says when to renew, and takes what an order replaces once (E7.11)', async () => {
+  it('says when to renew (ARI), and accepts a replacement once (E7.11)', async () => {
     const acme = await client();
     const { pem } = await obtain(acme, 'renew.example.com');
     const x509 = new X509Certificate(pem);
@@ -283,7 +283,7 @@ describe('a stranger', () => {
     }
   });
 
-  it('takes messages of their media type only', async () => {
+  it('accepts only messages of the right media type', async () => {
     const acme = await client();
     const send = async (media: string) => {
       const nonce = await acme.nonce();
@@ -408,7 +408,7 @@ describe('a stranger', () => {
     expect(openssl.certificate(text)).toMatch(/Subject: CN=b\.example\.com\n/);
   });
 
-  it('is led nowhere by a challenge that the operator has not opened (E7.10)', async () => {
+  it('reaches no network by a challenge unless the operator allows it (E7.10)', async () => {
     const acme = await client();
     const { httpPort, tlsPort } = world.ports;
     dns.addresses.set('inside.example.com', '10.1.2.3');
