@@ -247,7 +247,7 @@ describe('what requests may say where nothing is read back', () => {
 
   let effective = 0;
   const types = [...new Set(registry.map(({ type }) => type))];
-  it.each(types)('does something in %s', async (type) => {
+  it.each(types)('has an effect in %s', async (type) => {
     const without: string[] = [];
     for (const one of walked.filter(({ mount }) => mount.backend.type === type)) {
       const making = examples[one.name];
@@ -285,7 +285,7 @@ describe('what requests may say where nothing is read back', () => {
     expect(without).toEqual([]);
   });
 
-  it('is looked at in many places, and nowhere that is not there', () => {
+  it('is checked in many places, all of which exist', () => {
     expect(effective).toBeGreaterThan(walked.length === operations.length ? 60 : 0);
     const names = new Set(
       operations.flatMap(({ name, fields }) => Object.keys(fields).map((field) => `${name} ${field}`)),

@@ -15,7 +15,7 @@ describe('the page of the API', () => {
     await page.getByRole('button', { name: 'Show', exact: true }).click();
   };
 
-  it('is there without a token, and knows nothing of any caller', async () => {
+  it('is served without a token, and contains nothing about callers', async () => {
     const { headers, text } = await request(secrets.server).get('/docs').expect(200);
     expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
     expect(headers['referrer-policy']).toBe('no-referrer');

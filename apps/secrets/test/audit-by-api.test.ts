@@ -59,7 +59,7 @@ describe('auditing by API', () => {
   const refusal = async (name: string, options: object, more: object = {}): Promise<string> =>
     (await enable(name, options, more).expect(400)).body.errors[0];
 
-  it('enables a device, which has the lines from then on, and disables it', async () => {
+  it('enables a device, which gets the lines from then on, and disables it', async () => {
     await secrets.root
       .put('sys/audit/mine', { type: 'file', description: 'of the team', options: { file_path: at('mine.log') } })
       .expect(204);
@@ -98,7 +98,7 @@ describe('auditing by API', () => {
     await secrets.root.delete('sys/audit/mine').expect(204);
   });
 
-  it('takes the options of a file, and refuses by name what it does not do', async () => {
+  it('accepts the options of a file, and refuses unsupported ones by name', async () => {
     await enable('all', { path: 'all.log', mode: '0640', prefix: '@audit: ', format: 'json', log_raw: 'false' }).expect(
       204,
     );
@@ -176,7 +176,7 @@ describe('auditing by API', () => {
     expect((await secrets.root.read('sys/audit').expect(200)).body.data).not.toHaveProperty(['out/']);
   });
 
-  it('gives no path and no file to two devices, and does not touch those of the configuration', async () => {
+  it('allows a path and a file only once, and does not change configured devices', async () => {
     await enable('two/inner', { file_path: 'two.log' }).expect(204);
     for (const name of ['two', 'two/inner', 'two/inner/more', 'file']) {
       expect(await refusal(name, { file_path: 'other.log' })).toBe('path already in use');
@@ -188,7 +188,7 @@ describe('auditing by API', () => {
     await secrets.root.delete('sys/audit/two/inner').expect(204);
   });
 
-  it('shows accessors where that is asked for, and only there', async () => {
+  it('shows accessors only if configured', async () => {
     await enable('open', { file_path: 'open.log', hmac_accessor: 'false' }).expect(204);
     const made = (await secrets.root.write('auth/token/create', { policies: ['default'] }).expect(200)).body.auth;
     await secrets.as(made.client_token).read('auth/token/lookup-self').expect(200);
@@ -203,7 +203,7 @@ describe('auditing by API', () => {
     expect(readFileSync(configured, 'utf8')).not.toContain(made.accessor);
   });
 
-  it('needs one device that takes a line: only a full one fails, and it cannot be enabled', async () => {
+  it('needs one device that accepts a line; with only a full one requests fail, and it cannot be enabled', async () => {
     const { writeSync } = fs;
     jest.spyOn(fs, 'writeSync').mockImplementation(((...sent: Parameters<typeof writeSync>) => {
       if (String(sent[1]).includes('"enabled"')) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
@@ -232,7 +232,7 @@ describe('auditing by API', () => {
     await secrets.root.delete('sys/audit/late').expect(204);
   });
 
-  it('asks for sudo, in the root namespace', async () => {
+  it('requires sudo in the root namespace', async () => {
     const some = await secrets.withPolicy('path "sys/*" { capabilities = ["create", "read", "update", "delete"] }');
     for (const name of ['sys/audit/x', 'sys/config/auditing/request-headers/x-a']) {
       await some.write(name, { type: 'file', options: { file_path: 'x.log' } }).expect(403);
@@ -247,7 +247,7 @@ describe('auditing by API', () => {
     }
   });
 
-  it('decides between two at the same moment', async () => {
+  it('decides between two simultaneous requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) => enable('race', { file_path: `race-${i % 2}.log` })),
     );
@@ -261,7 +261,7 @@ describe('auditing by API', () => {
     expect(Object.keys((await secrets.root.read('sys/audit').expect(200)).body.data)).toEqual(['file/']);
   });
 
-  it('audits the headers that were set, hashed where that is asked for', async () => {
+  it('audits the configured headers, hashed on request', async () => {
     const where = 'sys/config/auditing/request-headers';
     await secrets.root.write(`${where}/X-Correlation-Id`).expect(204);
     await secrets.root.write(`${where}/x-origin`, { hmac: true }).expect(204);
@@ -323,7 +323,7 @@ describe('a device enabled by API', () => {
   const other = directory('second');
   const secrets = startSecrets({ env: { SECRETS_AUDIT_BY_API_DIRECTORY: folder } });
 
-  it('is written to by every node when it was answered, in the directory of each, and after a restart', async () => {
+  it('is written by every node once it is answered, in each node’s directory, also after a restart', async () => {
     const node = await startNode(secrets.database.url, { SECRETS_AUDIT_BY_API_DIRECTORY: other });
     const bare = await startNode(secrets.database.url);
     try {
@@ -367,7 +367,7 @@ describe('a device enabled by API', () => {
     return { service, close: () => service.close() };
   }
 
-  it('needs a directory that is there when a node starts', async () => {
+  it('needs an existing directory when a node starts', async () => {
     await expect(again(path.join(folder, 'nowhere'))).rejects.toThrow('SECRETS_AUDIT_BY_API_DIRECTORY');
   });
 });

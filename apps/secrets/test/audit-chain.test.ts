@@ -20,7 +20,7 @@ describe('the hash-chained audit table', () => {
     }
   };
 
-  it('keeps every change, hashed, and no reads; parallel changes share or follow one chain', async () => {
+  it('records every change, hashed, and no reads; parallel changes are in one chain', async () => {
     await Promise.all(
       Array.from({ length: 20 }, (_, i) => secrets.root.write(`cubbyhole/c${i}`, { v: `value-${i}` }).expect(204)),
     );
@@ -56,7 +56,7 @@ describe('the hash-chained audit table', () => {
     expect(await verify()).toMatchObject({ valid: true, problems: [] });
   });
 
-  it('keeps the sealing, which is answered as ever', async () => {
+  it('records the sealing, which is answered as usual', async () => {
     await secrets.root.write('sys/seal').expect(204);
     await secrets.anonymous.read('sys/health').expect(503);
     const rows = await sql('SELECT entries FROM audit_record');
@@ -101,13 +101,13 @@ describe('sealing', () => {
   });
 });
 
-describe('a node whose audit devices take nothing', () => {
+describe('a node whose audit devices accept nothing', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'gap-'));
   const file = path.join(folder, 'audit.log');
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file } });
 
-  it('is not ready, and is ready again by itself, with the gap in the log', async () => {
+  it('is not ready, and becomes ready again by itself, with the gap in the log', async () => {
     expect(await secrets.service.ready()).toEqual({ ready: true, reasons: [] });
     const device = secrets.service.kernel.audit.devices.find('file')!;
     const { write } = device;

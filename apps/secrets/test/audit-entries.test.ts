@@ -39,7 +39,7 @@ describe('lines of the audit table', () => {
     expect(paths(await search({ until: before, path: 'cubbyhole/' }))).toEqual([]);
   });
 
-  it('are not written for probes of the health', async () => {
+  it('are not written for health checks', async () => {
     await secrets.anonymous.read('sys/health').expect(200);
     await secrets.root.read('sys/health?standbyok=true').expect(200);
     await secrets.root.write('sys/policies/acl/after-a-probe', { policy: 'path "a" {}' }).expect(204);

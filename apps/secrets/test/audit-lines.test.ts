@@ -63,7 +63,7 @@ describe('the lines of the audit log', () => {
     expect(text).not.toContain(accessor);
   });
 
-  it('hash numbers by their digits, sent and answered', async () => {
+  it('hash numbers by their digits, in requests and answers', async () => {
     await secrets.root
       .write('two/data/numbers', '{"data":{"pin":4711881,"long":12345678901234567890,"deep":[1.10]}}')
       .set('Content-Type', 'application/json')
@@ -77,7 +77,7 @@ describe('the lines of the audit log', () => {
     expect(JSON.stringify(found)).not.toContain('4711881');
   });
 
-  it('leave names in the clear that the mount names, at any depth, in requests or in answers', async () => {
+  it('leave fields in the clear that the mount lists, at any depth, in requests or answers', async () => {
     await secrets.root
       .write('sys/mounts/two/tune', {
         audit_non_hmac_request_keys: ['value1', 'data'],
@@ -100,7 +100,7 @@ describe('the lines of the audit log', () => {
     expect(answered.metadata.created_time).toMatch(/^\d{4}-/);
   });
 
-  it('have an id of ours, next to the one that the caller sent', async () => {
+  it('have a generated id, next to the one that the caller sent', async () => {
     for (let i = 0; i < 2; i++) {
       await secrets.root.read('cubbyhole/of-an-id').set('X-Request-Id', 'id-of-another').expect(404);
     }

@@ -105,7 +105,7 @@ describe('audit lines sent elsewhere by API', () => {
   const device = (name: string) => secrets.service.kernel.audit.devices.find(name)!;
   const ask = (name: string) => secrets.root.read(`cubbyhole/${name}`).expect(404);
 
-  it('go to a socket over TCP, with the hashes that a file has', async () => {
+  it('go to a socket over TCP, with the same hashes as in a file', async () => {
     const to = await new StreamReceiver().start(0);
     await enable('sock', 'socket', { address: `127.0.0.1:${to.port}`, prefix: '@a ' }).expect(204);
     await secrets.root.write('cubbyhole/sent', { colour: 'very-green' }).expect(204);
@@ -183,7 +183,7 @@ describe('audit lines sent elsewhere by API', () => {
     expect(shown + rows[0].sealed.toString('latin1') + posts.bodies.join('')).not.toContain('of-the-receiver');
   });
 
-  it('wait while a receiver is away, and no request waits for them', async () => {
+  it('wait while a receiver is down, without delaying requests', async () => {
     await enable('posts', 'http', { uri: posts.uri, write_timeout: '1s' }).expect(204);
     posts.answer = (_, res) => res.writeHead(503).end();
     for (let i = 0; i < 20; i++) await ask(`away-${i}`);
@@ -198,7 +198,7 @@ describe('audit lines sent elsewhere by API', () => {
     expect(device('posts').backlog).toEqual({ away: false, waiting: 0, dropped: 0 });
   });
 
-  it('are let go one by one where a receiver takes others, which is counted and said', async () => {
+  it('are dropped one by one if a receiver accepts others, which is counted and reported', async () => {
     await enable('posts', 'http', { uri: posts.uri }).expect(204);
     posts.bodies = [];
     posts.answer = (body, res) => res.writeHead(body.includes('cubbyhole/poison') ? 413 : 200).end();
@@ -213,7 +213,7 @@ describe('audit lines sent elsewhere by API', () => {
     expect(device('posts').backlog).toMatchObject({ away: false, dropped: 2 });
   });
 
-  it('need a receiver that takes one, at an address that is open', async () => {
+  it('need a receiver that accepts lines, at an allowed address', async () => {
     const refusal = async (type: string, options: object) =>
       (await enable('no', type, options).expect(400)).body.errors[0];
     const gone = await new StreamReceiver().start(0);
@@ -261,10 +261,10 @@ describe('audit lines sent elsewhere by API', () => {
   });
 });
 
-describe('a receiver that all depends on', () => {
+describe('the only audit receiver', () => {
   const secrets = startSecrets({ env: { SECRETS_AUDIT_BY_API_RECEIVERS: '127.0.0.1' } });
 
-  it('blocks requests on every node while it is away, and lets them go on when it is well again', async () => {
+  it('blocks requests on every node while it is down, until it is back', async () => {
     const node = await startNode(secrets.database.url, { SECRETS_AUDIT_BY_API_RECEIVERS: '127.0.0.1' });
     const to = await new StreamReceiver().start(0);
     try {
@@ -384,7 +384,7 @@ describe('receivers next to a file', () => {
     }
   });
 
-  it('are asked for in the log of a node that has neither', async () => {
+  it('are recommended in the log of a node that has neither', async () => {
     const warned = async (env: Record<string, string>) => {
       const logFile = path.join(box, 'start.log');
       const log = openSync(logFile, 'w');

@@ -102,7 +102,7 @@ describe('the status in an audit line is the one that was answered', () => {
     expect(await asked(send)).toBe(expected);
   });
 
-  it('for an answer that the caller has already', async () => {
+  it('for an answer that was already sent', async () => {
     const document = () => secrets.root.read('sys/internal/specs/openapi');
     const { headers } = await document().expect(200);
     expect(await asked(() => document().set('If-None-Match', headers.etag!))).toBe(304);

@@ -48,14 +48,14 @@ describe('between namespaces', () => {
       ['sys/capabilities-accessor', 'accessor', 400, wrapped('invalid token')],
       ['sys/policies/explain', 'token', 400, wrapped('invalid token')],
       ['sys/policies/explain', 'accessor', 400, wrapped('invalid token')],
-    ])('%s by its %s answers as for none', async (path, by, status, error) => {
+    ])('%s by its %s answers as for an absent one', async (path, by, status, error) => {
       const fields = { path: 'a', operation: 'read', [by]: by === 'token' ? foreign.client_token : foreign.accessor };
       const answer = await at('one', boss).write(path, fields);
       expect({ status: answer.status, errors: answer.body.errors }).toEqual({ status, errors: [error] });
       await alive();
     });
 
-    it('revoking it answers as for none, and it lives', async () => {
+    it('revoking it answers as for an absent one, and it stays valid', async () => {
       await at('one', boss).write('auth/token/revoke', { token: foreign.client_token }).expect(204);
       const { body } = await at('one', boss)
         .write('auth/token/revoke-accessor', { accessor: foreign.accessor })
@@ -64,7 +64,7 @@ describe('between namespaces', () => {
       await alive();
     });
 
-    it('is not found by the id that lease listings give it, to look at or to end', async () => {
+    it('is not found by its id in lease listings, for lookup or revocation', async () => {
       const { keys } = (await at(home).list('sys/leases/lookup/auth/token/create').expect(200)).body.data;
       for (const key of keys as string[]) {
         const lease_id = `auth/token/create/${key}`;
@@ -76,7 +76,7 @@ describe('between namespaces', () => {
     });
   });
 
-  it('tokens of namespaces below are found, and ended', async () => {
+  it('tokens of child namespaces are found and revoked', async () => {
     const below = await make(at('one/below'));
     const client = at('one', boss);
     const { body } = await client.write('auth/token/lookup-accessor', { accessor: below.accessor }).expect(200);
@@ -88,7 +88,7 @@ describe('between namespaces', () => {
     await at('one/below', below.client_token).read('auth/token/lookup-self').expect(403);
   });
 
-  it('the own token is always found, also in namespaces below it', async () => {
+  it('the caller’s own token is always found, also in child namespaces', async () => {
     const client = at('one/below', boss);
     await client.write('auth/token/lookup').expect(200);
     await client.write('auth/token/lookup', { token: boss }).expect(200);
@@ -114,7 +114,7 @@ describe('between namespaces', () => {
       await at('one', client_token).write('auth/token/create-orphan').expect(400, refused);
     });
 
-    it('has the policies that were asked for and none of its parent', async () => {
+    it('has the requested policies and none of its parent', async () => {
       const sudo = await secrets.withPolicy(creates.replace('"update"', '"update", "sudo"'));
       const asked = await at('one', sudo.token).write('auth/token/create', { policies: ['boss'] });
       expect(asked.body.auth.policies).toEqual(['boss', 'default']);
@@ -134,7 +134,7 @@ describe('between namespaces', () => {
         .expect(400, { errors: ['token IDs can only be manually specified in the root namespace'] });
     });
 
-    it('of a role is judged alike', async () => {
+    it('of a role follows the same rules', async () => {
       await at('one').write('auth/token/roles/open', { disallowed_policies: 'none' }).expect(204);
       const { body } = await at('one').write('auth/token/create/open').expect(200);
       expect(body.auth.policies).toEqual(['default']);
@@ -160,7 +160,7 @@ describe('between namespaces', () => {
       await at('two').write('sys/wrapping/unwrap', { token }).expect(200);
     });
 
-    it('can be taken out above and below', async () => {
+    it('can be unwrapped above and below', async () => {
       await at('one')
         .write('sys/wrapping/unwrap', { token: await wrap('one/below') })
         .expect(200);
@@ -170,7 +170,7 @@ describe('between namespaces', () => {
     });
   });
 
-  it('work in the background tells its progress only where it was begun', async () => {
+  it('background work shows its progress only in its own namespace', async () => {
     await at('two').write('sys/mounts/from', { type: 'kv' }).expect(204);
     const { body } = await at('two').write('sys/remount', { from: 'from', to: 'to' }).expect(200);
     const move = `sys/remount/status/${body.migration_id}`;
@@ -212,7 +212,7 @@ describe('between namespaces', () => {
       },
     );
 
-    it('reaches no further up than where it was written, and down from there', async () => {
+    it('applies from its namespace downwards', async () => {
       await at('one', boss).write('sys/quotas/rate-limit/evil', fields['rate-limit']).expect(204);
       const asks = [at('one', boss), at('one/below'), at('two'), secrets.root];
       const refusals = await Promise.all(
@@ -227,7 +227,7 @@ describe('between namespaces', () => {
       await at('one').read('sys/mounts').expect(200);
     });
 
-    it('of a namespace above does not tell its name below', async () => {
+    it('of a parent namespace does not reveal its name below', async () => {
       await secrets.root
         .write('sys/quotas/rate-limit/hush', { rate: 1, interval: '1h', path: 'two/cubbyhole' })
         .expect(204);

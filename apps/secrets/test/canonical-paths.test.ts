@@ -4,7 +4,7 @@ import { startSecrets } from './start-secrets';
 const wrapped = (message: string) => `1 error occurred:\n\t* ${message}\n\n`;
 const all = '["create", "read", "update", "delete", "list", "patch", "sudo"]';
 
-describe('the one spelling of a path', () => {
+describe('the canonical path', () => {
   const secrets = startSecrets();
   const deny = (path: string) =>
     secrets.withPolicy(`path "*" { capabilities = ${all} }\npath "${path}" { capabilities = ["deny"] }`);
@@ -33,7 +33,7 @@ describe('the one spelling of a path', () => {
     await secrets.root.read('sys/mounts/cubbyhole/tune/').expect(404);
   });
 
-  it('is kept from being begun by a slash too many: a removal, an issue, a move', async () => {
+  it('protects from an extra slash: a removal, an issue, a move', async () => {
     await secrets.root.write('sys/namespaces/t2', {}).expect(200);
     const token = await deny('sys/namespaces/t2');
     for (const path of ['sys/namespaces/t2', 'sys/namespaces/t2/', 'sys/namespaces/t2%2f', 'sys/namespaces/t2%2F/']) {
@@ -68,7 +68,7 @@ describe('the one spelling of a path', () => {
     await own.read('auth/UserPass/users/Bob').expect(403);
   });
 
-  it('lets an entity keep the case it was named with, and find itself', async () => {
+  it('lets an entity keep the case of its name, and find itself', async () => {
     await secrets.root.write('identity/entity/name/Anna-\u00c9', {}).expect(200);
     await secrets.root.write('identity/entity/name/ANNA-\u00c9', { metadata: { a: 'b' } }).expect(204);
     const { body } = await secrets.root.read('identity/entity/name/anna-\u00c9').expect(200);
@@ -89,7 +89,7 @@ describe('the one spelling of a path', () => {
     expect((await lister.list('identity/entity/name').expect(200)).body.data.keys).toEqual(['Anna-\u00c9']);
   });
 
-  it('is what capabilities, explanations and documents speak of', async () => {
+  it('is used by capabilities, explanations and documents', async () => {
     const token = await deny('auth/userpass/users/admin1');
     const asked = [
       'users/admin1',
@@ -129,7 +129,7 @@ describe('the one spelling of a path', () => {
     expect(Object.keys(document.paths)).not.toContain('/auth/userpass/users/{username}');
   });
 
-  it('is what quotas count, in any case they were written in', async () => {
+  it('is what quotas count, in any case', async () => {
     const limit = { rate: 1, interval: '1h', path: 'auth/userpass/login/BOB' };
     await secrets.root.write('sys/quotas/rate-limit/bob', limit).expect(204);
     const login = (user: string) => secrets.anonymous.write(`auth/userpass/login/${user}`, { password: 'wrong' });
@@ -154,7 +154,7 @@ describe('the one spelling of a path', () => {
     await secrets.root.read(path).expect(400);
   });
 
-  it('may hold what can be seen, each spelling being a separate name', async () => {
+  it('may contain visible characters, each spelling being a separate name', async () => {
     for (const path of ['caf%C3%A9', 'cafe%CC%81', 'a%20b', '%F0%9F%94%91', '%E9%8D%B5', 'a;b', 'a.']) {
       await secrets.root.write(`cubbyhole/${path}`, { path }).expect(204);
     }
@@ -163,10 +163,10 @@ describe('the one spelling of a path', () => {
   });
 });
 
-describe('a path that names less than it does', () => {
+describe('a path with a wider effect than its name', () => {
   const secrets = startSecrets();
 
-  it('is not a way to another one: auth methods are ended where that asks for sudo', async () => {
+  it('is not a way around sudo for disabling auth methods', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     const token = await secrets.withPolicy(
       'path "sys/mounts/*" { capabilities = ["read", "update", "delete"] }\npath "sys/auth/*" { capabilities = ["deny"] }',
@@ -177,7 +177,7 @@ describe('a path that names less than it does', () => {
     await secrets.root.read('sys/auth/userpass').expect(200);
   });
 
-  it('ends no more than what stands below it', async () => {
+  it('revokes no more than what is below it', async () => {
     const create = async (path: string) =>
       (await secrets.root.write(path, { policies: ['default'] }).expect(200)).body.auth.client_token;
     await secrets.root.write('auth/token/roles/dev', {}).expect(204);
@@ -214,7 +214,7 @@ describe('a path that names less than it does', () => {
     }
   });
 
-  it('leads to a mount or into a namespace, never to one after the other', async () => {
+  it('leads to a mount or into a namespace, never first to one and then the other', async () => {
     await secrets.root.write('sys/mounts/both/deep', { type: 'kv' }).expect(204);
     await secrets.root
       .write('sys/namespaces/both', {})
@@ -271,7 +271,7 @@ describe('what a path reveals about mounts', () => {
 describe('names', () => {
   const secrets = startSecrets();
 
-  it('of policies have no blanks around them', async () => {
+  it('of policies have no surrounding spaces', async () => {
     for (const name of ['%20root%20', 'a%20', '%20a']) {
       const { body } = await secrets.root
         .write(`sys/policies/acl/${name}`, { policy: 'path "a" { policy = "read" }' })

@@ -53,7 +53,7 @@ describe('a node whose machine has the wrong time', () => {
   };
   const complaints = () => said.filter((line) => line.includes('nothing is ended here')).length;
 
-  it('ends nothing, refuses nothing, says once why it is not ready, and is well by itself', async () => {
+  it('expires nothing, refuses nothing, says once why it is not ready, and recovers by itself', async () => {
     const token = await mint({ ttl: '1h' });
     for (const [ms, says] of [
       [2 * HOUR_MS, '7200.0 s ahead of the database'],
@@ -72,7 +72,7 @@ describe('a node whose machine has the wrong time', () => {
     expect([await there(token), await here(token)]).toEqual([200, 200]);
   });
 
-  it('makes nothing that lives longer or shorter than elsewhere', async () => {
+  it('creates nothing with another lifetime than elsewhere', async () => {
     await jumpTo(2 * HOUR_MS, 'ahead of the database');
     const made = await request(server)
       .post('/v1/auth/token/create')

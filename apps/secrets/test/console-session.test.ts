@@ -64,7 +64,7 @@ describe('a session of the console', () => {
   const token = async (body: object = {}) =>
     (await secrets.root.write('auth/token/create', { policies: ['default'], ...body }).expect(200)).body.auth;
 
-  it('is made of a pasted token, by a cookie that no script can read, and holds a child of it', async () => {
+  it('is created from a pasted token, in a cookie that no script can read, with a child token', async () => {
     const at = browser(secrets);
     const { body, line } = await at.signIn({ method: 'token', token: ` ${secrets.rootToken}\n` });
     expect(body).toEqual({
@@ -100,7 +100,7 @@ describe('a session of the console', () => {
     await secrets.root.read('auth/token/lookup-self').expect(200);
   });
 
-  it('may do what its token may, and ends with it or with its parent', async () => {
+  it('has the rights of its token, and ends with it or its parent', async () => {
     const made = await token({ no_default_policy: true, policies: ['nothing'], meta: { team: 'net' } });
     const at = browser(secrets);
     const { body } = await at.signIn({ method: 'token', token: made.client_token });
@@ -115,7 +115,7 @@ describe('a session of the console', () => {
     await browser(secrets).signIn({ method: 'token', token: made.client_token }, 401);
   });
 
-  it('is counted only where our own page asks, and never next to a token', async () => {
+  it('is accepted only from our own pages, and never next to a token', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await at.read('sys/mounts').expect(200);
@@ -142,7 +142,7 @@ describe('a session of the console', () => {
     await at.read('sys/mounts').expect(200);
   });
 
-  it('is made of no token that cannot sign in, and says why', async () => {
+  it('cannot be created from an unsuitable token, and says why', async () => {
     const say = async (proof: object, status: number) =>
       (await browser(secrets).signIn(proof, status)).body.errors.map(({ detail }: { detail: string }) => detail).join();
     expect(await say({ method: 'token', token: 's.unknown' }, 401)).toContain('not valid');
@@ -161,7 +161,7 @@ describe('a session of the console', () => {
     expect(await say({ method: 'token', token: 'x'.repeat(10_000) }, 422)).toContain('too long');
   });
 
-  it('holds a batch token itself, and ends with it', async () => {
+  it('uses a batch token directly, and ends with it', async () => {
     const batch = await token({ type: 'batch', ttl: '5m' });
     const at = browser(secrets);
     const { body } = await at.signIn({ method: 'token', token: batch.client_token });
@@ -173,7 +173,7 @@ describe('a session of the console', () => {
     await secrets.as(batch.client_token).read('auth/token/lookup-self').expect(200);
   });
 
-  it('is bound to where its token is', async () => {
+  it('is bound to the addresses of its token', async () => {
     await secrets.root.write('auth/token/roles/far', { token_bound_cidrs: ['192.0.2.0/24'] }).expect(204);
     const far = await secrets.root.write('auth/token/create/far', { policies: ['default'] }).expect(200);
     await browser(secrets).signIn({ method: 'token', token: far.body.auth.client_token }, 401);
@@ -192,7 +192,7 @@ describe('a session of the console', () => {
     await at.read('sys/mounts').expect(403);
   });
 
-  it('is renewed by signing in again, and the one before is over', async () => {
+  it('is replaced by signing in again, which ends the previous one', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     const before = at.cookie;
@@ -205,7 +205,7 @@ describe('a session of the console', () => {
     await at.show(200);
   });
 
-  it('is told only to pages of ours', async () => {
+  it('is shown only to our own pages', async () => {
     for (const headers of [
       {},
       { 'X-Keystead-Console': '1' },
@@ -222,7 +222,7 @@ describe('a session of the console', () => {
     }
   });
 
-  it('needs a new proof for what destroys, for five minutes, and only of pages', async () => {
+  it('needs a confirmation of the last five minutes for destructive actions, only from pages', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await unproven();
@@ -259,7 +259,7 @@ describe('a session of the console', () => {
     await secrets.root.delete('sys/mounts/gone').expect(204);
   });
 
-  it('needs it for what makes credentials that outlive it as well', async () => {
+  it('needs one for credentials that outlive it as well', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     await secrets.root.write('sys/auth/approle', { type: 'approle' }).expect(204);
     await secrets.root.write('auth/approle/role/robot', {}).expect(204);
@@ -289,7 +289,7 @@ describe('a session of the console', () => {
     await secrets.root.write('auth/userpass/users/ana/password', { password: 'another' }).expect(204);
   });
 
-  it('does not ask for the proof before the right to do it', async () => {
+  it('checks the permission before asking for a confirmation', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: (await token()).client_token });
     await unproven();
@@ -298,10 +298,10 @@ describe('a session of the console', () => {
   });
 });
 
-describe('what asks for a new proof', () => {
+describe('the actions that need a confirmation', () => {
   const secrets = startSecrets();
 
-  it('is what cannot be brought back, what makes or takes a credential, and nothing else', async () => {
+  it('are those that cannot be undone, or create or accept a credential, and no others', async () => {
     for (const type of ['userpass', 'approle']) await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
     const declared = [...secrets.service.kernel.mounts.all()].flatMap(({ type, backend }) =>
@@ -359,7 +359,7 @@ describe('a session by password', () => {
     await secrets.root.write('auth/people/users/cem', { password: 'third horse', token_type: 'batch' }).expect(204);
   });
 
-  it('is made at any userpass mount, and ends its token', async () => {
+  it('is created at any userpass mount, and revokes its token at its end', async () => {
     const at = browser(secrets);
     const { body } = await at.signIn(ana);
     expect(body).toMatchObject({
@@ -374,7 +374,7 @@ describe('a session by password', () => {
     await secrets.root.write('auth/token/lookup-accessor', { accessor: body.accessor }).expect(400);
   });
 
-  it('is refused in one sentence, for any fault', async () => {
+  it('is refused with the same message for any reason', async () => {
     const say = async (proof: object) => (await browser(secrets).signIn({ ...ana, ...proof }, 401)).body.errors;
     const wrong = await say({ password: 'wrong' });
     expect(wrong[0].detail).toBe('wrong user name or password');
@@ -388,7 +388,7 @@ describe('a session by password', () => {
     expect(away.body.errors[0]).toMatchObject({ field: 'namespace' });
   });
 
-  it('counts guesses with those of the interface', async () => {
+  it('counts guesses together with those of the API', async () => {
     await secrets.root.write('auth/people/users/dee', { password: 'right' }).expect(204);
     const dee = { ...ana, username: 'dee' };
     for (let i = 0; i < 3; i++) await browser(secrets).signIn({ ...dee, password: `wrong ${i}` }, 401);
@@ -398,7 +398,7 @@ describe('a session by password', () => {
     await secrets.anonymous.write('auth/people/login/dee', { password: 'right' }).expect(400);
   });
 
-  it('leaves no token behind that cannot sign in, and holds a batch token itself', async () => {
+  it('leaves no unsuitable token behind, and uses a batch token directly', async () => {
     const { body } = await browser(secrets).signIn({ ...ana, username: 'ben', password: 'other horse' }, 401);
     expect(body.errors[0].detail).toContain('limited number of uses');
     const { body: left } = await secrets.root.list('sys/leases/lookup/auth/people/login/ben');
@@ -407,7 +407,7 @@ describe('a session by password', () => {
     expect(cem.body['token-type']).toBe('batch');
   });
 
-  it('proves the password again, and what that made is gone', async () => {
+  it('confirms the password again, without leaving a token behind', async () => {
     const at = browser(secrets);
     await at.signIn(ana);
     const keys = async () =>
@@ -421,7 +421,7 @@ describe('a session by password', () => {
     expect(await keys()).toBe(before);
   });
 
-  it('asks for a second factor where one is demanded, and takes it as a new proof', async () => {
+  it('asks for a required second factor, and accepts it as a confirmation', async () => {
     const at = browser(secrets);
     const entity = (await at.signIn(ana)).body['entity-id'];
     const method_id = await newMethod(secrets, { period: 30, skew: 1 });
@@ -547,7 +547,7 @@ describe('a session by a directory', () => {
   });
   afterAll(() => directory.stop().catch(() => undefined));
 
-  it('is offered where its method is visible, made with the password of the directory, and proven by it again', async () => {
+  it('is offered if its method is visible, created with the directory password, and confirmed with it', async () => {
     const at = browser(secrets);
     expect((await at.config()).body['sign-in']).toContainEqual({ method: 'ldap', mount: 'staff/' });
     const { body } = await at.signIn(ada);
@@ -558,7 +558,7 @@ describe('a session by a directory', () => {
     expect((await at.show()).body['step-up-until']).toEqual(time);
   });
 
-  it('is refused for a wrong password, at another kind of method, and while the directory is away', async () => {
+  it('is refused for a wrong password, at another kind of method, and while the directory is down', async () => {
     const { body } = await browser(secrets).signIn({ ...ada, password: 'wrong' }, 401);
     expect(body.errors[0].detail).toBe('wrong user name or password');
     for (const proof of [{ mount: 'people/' }, { method: 'userpass' }, { mount: 'token/' }]) {
@@ -570,7 +570,7 @@ describe('a session by a directory', () => {
     await browser(secrets).signIn({ ...ada, mount: 'people/', method: 'userpass' });
   });
 
-  it('proves nothing for another session', async () => {
+  it('confirms nothing for another session', async () => {
     const userpass = { ...ada, method: 'userpass', mount: 'people/' };
     const [here, there] = [browser(secrets), browser(secrets)];
     for (const at of [here, there]) await at.signIn(userpass);
@@ -591,7 +591,7 @@ describe('the ends of a session', () => {
     aheadMs += count * 60_000;
   };
 
-  it('come when it is not used, when its time is over, and not before', async () => {
+  it('come with inactivity or at the maximum lifetime, and not before', async () => {
     const at = browser(secrets);
     const { body } = await at.signIn({ method: 'token', token: secrets.rootToken });
     minutes(29);
@@ -617,7 +617,7 @@ describe('the ends of a session', () => {
     await busy.read('auth/token/lookup-self').expect(401);
   });
 
-  it('come though its page looks again by itself', async () => {
+  it('come although its page refreshes by itself', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     const byItself = { ...page, 'X-Keystead-Background': '1' };
@@ -628,7 +628,7 @@ describe('the ends of a session', () => {
     await at.read('auth/token/lookup-self', byItself).expect(401);
   });
 
-  it('ends the time in which a proof counts', async () => {
+  it('include the end of a confirmation', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await at.write('sys/leases/revoke-prefix/scheduler').expect(204);
@@ -644,7 +644,7 @@ describe('the ends of a session', () => {
 describe('sessions and the seal', () => {
   const secrets = startSecrets();
 
-  it('are worth nothing while sealed, are not lost, and the page learns of it', async () => {
+  it('do not work while sealed, are not lost, and the page is told', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await at.stepUp({ token: secrets.rootToken });
@@ -689,7 +689,7 @@ describe('what log and audit keep of sessions', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file, SECRETS_AUDIT_TABLE: 'on' } });
 
-  it('is who did what, and neither cookie nor token nor password', async () => {
+  it('is who did what, without cookies, tokens or passwords', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     await secrets.root.write('auth/userpass/users/ana', { password: 'right horse' }).expect(204);
     const at = browser(secrets);
@@ -747,7 +747,7 @@ describe('without SECRETS_UI', () => {
   });
 });
 
-describe('a session of who comes from a provider', () => {
+describe('a session of a person from a provider', () => {
   const secrets = startSecrets();
   const provider = new ProviderStandIn();
   const redirect_uri = 'https://secrets.example/ui/oidc/callback';
@@ -774,7 +774,7 @@ describe('a session of who comes from a provider', () => {
     return { method: 'oidc', mount: 'oidc/', state, authorization: code, nonce: 'n', ...fields };
   };
 
-  it('is offered where the mount is said to be visible, and is one like any other', async () => {
+  it('is offered if the mount is visible, and works like any other', async () => {
     const at = browser(secrets);
     const { body: config } = await at.config();
     expect(config['sign-in'][0]).toEqual({ method: 'oidc', mount: 'oidc/' });
@@ -798,7 +798,7 @@ describe('a session of who comes from a provider', () => {
     await at.signIn({ method: 'oidc' }, 401);
   });
 
-  it('asks for a second factor where one is demanded, and goes on with the same sign-in', async () => {
+  it('asks for a required second factor, and continues the same sign-in', async () => {
     const at = browser(secrets);
     const method = await newMethod(secrets);
     const { body } = await secrets.anonymous

@@ -17,7 +17,7 @@ const repeated = (count: number, line: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => line(n)).join('');
 
 // The work of comparing, merging and listing for one caller is limited: Decision 0060.
-describe('what a known caller may have done at once', () => {
+describe('what an authenticated caller may ask for at once', () => {
   const secrets = startSecrets();
   beforeAll(() => mountEveryKind(secrets));
 
@@ -63,7 +63,7 @@ describe('what a known caller may have done at once', () => {
     expect(refused.text.length).toBeLessThan(1000);
   });
 
-  it('no policy says more than ten thousand things', async () => {
+  it('no policy has more than ten thousand elements', async () => {
     const write = (policy: string) => secrets.root.write('sys/policies/acl/large', { policy });
     const blocks = (count: number) => repeated(count, (n) => `path "a/${n}" {}\n`);
     await write(blocks(most)).expect(204);
@@ -81,7 +81,7 @@ describe('what a known caller may have done at once', () => {
     }
   });
 
-  it('the policies of a caller hold fifty thousand rules; a caller with more is refused, until it has fewer', async () => {
+  it('the policies of a caller have at most fifty thousand rules; a caller with more is refused until it has fewer', async () => {
     const names = Array.from({ length: 6 }, (_, n) => `rules-${n}`);
     for (const name of names) {
       const policy = repeated(most, (n) => `path "cubbyhole/${name}/${n}" {policy="read"}\n`);
@@ -117,7 +117,7 @@ describe('what a known caller may have done at once', () => {
     await client.write('cubbyhole/x', { 'merged-4': 1 }).expect(403);
   });
 
-  it('the parameters of a request are compared with patterns as far as a bound', async () => {
+  it('the parameters of a request are compared with patterns up to a limit', async () => {
     const values = repeated(4_000, (n) => `"*${'a'.repeat(60)}b${n}*",`);
     const client = await secrets.withPolicy(
       `path "cubbyhole/x" { capabilities = ["create", "update"] denied_parameters = { "v" = [${values}] } }`,
@@ -128,7 +128,7 @@ describe('what a known caller may have done at once', () => {
     await client.write('cubbyhole/x', { v: 'a'.repeat(1_000_000) }).expect(413, { errors: [text] });
   });
 
-  it('policies of a role are compared with patterns as far as a bound', async () => {
+  it('policies of a role are compared with patterns up to a limit', async () => {
     const globs = Array.from({ length: most }, (_, n) => `*${'a'.repeat(50)}b${n}*`);
     await secrets.root
       .write('auth/token/roles/globs', { allowed_policies_glob: [...globs.slice(1), 'z*'] })
@@ -139,7 +139,7 @@ describe('what a known caller may have done at once', () => {
     expect(body.errors).toEqual(['too many or too long texts to compare with patterns']);
   });
 
-  it('a filter of listed keys that makes texts without end shows none of them', async () => {
+  it('a filter of listed keys that generates endless text shows no keys', async () => {
     await secrets.root.write('cubbyhole/aa', { v: 1 }).expect(204);
     const grow = ' | replace \\"a\\" \\"aaaaaaaaaaaaaaaaaaaa\\"'.repeat(16);
     const client = await secrets.withPolicy(

@@ -35,7 +35,7 @@ const crashes: Crash[] = [
 const long = process.env.KEYSTEAD_LONG === '1';
 const HOUR = 3600_000;
 
-describe('a node that dies leaves nothing behind that another one does not end', () => {
+describe('what a dead node leaves behind is cleaned up by another', () => {
   const upstream = new SchedulerStandIn();
   let database: TestDatabase;
   let root: string;
@@ -130,7 +130,7 @@ describe('a node that dies leaves nothing behind that another one does not end',
 });
 
 describe('a wrapped answer whose node dies', () => {
-  it('after it was taken is not given out again', async () => {
+  it('after it was unwrapped is not returned again', async () => {
     const database = await freshDatabase('secrets');
     const [dying, other] = await Promise.all([startNode(database.url), startNode(database.url)]);
     const { token } = await initialise(dying);

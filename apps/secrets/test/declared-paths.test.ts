@@ -56,7 +56,7 @@ describe('every declared path', () => {
     expect(named.filter((id, i) => named.indexOf(id) !== i)).toEqual([]);
   });
 
-  it('takes no field without effect but those that can have none here', () => {
+  it('accepts no field without effect, except those that can have none here', () => {
     const without = new Set<string>();
     for (const { operation } of visits) {
       for (const [field, type] of Object.entries(operation.input?.shape ?? {})) {
@@ -66,7 +66,7 @@ describe('every declared path', () => {
     expect([...without].sort()).toEqual(withoutEffect);
   });
 
-  it('is refused without a token, unless it says it needs none (SA.1, SV.1)', async () => {
+  it('is refused without a token, unless declared otherwise (SA.1, SV.1)', async () => {
     const failures = await failing(
       (visit) => authOf(visit) === 'token',
       async (visit) => {

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { startSecrets } from './start-secrets';
 
 // Requests of clients that were written for Vault and OpenBao.
-describe('names of all that lies below a folder', () => {
+describe('scans below a folder', () => {
   const secrets = startSecrets();
   const all = '"create", "read", "update", "delete", "list"';
 
-  it('see both kinds of key/value storage, in order and page by page', async () => {
+  it('work on both versions of kv, in order and page by page', async () => {
     await secrets.root.write('sys/mounts/one', { type: 'kv' }).expect(204);
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
     for (const path of ['a', 'b/c', 'b/d/e', 'b-c', 'z']) {
@@ -38,14 +38,14 @@ describe('names of all that lies below a folder', () => {
     expect((await some.scan('one').expect(200)).body.data.keys).toEqual(['b/c', 'b/d/e']);
   });
 
-  it('are those of the own private storage', async () => {
+  it('work on the caller’s own cubbyhole', async () => {
     const own = await secrets.withPolicy('path "cubbyhole/*" { capabilities = ["create", "update", "scan"] }');
     await own.write('cubbyhole/a/b', { x: 1 }).expect(204);
     expect((await own.scan('cubbyhole').expect(200)).body.data.keys).toEqual(['a/b']);
     await secrets.root.scan('cubbyhole').expect(404);
   });
 
-  it('are those of the namespaces below', async () => {
+  it('work on child namespaces', async () => {
     for (const path of ['up', 'up/down', 'side']) await secrets.root.write(`sys/namespaces/${path}`).expect(200);
     const { body } = await secrets.root.scan('sys/namespaces').expect(200);
     expect([...body.data.keys].sort()).toEqual(['side/', 'up/', 'up/down/']);
@@ -73,7 +73,7 @@ describe('password policies', () => {
     await secrets.root.read(`${at}/coded`).expect(404);
   });
 
-  it('make passwords for callers who may ask', async () => {
+  it('generate passwords for authorized callers', async () => {
     const maker = await secrets.withPolicy(`path "${at}/digits/generate" { capabilities = ["read"] }`);
     const { body } = await maker.read(`${at}/digits/generate`).expect(200);
     expect(body.data.password).toMatch(/^[abc]{20}$/);
@@ -88,7 +88,7 @@ describe('password policies', () => {
   });
 });
 
-describe('what tools of operators ask for', () => {
+describe('endpoints that operator tools call', () => {
   const secrets = startSecrets();
 
   it('is the generation of a root token, also where a token is asked for', async () => {
@@ -178,7 +178,7 @@ describe('a locked namespace', () => {
     await inside('open').write(`${at}/unlock`, { unlock_key }).expect(204);
   });
 
-  it('is not lifted from inside, by no spelling of itself, and gives out nothing through the one above', async () => {
+  it('cannot be unlocked from inside, by any spelling, and reveals nothing through its parent', async () => {
     const all = 'path "*" { capabilities = ["create", "read", "update", "sudo"] }';
     await inside('open').write('sys/policies/acl/all', { policy: all }).expect(204);
     const made = await inside('open')
@@ -203,7 +203,7 @@ describe('a locked namespace', () => {
     await inside('open').write(`${at}/unlock`).expect(200);
   });
 
-  it('is none that is absent, nor root', async () => {
+  it('cannot be absent or the root namespace', async () => {
     await secrets.root.write(`${at}/lock`).expect(400, /root namespace cannot be locked/);
     await secrets.root.write(`${at}/lock/absent`).expect(400, /requested namespace does not exist/);
     await secrets.root.write(`${at}/unlock/absent`, { unlock_key: 'x' }).expect(400, /does not exist/);
@@ -213,7 +213,7 @@ describe('a locked namespace', () => {
 describe('the version that clients see', () => {
   const secrets = startSecrets();
 
-  it('is that of the interface, with our own behind it', async () => {
+  it('is that of the API, followed by our own', async () => {
     for (const path of ['sys/health', 'sys/seal-status']) {
       const { body } = await secrets.anonymous.read(path).expect(200);
       expect(body.version).toMatch(/^1\.19\.0\+keystead\.\d+\.\d+\.\d+$/);

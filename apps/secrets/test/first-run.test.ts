@@ -13,7 +13,7 @@ describe('a first start with a file for the keys', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const initialised = async () => (await secrets.anonymous.read('sys/init').expect(200)).body.initialized;
 
-  it('makes no keys where their file is taken or cannot be made', async () => {
+  it('creates no keys if their file exists or cannot be created', async () => {
     const taken = path.join(folder, 'taken');
     writeFileSync(taken, 'keys of another installation');
     await expect(secrets.service.firstRun(taken)).rejects.toThrow('already exists');
@@ -22,7 +22,7 @@ describe('a first start with a file for the keys', () => {
     expect(await initialised()).toBe(false);
   });
 
-  it('writes keys that work, only for the owner of the file, and once, however many begin', async () => {
+  it('writes working keys, only for the owner of the file, and once under simultaneous starts', async () => {
     const files = [1, 2, 3].map((n) => path.join(folder, `keys-${n}`));
     const made = await Promise.all(files.map((file) => secrets.service.firstRun(file)));
     expect(made.filter(Boolean)).toHaveLength(1);

@@ -41,7 +41,7 @@ describe('a database that answers nothing', () => {
     Promise.race([answer, new Promise<string>((resolve) => setTimeout(resolve, SOON_MS, 'still waiting').unref())]);
   const away = { status: 503, errors: ['storage is unavailable'] };
 
-  it('keeps no request waiting: those that were there are answered 503 soon, those who come at once', async () => {
+  it('delays no request: waiting ones get 503 soon, new ones at once', async () => {
     expect((await ask('post', 'cubbyhole/x')).status).toBe(204);
     proxy.hold('all');
     const early = Promise.all([

@@ -31,7 +31,7 @@ interface Remembering {
 /** Kinds without a cache: they ask at each login, or connect to a database for each call. */
 const asksEachTime = ['kubernetes', 'github', 'database'];
 
-describe('what a node remembers of an outside system', () => {
+describe('what a node caches about an outside system', () => {
   const directory = new DirectoryStandIn();
   const issuer = new IssuerStandIn();
   const provider = new ProviderStandIn();
@@ -230,7 +230,7 @@ describe('what a node remembers of an outside system', () => {
   };
   const mountOf = (at: string) => at.split('/').at(at.startsWith('auth/') ? 1 : 0)!;
 
-  it('is looked at for every kind that has one', () => {
+  it('is checked for every kind that has a cache', () => {
     const outside = [...secrets.service.kernel.mounts.all()].filter(({ backend }) => backend.outside);
     const known = new Set([...asksEachTime, ...Object.values(rows).map(({ at }) => mountOf(at))]);
     const unknown = outside.map(({ path }) => mountOf(path)).filter((name) => !known.has(name));

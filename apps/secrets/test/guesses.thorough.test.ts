@@ -191,7 +191,7 @@ describe('every secret that can be guessed', () => {
     },
   };
 
-  it('is declared where callers without a token send something', () => {
+  it('is declared for operations without a token', () => {
     expect(operations.size).toBeGreaterThan(10);
     expect([...operations].filter(([, { judges }]) => judges === undefined).map(([name]) => name)).toEqual([]);
   });
@@ -206,7 +206,7 @@ describe('every secret that can be guessed', () => {
     it.each([
       ['one node', (): Node => 'one'],
       ['two nodes', (i: number): Node => (i % 2 === 0 ? 'one' : 'other')],
-    ])('is judged no more often than allowed, and stays locked, at %s', async (_where, nodeOf) => {
+    ])('is checked no more often than allowed, and stays locked, at %s', async (_where, nodeOf) => {
       const target = await targets[name]!();
       const take = jest.spyOn(Attempts.prototype, 'take');
       const judged = async () =>

@@ -69,7 +69,7 @@ describe('what an identity may do', () => {
     expect((await login().expect(200)).body.auth.entity_id).not.toBe(entity);
   });
 
-  it('goes on after a merge as the entity that stayed', async () => {
+  it('continues after a merge as the remaining entity', async () => {
     const [one, other] = [await machine(), await machine()];
     await secrets.root
       .write('identity/entity/merge', { from_entity_ids: [other.entity], to_entity_id: one.entity })
@@ -121,7 +121,7 @@ describe('what an identity may do', () => {
     await token.read('sys/policies/acl/ops').expect(404);
   });
 
-  it('reaches into a namespace below through a group there', async () => {
+  it('reaches into a child namespace through a group there', async () => {
     await secrets.root.write('sys/namespaces/team', {}).expect(200);
     const below = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'team' });
     const { entity, token } = await machine();

@@ -249,7 +249,7 @@ describe('names beyond ASCII', () => {
 
 describe('group aliases over HTTP', () => {
   const secrets = startSecrets();
-  it('that are external show no members where they cannot know them', async () => {
+  it('that are external show no members', async () => {
     const { body } = await secrets.root.write('identity/group', { type: 'external' }).expect(200);
     const read = await secrets.root.read(`identity/group/id/${body.data.id}`).expect(200);
     expect(read.body.data.member_entity_ids).toBeNull();
@@ -308,7 +308,7 @@ describe('group aliases over HTTP', () => {
     await secrets.root.read('identity/group-alias/id').expect(405);
   });
 
-  it('make their own external group when none is named', async () => {
+  it('create an external group if none is named', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const { body } = await secrets.root
       .write('identity/group-alias', { name: 'own', mount_accessor: accessor })
@@ -387,7 +387,7 @@ describe('group aliases over HTTP', () => {
     await secrets.root.read(`identity/group-alias/id/${id}`).expect(404);
   });
 
-  it('refuse what cannot be', async () => {
+  it('refuse impossible combinations', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const group = await external();
     const internal = (await secrets.root.write('identity/group', {}).expect(200)).body.data.id;

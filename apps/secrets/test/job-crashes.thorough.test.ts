@@ -10,7 +10,7 @@ interface Example {
   begin(name: string): Promise<{ readonly done: () => Promise<boolean> }>;
 }
 
-describe('a job whose node dies after a step and before its record', () => {
+describe('a job whose node dies between a step and its record', () => {
   const clock = manualClock(Date.now());
   let dying: { kind: string; steps: number } | undefined;
   let slow: { reached: boolean; readonly until: Promise<void> } | undefined;
@@ -122,7 +122,7 @@ describe('a job whose node dies after a step and before its record', () => {
 
   it('has an example of every kind', () => expect(Object.keys(examples).sort()).toEqual([...kinds].sort()));
 
-  it.each(Object.keys(examples))('is finished by another all the same, whichever step it was: %s', async (kind) => {
+  it.each(Object.keys(examples))('is completed by another node after any step: %s', async (kind) => {
     let died = true;
     for (let steps = 0; died; steps++) {
       // One request may start jobs of two kinds, and a running job is not started again.
@@ -144,7 +144,7 @@ describe('a job whose node dies after a step and before its record', () => {
     }
   });
 
-  it('records nothing over what another has recorded, where its node was only slow', async () => {
+  it('overwrites no record of another node if its node was only slow', async () => {
     await secrets.root.write('sys/mounts/slow', { type: 'kv' }).expect(204);
     let goOn = () => {};
     const mine = { reached: false, until: new Promise<void>((resolve) => (goOn = resolve)) };

@@ -34,7 +34,7 @@ class Elsewhere {
   }
 }
 
-describe('a secret that a login keeps', () => {
+describe('a secret that a login stores', () => {
   const [hub, provider, other, elsewhere] = [
     new GithubStandIn(),
     new ProviderStandIn(),
@@ -90,7 +90,7 @@ describe('a secret that a login keeps', () => {
     },
   };
 
-  it('is declared by every method that keeps one', () => {
+  it('is declared by every method that stores one', () => {
     const backends = join(__dirname, '../src/backends');
     const sources = (folder: string) =>
       readdirSync(join(backends, folder)).filter((name) => /(?<!\.test)\.ts$/.test(name));

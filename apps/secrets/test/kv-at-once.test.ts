@@ -79,7 +79,7 @@ describe('one secret written by many on two nodes', () => {
     expect(versionProblems(history, await finalOf('checked'))).toEqual([]);
   });
 
-  it('takes every patch, and every change of its metadata', async () => {
+  it('applies every patch and every metadata change', async () => {
     await ask(0, 'POST', 'two/data/patched', { data: { value: 'whole' } });
     await allCallers(async (caller, call) => {
       const [path, body] =

@@ -26,7 +26,7 @@ describe('a kv mount that gets versions', () => {
     await upgrade('kv').expect(204);
   });
 
-  it('is not called absent meanwhile, and loses no write that was under way', async () => {
+  it('is not reported as absent meanwhile, and loses no concurrent write', async () => {
     await secrets.root.write('sys/mounts/busy', { type: 'kv' }).expect(204);
     await secrets.root.write('busy/a', { n: 'first' }).expect(204);
     let over = false;
@@ -54,7 +54,7 @@ describe('a kv mount that gets versions', () => {
     }
   });
 
-  it('takes up later what a slower request wrote, as the newest version', async () => {
+  it('adopts what a slower request wrote, as the newest version', async () => {
     await secrets.root.write('sys/mounts/late', { type: 'kv' }).expect(204);
     await secrets.root.write('late/a', { n: 1 }).expect(204);
     await upgrade('late').expect(204);
@@ -72,7 +72,7 @@ describe('a kv mount that gets versions', () => {
     expect(await secrets.service.kernel.entries.listDeep(mount.uuid, 'new/')).toEqual([]);
   });
 
-  it('keeps its versions, and is refused what it cannot be', async () => {
+  it('keeps its versions, and cannot be downgraded', async () => {
     const to = (options: object) => secrets.root.write('sys/mounts/kv/tune', { options });
     await to({ version: '1' }).expect(400, /cannot be disabled/);
     await to({ version: '3' }).expect(400, /option version of kv must be 1 or 2/);

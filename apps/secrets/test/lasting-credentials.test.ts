@@ -124,7 +124,7 @@ describe('what makes credentials that outlive a session', () => {
       }));
   });
 
-  it('asks people at the console for a proof, or says why not', () => {
+  it('asks people at the console for a confirmation, or says why not', () => {
     const found = visits.filter(({ credentials }) => credentials.length > 0);
     expect(found.length).toBeGreaterThan(20);
     const silent = found.filter(({ kind, operation }) => !operation.stepUp && !exempt.has(kind));

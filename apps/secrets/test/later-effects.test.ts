@@ -178,11 +178,11 @@ describe('what was begun before a right was lost', () => {
 
   const cases = Object.keys(effects).flatMap((effect) => Object.keys(losses).map((loss) => [effect, loss] as const));
 
-  it.each(Object.keys(effects))('has its effect while nothing is lost: %s', async (effect) => {
+  it.each(Object.keys(effects))('takes effect while no right is lost: %s', async (effect) => {
     expect(await (await effects[effect]!(await someone()))()).toBe(true);
   });
 
-  it.each(cases)('has no effect any more, unless it does not depend on that: %s of who %s', async (effect, loss) => {
+  it.each(cases)('no longer takes effect if it depends on the right: %s of who %s', async (effect, loss) => {
     const person = await someone();
     const goOn = await effects[effect]!(person);
     await losses[loss]!(person);
@@ -198,7 +198,7 @@ describe('what was begun before a right was lost', () => {
   });
 });
 
-describe('a login that waits, for a second factor or for who began it', () => {
+describe('a pending login, for a second factor or its beginner', () => {
   const clock = manualClock(Date.now());
   const logins = new MethodLogins(() => clock.now());
   beforeAll(() => logins.start());
@@ -248,7 +248,7 @@ describe('a login that waits, for a second factor or for who began it', () => {
     expect(Object.keys(logins.all(secrets.root)).sort()).toEqual(types.sort());
   });
 
-  it.each(types)('gets what the method gives when it is finished: %s', async (type) => {
+  it.each(types)('gets what the method gives when it completes: %s', async (type) => {
     const one = await begin(type);
     const ttl = { ...terms, token_ttl: '7m', token_period: '3m', token_num_uses: 5, token_strictly_bind_ip: true };
     expect((await one.change(ttl)).status).toBeLessThan(300);
@@ -258,7 +258,7 @@ describe('a login that waits, for a second factor or for who began it', () => {
     expect(await one.facts(body.auth.client_token)).toMatchObject({ bound_cidrs: ['127.0.0.1'] });
   });
 
-  it.each(types)('has the policies of then, or is refused: %s', async (type) => {
+  it.each(types)('has the current policies, or is refused: %s', async (type) => {
     const one = await begin(type);
     expect((await one.change({ ...terms, token_policies: 'second' })).status).toBeLessThan(300);
     const { status, body } = await one.finish();
@@ -277,7 +277,7 @@ describe('a login that waits, for a second factor or for who began it', () => {
     return [...own, ...(configured.includes(type) ? ['configuration'] : [])].map((loss) => [type, loss] as const);
   });
 
-  it.each(losses)('ends when what let it in has changed: %s, %s', async (type, loss) => {
+  it.each(losses)('ends when its basis has changed: %s, %s', async (type, loss) => {
     const one = await begin(type);
     const change = {
       demands: () => one.change({ ...terms, ...one.demands }),
@@ -289,7 +289,7 @@ describe('a login that waits, for a second factor or for who began it', () => {
   });
 });
 
-describe('a rotation by the clock', () => {
+describe('a scheduled rotation', () => {
   const clock = manualClock(Date.now());
   const cloud = new CloudStandIn();
   cloud.nowMs = () => clock.now();
@@ -352,7 +352,7 @@ describe('a rotation by the clock', () => {
     Object.entries(losses).map(([loss, lose]) => ({ name, loss, lose })),
   );
 
-  it.each(cases)('is not done any more once $name has lost $loss', async ({ name, lose }) => {
+  it.each(cases)('stops once $name has lost $loss', async ({ name, lose }) => {
     const { plan, mount, done } = rotations[name as keyof typeof rotations];
     await plan();
     const before = await done();

@@ -24,7 +24,7 @@ describe('the timeline of leases', () => {
     await secrets.root.write('scheduler/config/lease', { ttl: '1h', max_ttl: '2h' }).expect(204);
   });
 
-  it('is empty where nothing lives', async () => {
+  it('is empty without leases', async () => {
     expect(await timeline()).toEqual({ leases: [], next: null });
   });
 
@@ -64,7 +64,7 @@ describe('the timeline of leases', () => {
     expect((await timeline('?prefix=nowhere/')).leases).toEqual([]);
   });
 
-  it('shows what could not be ended, why, and when it is tried again', async () => {
+  it('shows failed revocations, why, and when they are retried', async () => {
     upstream.fail = (method) => (method === 'DELETE' ? { status: 500, text: 'not today' } : undefined);
     const id = await creds('net');
     await secrets.root.write('sys/leases/revoke', { lease_id: id, sync: false }).expect(204);
@@ -76,7 +76,7 @@ describe('the timeline of leases', () => {
     expect(Date.parse(leases[0].next_attempt)).toBeGreaterThan(Date.parse(leases[0].issue_time));
   });
 
-  it('tells what one token asked for, by its accessor, and nothing of one that there is not', async () => {
+  it('lists the leases of a token by its accessor, and none of an unknown one', async () => {
     await secrets.root.write('sys/policies/acl/asks', {
       policy: 'path "scheduler/creds/*" { capabilities = ["read"] }',
     });

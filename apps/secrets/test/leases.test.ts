@@ -58,7 +58,7 @@ describe('leases', () => {
     await secrets.root.write('sys/leases/renew', {}).expect(400, { errors: ['lease_id must be specified'] });
   });
 
-  it('are revoked upstream, and again without complaint', async () => {
+  it('are revoked upstream, and repeated revocations succeed', async () => {
     const { lease_id, data } = await creds();
     await secrets.root.write('sys/leases/revoke', { lease_id }).expect(204);
     expect(upstream.tokens.has(data.accessor_id)).toBe(false);
@@ -88,7 +88,7 @@ describe('leases', () => {
   });
 
   it.each(['revoke-prefix', 'revoke-force'])(
-    'under a prefix of whole segments, and no others, end by %s',
+    'under a prefix of whole segments, and no others, are revoked by %s',
     async (word) => {
       const { lease_id } = await creds();
       // A part of a segment is not a prefix: otherwise `a` would revoke every login, including this one.
@@ -164,7 +164,7 @@ describe('leases', () => {
     await secrets.as(made.body.auth.client_token).read('auth/token/lookup-self').expect(403);
   });
 
-  it('that could not be revoked are listed, counted and tried again', async () => {
+  it('that could not be revoked are listed, counted and retried', async () => {
     const { lease_id, data } = await creds();
     refuse();
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: false }).expect(204);
@@ -195,7 +195,7 @@ describe('leases', () => {
     await until(async () => (await shown()) === before);
   });
 
-  it('are tidied in the background, and bulk jobs tell how they are getting on', async () => {
+  it('are tidied in the background, and bulk jobs show their progress', async () => {
     await secrets.root.write('sys/leases/tidy').expect(202);
     await secrets.root.read('sys/leases/jobs/00000000-0000-4000-8000-000000000000').expect(404);
   });
@@ -209,7 +209,7 @@ describe('quotas', () => {
     await secrets.root.write('scheduler/role/ops', { policies: 'read' }).expect(204);
   });
 
-  it('of lease counts are kept exactly, and give a place back when a lease ends', async () => {
+  it('of lease counts are exact, and free a place when a lease ends', async () => {
     await secrets.root.write('sys/quotas/lease-count/few', { path: 'scheduler', max_leases: 3 }).expect(204);
     const answers = await Promise.all(Array.from({ length: 8 }, () => secrets.root.read('scheduler/creds/ops')));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429, 429, 429, 429]);
@@ -234,7 +234,7 @@ describe('quotas', () => {
     await secrets.root.list('sys/quotas/lease-count').expect(404);
   });
 
-  it('of rates refuse what is too much, and nothing else', async () => {
+  it('of rates refuse only what exceeds them', async () => {
     await secrets.root.write('sys/mounts/limited', { type: 'kv' }).expect(204);
     // A limit for a role would never count anything.
     await secrets.root

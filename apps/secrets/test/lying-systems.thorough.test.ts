@@ -55,7 +55,7 @@ const lies: Record<string, Lie> = {
   },
 };
 
-describe('outside systems that lie', () => {
+describe('outside systems that answer wrongly', () => {
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
   const scheduler = new SchedulerStandIn();
@@ -193,7 +193,7 @@ describe('outside systems that lie', () => {
     expect(elsewhere).toBe(0);
   });
 
-  it('as a directory that does not answer get a pause as well', async () => {
+  it('such as an unresponsive directory get a pause as well', async () => {
     const at = 'auth/silent';
     await secrets.root.write(`sys/${at}`, { type: 'cloudone' }).expect(204);
     await secrets.root.write(`${at}/config`, { tenant_id: `${directory.tenant}-z`, resource: directory.resource });
@@ -213,7 +213,7 @@ describe('outside systems that lie', () => {
     expect(directory.calls.length).toBeLessThan(5);
   });
 
-  it('are not asked again and again when they do not answer; then they are', async () => {
+  it('are called less often while they do not answer, and again afterwards', async () => {
     await configure();
     scheduler.interfere = (_method, _path, response) => told(lies['a broken connection']!, response);
     for (let n = 0; n < 3; n++) await secrets.root.read('scheduler/creds/ops').expect(502);
@@ -239,7 +239,7 @@ describe('outside systems that lie', () => {
     await nothingIsLeft();
   });
 
-  it('by silence are given up in time', async () => {
+  it('that stay silent are given up in time', async () => {
     scheduler.interfere = () => true;
     cloud.interfere = () => true;
     const access = { address: scheduler.address, token: 't', caCert: '', clientCert: '', clientKey: '' };

@@ -4,7 +4,7 @@ import { until } from './fresh-storage';
 import { withSecondNode } from './second-node';
 import { startSecrets } from './start-secrets';
 
-describe('what was deleted and is made again', () => {
+describe('what was deleted and created again', () => {
   const secrets = startSecrets();
   const nodes = withSecondNode(secrets);
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { withSecondNode } from './second-node';
 import { startSecrets } from './start-secrets';
 
-describe('what one node has made is there on the other when its maker has been answered', () => {
+describe('what one node has created exists on the other once its creator has been answered', () => {
   const secrets = startSecrets();
   const urls = withSecondNode(secrets);
 

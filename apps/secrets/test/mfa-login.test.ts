@@ -90,7 +90,7 @@ describe('logins with second factors', () => {
     await user.validate(await user.begin(), user.app.code(clock.now())).expect(200);
   });
 
-  it('go the whole way: enrolled by scanning the picture, logged in with a code, locked out, unlocked', async () => {
+  it('work from end to end: enrolled by QR code, logged in with a code, locked out, unlocked', async () => {
     await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
     const policy = `path "${methods}/generate" { capabilities = ["update"] }`;
     await secrets.root.write('sys/policies/acl/enrol', { policy }).expect(204);
@@ -209,7 +209,7 @@ describe('logins with second factors', () => {
     await sent(`m${users}:${user.app.code(clock.now())}`).expect(200);
   });
 
-  it('refuse what says nothing', async () => {
+  it('refuse empty requests', async () => {
     const user = await enrolled();
     const request = await user.begin();
     const unsanitary = `failed to sanitize MFA creds, 1 error occurred:\n\t* failed to find MFA credentials associated with an MFA method ID ${user.id}, method name m${users}\n\n`;
@@ -260,7 +260,7 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/also').expect(204);
   });
 
-  it('use nothing up with an answer that is not enough as a whole, and count only what was wrong in it', async () => {
+  it('use up nothing with an insufficient answer, and count only its wrong codes', async () => {
     const user = await enrolled({ max_validation_attempts: 2 });
     const second = await method(secrets, { qr_size: 0, max_validation_attempts: 2 });
     const made = await secrets.root
@@ -287,7 +287,7 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/zz-also').expect(204);
   });
 
-  it('use up no code for a login that another call has finished meanwhile', async () => {
+  it('use up no code for a login that another call has completed meanwhile', async () => {
     const user = await enrolled();
     const request = await user.begin();
     const answers = await Promise.all([-1, 0, 1].map((at) => user.validate(request, [user.app.code(clock.now(), at)])));
@@ -311,7 +311,7 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/twice').expect(204);
   });
 
-  it('go with an entity that is merged into another', async () => {
+  it('follow an entity that is merged into another', async () => {
     const [stays, goes] = [await enrolled({ recovery_codes: 1 }), await enrolled({ recovery_codes: 1 })];
     await secrets.root
       .write('identity/entity/merge', { from_entity_ids: [goes.entity], to_entity_id: stays.entity })
@@ -344,7 +344,7 @@ describe('logins with second factors', () => {
     expect(body.data).toMatchObject({ allowed: true, login_enforcements: [user.enforcement] });
   });
 
-  it('can be asked of groups and of types of mounts', async () => {
+  it('can be required of groups and of types of mounts', async () => {
     const user = await enrolled();
     await secrets.root.delete(`identity/mfa/login-enforcement/${user.enforcement}`).expect(204);
     expect((await user.login().expect(200)).body.auth.client_token).not.toBe('');
@@ -366,7 +366,7 @@ describe('logins with second factors', () => {
     expect((await user.login().expect(200)).body.auth.client_token).not.toBe('');
   });
 
-  it('go on with a secret that was made before its method changed', async () => {
+  it('work with a secret that was created before its method changed', async () => {
     const user = await enrolled();
     await secrets.root.write(`${methods}/${user.id}`, { digits: 8, period: 60, algorithm: 'SHA512' }).expect(204);
     await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);

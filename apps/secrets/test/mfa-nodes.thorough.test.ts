@@ -25,7 +25,7 @@ async function inParallel<T>(count: number, task: (index: number) => Promise<T>)
   return results;
 }
 
-describe('one code at two nodes', () => {
+describe('one code on two nodes', () => {
   const secrets = startSecrets();
   const agent = new http.Agent({ keepAlive: true, maxSockets: inFlight });
   let second: Service;
@@ -112,7 +112,7 @@ describe('one code at two nodes', () => {
   });
 
   // Otherwise a million guesses could be spread over nodes and connections.
-  it('looks at no more codes than the limit allows, however they are spread', async () => {
+  it('checks no more codes than the limit allows, however they are spread', async () => {
     const { app, begin, validate } = await machine({ period: 3_600, skew: 1, max_validation_attempts: 4 });
     const count = 200;
     const requests = await inParallel(count, begin);
@@ -126,7 +126,7 @@ describe('one code at two nodes', () => {
     expect(status).toBe(403);
   });
 
-  it('finishes one waiting login once, even with two right codes at the same moment', async () => {
+  it('completes a pending login once, even with two right codes at the same time', async () => {
     const { app, begin, validate } = await machine({ period: 30, skew: 1 });
     for (let round = 0; round < 5; round += 1) {
       const request = await begin(0);

@@ -59,7 +59,7 @@ describe('requests whose policy names second factors', () => {
     await read(`a:${one.code(0)}, b:${one.code(1)}`).expect(404);
   });
 
-  it('use no code up while another one is wrong, and count only the wrong one', async () => {
+  it('use up no code while another one is wrong, and count only the wrong one', async () => {
     const fields = { max_validation_attempts: 2 };
     const both = [
       await newMethod(secrets, { method_name: 'right', ...fields }),
@@ -109,7 +109,7 @@ describe('requests whose policy names second factors', () => {
     await refused(one.sending('nowhere:123456').read('cubbyhole/guarded'));
   });
 
-  it('mean the methods of the namespace of the policy, not of a namespace below with the same name', async () => {
+  it('mean the methods of the policy’s namespace, not of a child namespace with the same name', async () => {
     const id = await newMethod(secrets, { method_name: 'corp' });
     await secrets.root.write('sys/namespaces/below', {}).expect(200);
     const below = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'below' });

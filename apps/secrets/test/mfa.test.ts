@@ -10,7 +10,7 @@ const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
 describe('TOTP methods', () => {
   const secrets = startSecrets();
 
-  it('know entities and methods by one spelling of their ids', async () => {
+  it('recognize entities and methods by every spelling of their ids', async () => {
     const method_id = await method(secrets);
     const made = await secrets.root.write('identity/entity', { name: 'spelled' }).expect(200);
     const entity_id: string = made.body.data.id;
@@ -25,7 +25,7 @@ describe('TOTP methods', () => {
     expect(await factors()).toBeUndefined();
   });
 
-  it('read every id in a body in its one spelling', () => {
+  it('accept every id in a body in its canonical spelling', () => {
     const sent = randomUUID().toUpperCase();
     const identity = [...secrets.service.kernel.mounts.all()].find(({ backend }) => backend.type === 'identity')!;
     const fields = identity.backend.paths.flatMap(({ pattern, operations }) =>
@@ -136,7 +136,7 @@ describe('TOTP methods', () => {
     await secrets.root.write(methods, body).expect(400, { errors: [message] });
   });
 
-  it('take zero attempts for the default', async () => {
+  it('treat zero attempts as the default', async () => {
     const id = await method(secrets, { max_validation_attempts: 0 });
     expect((await secrets.root.read(`${methods}/${id}`)).body.data.max_validation_attempts).toBe(5);
   });
@@ -204,7 +204,7 @@ describe('TOTP secrets', () => {
     ['SHA256', 8, 32, 256],
     ['SHA512', 6, 64, 320],
   ])(
-    'are made with %s and %i digits as a picture that scans (S7.1, S7.2, S17.7)',
+    'are created with %s and %i digits as a scannable QR code (S7.1, S7.2, S17.7)',
     async (algorithm, digits, key_size, qr_size) => {
       const id = await method(secrets, {
         algorithm,
@@ -248,7 +248,7 @@ describe('TOTP secrets', () => {
     expect(third.body.data.url).not.toBe(first.body.data.url);
   });
 
-  it('are made once by many at the same moment', async () => {
+  it('are created once by simultaneous requests', async () => {
     const id = await method(secrets, { qr_size: 0 });
     const entity_id = await entity();
     const answers = await Promise.all(

@@ -4,7 +4,7 @@ import { startSecrets } from './start-secrets';
 describe('mounts', () => {
   const secrets = startSecrets();
 
-  it('are what the service is, in its version and with its randomness', async () => {
+  it('have the plugin version and a random accessor', async () => {
     const enable = (more: object) => secrets.root.write('sys/mounts/plain', { type: 'kv', ...more });
     await enable({ plugin_version: 'v9.9.9' }).expect(400, /plugin_version: kv is part of the service/);
     await enable({ config: { plugin_version: 'v9.9.9' } }).expect(400, /plugin_version: kv is part of the service/);
@@ -122,7 +122,7 @@ describe('mounts', () => {
     await secrets.root[verb](path, body as object).expect(400, { errors: [message] });
   });
 
-  it('and a namespace of one name are never both there, however they came', async () => {
+  it('and a namespace never have the same name', async () => {
     const { root } = secrets;
     const make = async (name: string) => (await root.write(`sys/mounts/${name}`, { type: 'kv' })).status < 300;
     const move = async (name: string) => {
@@ -186,7 +186,7 @@ describe('mounts', () => {
 
 describe('an installation without the usual mounts', () => {
   const secrets = startSecrets({ env: { SECRETS_DEFAULT_MOUNTS: 'none' } });
-  it('begins with the standing ones only', async () => {
+  it('begins with the built-in ones only', async () => {
     expect(Object.keys((await secrets.root.read('sys/mounts')).body.data)).toEqual(['cubbyhole/', 'identity/', 'sys/']);
   });
 });

@@ -13,7 +13,7 @@ const everything = `path "*" { capabilities = [${all}] }`;
 const name = 'ki-is1';
 
 // Real handlers and existing objects: an object is neither shown nor deleted under another name.
-describe('a thing under a denied path', () => {
+describe('an object under a denied path', () => {
   const secrets = startSecrets();
   /** Readable paths, by their declared pattern. */
   const things = new Map<string, string>();

@@ -13,7 +13,7 @@ import { startSecrets } from './start-secrets';
 // Two sibling namespaces, and their parent. Every declared operation is called in one of them with the names of all
 // objects of the others: the answer must equal that for a missing object, byte for byte except for parts that always
 // differ, and nothing of the others may be shown or changed. New endpoints are included automatically.
-describe('every operation, asked for what belongs to another namespace', () => {
+describe('every operation, asked for objects of another namespace', () => {
   const secrets = startSecrets({ clock: manualClock(Date.UTC(2027, 0, 1)), env: { SECRETS_DEFAULT_MOUNTS: 'none' } });
   const scheduler = new SchedulerStandIn();
   let client: pg.Client;
@@ -108,7 +108,7 @@ describe('every operation, asked for what belongs to another namespace', () => {
       (one) => one.caller === caller.label && one.of === of.label && one.kinds.includes(kind) && one.at.test(at),
     );
 
-  it('has a rule for every table: whose rows it holds', async () => {
+  it('has a rule for every table about the owner of its rows', async () => {
     const tables = await sql<{ name: string }>(
       `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
     );

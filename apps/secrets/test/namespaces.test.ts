@@ -63,7 +63,7 @@ describe('namespaces', () => {
     await secrets.root.write('sys/namespaces/vault/seal', { custom_metadata: { a: 'b' } }).expect(200);
   });
 
-  it('tell command lines of mounts reached by a path through them', async () => {
+  it('report mounts below them to command lines', async () => {
     await secrets.root.write('sys/namespaces/through').expect(200);
     await inside('through')
       .write('sys/mounts/kv', { type: 'kv', options: { version: '2' } })
@@ -125,7 +125,7 @@ describe('namespaces', () => {
       .expect(404, { errors: ['namespace not found'] });
   });
 
-  it('go with everything inside', async () => {
+  it('are deleted with everything inside', async () => {
     await secrets.root.write('sys/namespaces/gone').expect(200);
     await inside('gone').write('sys/namespaces/below').expect(200);
     await inside('gone').write('sys/mounts/kv', { type: 'kv' }).expect(204);

@@ -7,7 +7,7 @@ import { startSecrets, testConfig } from './start-secrets';
 
 // Otherwise an older version would write into newer tables without a warning.
 
-describe('on a database that a newer version has migrated', () => {
+describe('on a database migrated by a newer version', () => {
   const secrets = startSecrets();
   const said: string[] = [];
   const log = createLogger({ name: 'older', level: 'warn', destination: { write: (line) => void said.push(line) } });
@@ -28,7 +28,7 @@ describe('on a database that a newer version has migrated', () => {
     },
   );
 
-  it('an older one that runs goes on, and may be started where that is allowed', async () => {
+  it('an older node keeps running, and may be started if allowed', async () => {
     expect((await secrets.root.write('cubbyhole/x', { a: '1' })).status).toBe(204);
     const service = await start({ SECRETS_ALLOW_NEWER_SCHEMA: 'on' });
     expect((await service.ready()).ready).toBe(true);

@@ -140,7 +140,7 @@ describe('several processes on one database', () => {
     expect(failed).toEqual([]);
   });
 
-  it('are sealed together and opened together with shares at one', async () => {
+  it('are sealed together and unsealed together with shares at one', async () => {
     expect((await nodes[0]!.ask('POST', 'sys/seal', root)).status).toBe(204);
     await everywhere(async (node) => (await node.ask('GET', 'cubbyhole/shared', root)).status === 503);
     for (const key of shares.slice(0, 3)) await nodes[2]!.ask('POST', 'sys/unseal', undefined, { key });

@@ -61,7 +61,7 @@ describe('null', () => {
     expect(body.data).toMatchObject({ token_type: 'default', token_ttl: 0, bind_secret_id: true });
   });
 
-  it('takes away what clients mean to take away', async () => {
+  it('removes what clients mean to remove', async () => {
     const { root } = secrets;
     const role = 'auth/approle/role/emptied';
     const full = { policies: ['a'], secret_id_bound_cidrs: ['10.0.0.0/8'], token_num_uses: 3, token_ttl: '1h' };

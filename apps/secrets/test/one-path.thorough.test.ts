@@ -182,7 +182,7 @@ describe('every declared path, however it is written', () => {
     return undefined;
   }
 
-  it('is reached by its plain spelling, and stopped by each rule there', async () => {
+  it('is reached by its canonical spelling, and denied by each rule there', async () => {
     expect(visits.length).toBeGreaterThan(250);
     const failures: string[] = [];
     for (const visit of visits) {
@@ -204,7 +204,7 @@ describe('every declared path, however it is written', () => {
     expect(failures).toEqual([]);
   });
 
-  it('gives every other spelling the same verdict, or another name, or nothing', async () => {
+  it('gives every other spelling the same decision, another name, or nothing', async () => {
     const failures: string[] = [];
     const thorough = process.env.KEYSTEAD_LONG === '1';
     let asked = 0;
@@ -278,7 +278,7 @@ describe('every declared path, however it is written', () => {
     expect(settled).toBeGreaterThan(visits.length * 10);
   });
 
-  it('is one path in a namespace, however that is named', async () => {
+  it('is the same path in a namespace, however that is named', async () => {
     const failures: string[] = [];
     const forms = [
       { header: 'inner', prefix: '' },

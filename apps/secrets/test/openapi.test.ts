@@ -51,7 +51,7 @@ describe('the OpenAPI document', () => {
   });
 
   // Checks of Python's openapi-spec-validator that the other two lack.
-  it('has defaults and examples that are what their schemas ask for', async () => {
+  it('has defaults and examples that match their schemas', async () => {
     for (const query of ['', '?generic_mount_paths=true']) {
       const body = await document(secrets.root, query);
       const ajv = new Ajv({ strict: false, logger: false });
@@ -122,7 +122,7 @@ describe('the OpenAPI document', () => {
       { enum: ['iam_user', 'assumed_role', 'federation_token', 'session_token'] },
     ],
     ['cloudtwo/sts/{name}', 'ttl', { default: '3600s' }],
-  ])('says of %s what %s may be, and is when it is left out (S2.3)', async (path, field, facts) => {
+  ])('documents for %s the values and the default of %s (S2.3)', async (path, field, facts) => {
     const { paths, components } = await document();
     const { $ref } = paths[`/${path}`].post.requestBody.content['application/json'].schema;
     expect(components.schemas[$ref.split('/').at(-1)].properties[field]).toMatchObject(facts);
@@ -135,7 +135,7 @@ describe('the OpenAPI document', () => {
     ['cloudtwo/roles/bounded', { credential_type: 'iam_user', policy_arns: 'arn:aws:iam::aws:policy/ReadOnlyAccess' }],
     ['scheduler/role/bounded', { policies: 'some' }],
     ['auth/cloudone/config', { tenant_id: 'example.com', resource: 'https://example.com' }],
-  ])('refuses at %s what is beyond the bounds that it announces', async (path, sound) => {
+  ])('refuses at %s values beyond the documented bounds', async (path, sound) => {
     const { paths, components } = await document();
     const { $ref } = paths[`/${path.replace('bounded', '{name}')}`].post.requestBody.content['application/json'].schema;
     const properties = Object.entries<Json>(components.schemas[$ref.split('/').at(-1)].properties);
@@ -229,7 +229,7 @@ describe('the OpenAPI document', () => {
     expect((await document()).paths).not.toHaveProperty('/team/kv/{path}');
   });
 
-  it('lists what needs sudo only to who has it, and in a namespace nothing that is only in the root (SA.5)', async () => {
+  it('lists what needs sudo only to callers with sudo, and in a namespace nothing that exists only in the root (SA.5)', async () => {
     const everything = '["create", "read", "update", "delete", "list", "patch"]';
     const broad = (await document(await secrets.withPolicy(`path "*" { capabilities = ${everything} }`))).paths;
     for (const key of ['/sys/audit', '/sys/host-info', '/auth/token/accessors', '/sys/rekey-recovery-key/init']) {
@@ -247,7 +247,7 @@ describe('the OpenAPI document', () => {
     expect(child.paths).toHaveProperty(['/sys/mounts', 'get']);
   });
 
-  it('lists no operation that needs sudo to who lacks it, whichever it is, and marks none (SA.5)', async () => {
+  it('lists no operation that needs sudo to callers without it, and marks none (SA.5)', async () => {
     await mountEveryKind(secrets);
     const everything = ['create', 'read', 'update', 'delete', 'list', 'patch', 'scan'];
     const withRights = (rights: string[]) =>
@@ -299,7 +299,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('names what a listing takes where one GET reads and lists', async () => {
+  it('documents listing parameters if one GET reads and lists', async () => {
     const { paths } = await document();
     const names = (key: string) => paths[key].get.parameters.map(({ name }: Json) => name);
     expect(names('/cubbyhole/{path}')).toEqual(['list', 'scan', 'after', 'limit']);
@@ -348,7 +348,7 @@ describe('the OpenAPI document', () => {
     expect((await document(client)).paths).not.toHaveProperty('/sys/mounts');
   });
 
-  it('has a tag, by which a client that knows it already is spared the rest', async () => {
+  it('has an ETag, so that clients can skip an unchanged document', async () => {
     const first = await secrets.root.read(at).expect(200);
     const tag = first.headers.etag;
     expect(tag).toMatch(/^"[\w-]{27}"$/);
@@ -392,7 +392,7 @@ describe('the OpenAPI document', () => {
 describe('the OpenAPI document of many mounts', () => {
   const secrets = startSecrets();
 
-  it('has nothing that generators of clients stumble over, for any names of mounts', async () => {
+  it('has nothing that breaks client generators, for any names of mounts', async () => {
     await mountEveryKind(secrets);
     for (const mount of ['twin1', 'twin-1', 'twin_1', 'twin_1-2', 'Twin1']) {
       await secrets.root.write(`sys/mounts/${mount}`, { type: mount === 'twin1' ? 'scheduler' : 'kv' }).expect(204);

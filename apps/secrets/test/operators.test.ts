@@ -13,7 +13,7 @@ const auditFile = join(mkdtempSync(join(tmpdir(), 'keystead-operators-')), 'audi
 const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: auditFile } });
 const audited = (text: string): boolean => readFileSync(auditFile, 'utf8').includes(text);
 
-describe('what holds for all rate limits', () => {
+describe('the settings for all rate limits', () => {
   const usual = [
     'sys/generate-root/attempt',
     'sys/generate-root/update',
@@ -23,7 +23,7 @@ describe('what holds for all rate limits', () => {
     'sys/unseal',
   ];
 
-  it('is shown, replaced as a whole, and refused where it could mean nothing', async () => {
+  it('are shown, replaced as a whole, and refused if meaningless', async () => {
     const read = async () => (await secrets.root.read('sys/quotas/config').expect(200)).body.data;
     const before = {
       enable_rate_limit_audit_logging: true,
@@ -83,7 +83,7 @@ describe('what holds for all rate limits', () => {
   });
 });
 
-describe('requests that are being carried out', () => {
+describe('requests in flight', () => {
   it('are shown by their ids to callers who may see them, and are gone when they are answered', async () => {
     const read = async () => (await secrets.root.read('sys/in-flight-req').expect(200)).body;
     const own = await read();
@@ -131,7 +131,7 @@ describe('locked users', () => {
     for (let i = 0; i < 5; i++) await wrong(path);
   };
 
-  it('are shown by namespace and login method, and let in again', async () => {
+  it('are shown by namespace and login method, and unlocked', async () => {
     await secrets.root.write('sys/namespaces/inner').expect(200);
     const inner = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'inner' });
     for (const at of [secrets.root, inner]) {
@@ -180,7 +180,7 @@ describe('locked users', () => {
     expect(await read()).toMatchObject({ total: 1 });
   });
 
-  it('have no names that could be read in the tables', async () => {
+  it('have no readable names in the tables', async () => {
     const { rows } = await secrets.service.kernel.committer.transaction((tx) =>
       tx.query<{ text: string }>("SELECT string_agg(a::text || encode(sealed, 'escape'), ' ') AS text FROM attempt a"),
     );
@@ -189,8 +189,8 @@ describe('locked users', () => {
   });
 });
 
-describe('rotation by itself', () => {
-  it('has rules that are shown and changed one by one, at both paths', async () => {
+describe('automatic rotation', () => {
+  it('has settings that are shown and changed one by one, at both paths', async () => {
     const read = async (at = 'sys/rotate/config') => (await secrets.root.read(at).expect(200)).body.data;
     expect(await read()).toEqual({ enabled: true, interval: 0, max_operations: 3_865_470_566 });
     await secrets.root.write('sys/rotate/config', { interval: '36h' }).expect(204);
@@ -214,7 +214,7 @@ describe('rotation by itself', () => {
 });
 
 describe('a reload', () => {
-  it('forgets what is remembered, names the request, and refuses paths that are not mounts', async () => {
+  it('clears caches, names the request, and refuses paths that are not mounts', async () => {
     await secrets.root.write('sys/mounts/notes', { type: 'kv' }).expect(204);
     await secrets.root.write('notes/a', { n: 1 }).expect(204);
     await secrets.root.read('notes/a').expect(200);
@@ -320,7 +320,7 @@ describe('following the log', () => {
     for (const one of all) one.destroy();
   });
 
-  it('leaves out what is not read, and says so', async () => {
+  it('drops unread lines, and says so', async () => {
     let give: (line: string) => void = () => {};
     const monitors = new Monitors({ level: 'info' }, (follower) => {
       give = follower;

@@ -69,7 +69,7 @@ describe('after an outage of its outside system a lease', () => {
     return made;
   }
 
-  it('ends as soon as one call to that system goes well', async () => {
+  it('is revoked as soon as one call to that system succeeds', async () => {
     const made = await outage('long');
     back();
     const later = await issue();
@@ -77,21 +77,21 @@ describe('after an outage of its outside system a lease', () => {
     expect(lives(later)).toBe(true);
   });
 
-  it('ends as soon as the configuration is written again', async () => {
+  it('is revoked as soon as the configuration is written again', async () => {
     const made = await outage('long');
     away = false;
     await configure();
     await until(() => !made.some(lives));
   });
 
-  it('ends when its prefix is revoked', async () => {
+  it('is revoked with its prefix', async () => {
     const made = await outage('short');
     back();
     await soon(revokeAll, 204);
     expect(made.some(lives)).toBe(false);
   });
 
-  it('ends with its mount', async () => {
+  it('is revoked with its mount', async () => {
     await secrets.root.write('sys/mounts/passing', { type: 'scheduler' }).expect(204);
     await secrets.root
       .write('passing/config/access', { address: scheduler.address, token: scheduler.management })
@@ -107,7 +107,7 @@ describe('after an outage of its outside system a lease', () => {
     expect(lives(accessor)).toBe(false);
   });
 
-  it('ends in time when it was made after it, while others rest', async () => {
+  it('is revoked in time if it was created afterwards, while others wait', async () => {
     await secrets.root.write('scheduler/config/lease', { ttl: 3600, max_ttl: 7200 }).expect(204);
     await outage('short');
     back();
@@ -116,7 +116,7 @@ describe('after an outage of its outside system a lease', () => {
     await until(() => !lives(later));
   });
 
-  it('that was made before it and came due after it ends without a request', async () => {
+  it('that was created before and expired afterwards is revoked without a request', async () => {
     await secrets.root.write('scheduler/config/lease', { ttl: 3600, max_ttl: 7200 }).expect(204);
     const early = await issue();
     away = true;

@@ -12,7 +12,7 @@ const EACH = long ? 2500 : 30;
 const AT_ONCE = 20;
 const FAILING = 0.05;
 
-describe('outside systems of which one call in twenty fails', () => {
+describe('outside systems with one failing call in twenty', () => {
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
   const secrets = startSecrets({ clock: { now } });

@@ -163,7 +163,7 @@ describe('an outside system that fails', () => {
     expect(Object.keys(rows).sort()).toEqual(found.sort());
   });
 
-  it('is reported to those who need it, in time, and to no one else; it is called again when it is well', async () => {
+  it('is reported in time to affected callers only, and called again when it recovers', async () => {
     for (const [n, one] of cases.entries()) {
       const [, engine, name] = /^(engine:)?(\S+)/.exec(one.name)!;
       const type = name!;

@@ -10,7 +10,7 @@ describe('every list of the service', () => {
   const world = worldOf(secrets, send);
   const lists = () => everyVisit(secrets).filter(({ verb }) => verb === 'list' || verb === 'scan');
 
-  it('shows in pages what it shows whole', async () => {
+  it('shows the same in pages as at once', async () => {
     const mounts = [...secrets.service.kernel.mounts.all()];
     for (const [name, making] of Object.entries(examples)) {
       const [verb, full] = name.split(' ') as ['write', string];

@@ -158,7 +158,7 @@ describe('rules about parameters', () => {
       return wrong.length > 0 ? [`${one.at}: ${one.name} ${JSON.stringify(wrong)}`] : [];
     });
 
-  it('are tried for every field that an operation reads as more than JSON', () => {
+  it('are tested for every field with its own parsing', () => {
     expect(judged.length).toBeGreaterThan(900);
     // Fields that are stored as sent, matter only by their presence, or have no effect.
     expect(unread.map((one) => one.split(': ')[1]).sort()).toEqual([
@@ -195,7 +195,7 @@ describe('rules about parameters', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('deny every text in JSON or another language where they deny any, and allow it letter by letter', () => {
+  it('deny all JSON or other language texts if they deny one, and allow them only character by character', () => {
     const passed = documents.filter(
       ({ operation, name }) =>
         !refuses(operation, 'denied', name, '{"a":1}', { [name]: '{ "a": 1 }' }) ||
@@ -208,7 +208,7 @@ describe('rules about parameters', () => {
     expect(unmarked).toEqual([]);
   });
 
-  it('take null for what it says: nothing in a list or a map', () => {
+  it('treat null as an empty list or map', () => {
     const metaOf = ({ operation, name }: (typeof judged)[number]) => fieldMeta(operation.input!.shape[name]!);
     const several = judged.filter((one) => metaOf(one).several && metaOf(one).empty !== undefined);
     // Only of a batch it says that there is none.
@@ -223,7 +223,7 @@ describe('rules about parameters', () => {
     expect(several.length).toBeGreaterThan(100);
   });
 
-  it('see all that an operation learns of a field: of the body it gets only what was sent', async () => {
+  it('see everything that an operation reads of a field', async () => {
     const { root, service } = secrets;
     const mount = [...service.kernel.mounts.all()].find(({ path }) => path === 'auth/approle/')!;
     const declared = mount.backend.paths.find(({ pattern }) => pattern === 'role/:role_name')!;
@@ -252,7 +252,7 @@ describe('rules about parameters', () => {
       'required_parameters = ["options"]',
       [false, false, false, false, true, true, true, true],
     ],
-  ])('take all ways to mount one kind of kv for one: %s %s', async (lists, required, passes) => {
+  ])('treat all ways to mount a version of kv as one: %s %s', async (lists, required, passes) => {
     const limited = await secrets.withPolicy(
       `path "sys/mounts/judged/*" { capabilities = ["create", "update"]\n ${lists}\n ${required} }`,
     );
@@ -335,7 +335,7 @@ describe('rules about parameters', () => {
     ['allowed_parameters = { "token_ttl" = ["1h"] }', 'role', { token_ttl: 3600 }, 204],
     ['required_parameters = ["token_policies"]', 'role', { policies: 'a' }, 204],
     ['required_parameters = ["token_policies"]', 'role', { token_ttl: 1 }, 403],
-  ])('judge what the endpoint reads: %s', async (rule, _, body, status) => {
+  ])('check what the endpoint reads: %s', async (rule, _, body, status) => {
     const limited = await secrets.withPolicy(
       `path "auth/approle/role/*" { capabilities = ["create", "update"]\n ${rule} }`,
     );

@@ -8,7 +8,7 @@ const allow = (path: string, ...capabilities: string[]) =>
 describe('policies', () => {
   const secrets = startSecrets();
 
-  it('are written, read, listed and deleted by any spelling of their name', async () => {
+  it('are written, read, listed and deleted by any spelling of their names', async () => {
     await secrets.root.write('sys/policies/acl/Team-A', { policy: allow('a', 'read') }).expect(204);
     const { body } = await secrets.root.read('sys/policies/acl/TEAM-a').expect(200);
     expect(body.data).toMatchObject({
@@ -54,7 +54,7 @@ describe('policies', () => {
     await secrets.root.delete('sys/policy/older').expect(204);
   });
 
-  it('are taken in JSON and in base64 as well', async () => {
+  it('are accepted in JSON and in base64 as well', async () => {
     const json = JSON.stringify({ path: { a: { capabilities: ['read'] } } });
     await secrets.root.write('sys/policies/acl/j', { policy: json }).expect(204);
     await secrets.root.write('sys/policies/acl/b', { policy: Buffer.from(json).toString('base64') }).expect(204);
@@ -114,7 +114,7 @@ describe('policies', () => {
     await token.read('cubbyhole/x').expect(403);
   });
 
-  it('tell create from update where a path can do both', async () => {
+  it('distinguish create from update if a path can do both', async () => {
     const creator = await secrets.withPolicy(allow('cubbyhole/*', 'create'));
     await creator.write('cubbyhole/new', { a: 1 }).expect(204);
     await creator.write('cubbyhole/new', { a: 2 }).expect(403);
@@ -122,7 +122,7 @@ describe('policies', () => {
     await updater.write('cubbyhole/new', { a: 1 }).expect(403);
   });
 
-  it('judge the parameters of requests', async () => {
+  it('check the parameters of requests', async () => {
     const token = await secrets.withPolicy(
       'path "cubbyhole/*" {\n capabilities = ["create", "update"]\n allowed_parameters = { "color" = ["red", "gr*"] }\n required_parameters = ["color"] }',
     );
@@ -135,7 +135,7 @@ describe('policies', () => {
     await token.write('cubbyhole/p', { size: 1 }).expect(403);
   });
 
-  it('can demand wrapped answers', async () => {
+  it('can require wrapped answers', async () => {
     const token = await secrets.withPolicy(
       'path "auth/token/lookup-self" { capabilities = ["read"] min_wrapping_ttl = "1m" max_wrapping_ttl = "2m" }',
     );
@@ -207,7 +207,7 @@ describe('capabilities', () => {
 describe('explanations', () => {
   const secrets = startSecrets();
 
-  it('name the rule that decides, the ones that lost, and what else is in the way', async () => {
+  it('name the deciding rule, the losing ones, and other obstacles', async () => {
     await secrets.root.write('sys/policies/acl/wide', { policy: `# line one\n${allow('sec/*', 'read')}` }).expect(204);
     await secrets.root.write('sys/policies/acl/narrow', { policy: allow('sec/a*', 'deny') }).expect(204);
     const made = await secrets.root.write('auth/token/create', { policies: ['wide', 'narrow'] }).expect(200);

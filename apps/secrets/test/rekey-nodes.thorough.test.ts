@@ -32,7 +32,7 @@ describe('a rekey over two processes', () => {
     await until(async () => (await two.ask('GET', 'sys/health')).status === 200);
   };
 
-  it('goes on where it stood, at either of them, after one was killed in the middle', async () => {
+  it('continues at either of them after one was killed in the middle', async () => {
     const wish = { secret_shares: 4, secret_threshold: 2, require_verification: true };
     const { nonce } = (await one.ask('POST', `${base}/init`, token, wish)).body;
     expect((await one.ask('POST', `${base}/update`, token, { key: old[0], nonce })).body.progress).toBe(1);
@@ -54,7 +54,7 @@ describe('a rekey over two processes', () => {
     expect((await two.ask('GET', `${base}/init`, token)).body).toMatchObject({ started: false, required: 2 });
   });
 
-  it('leaves root tokens to the new shares, and refuses them to the old', async () => {
+  it('allows root tokens for the new shares, and refuses them for the old', async () => {
     expect(await rootToken(one, old.slice(0, 2))).toBeUndefined();
     const made = await rootToken(two, fresh.slice(1, 3));
     const self = await one.ask('GET', 'auth/token/lookup-self', made);

@@ -56,7 +56,7 @@ describe('what a recovery rekey refuses', () => {
     await secrets.root.list(at('init')).expect(405);
   });
 
-  it('starting while one is under way, after its configuration was looked at', async () => {
+  it('starting while one is in progress, after its configuration was checked', async () => {
     await start();
     await refuse('init', { secret_shares: 1, secret_threshold: 1 }, 'rekey already in progress');
     await refuse('init', { secret_shares: 1, secret_threshold: 2 }, config('threshold cannot be larger than shares'));
@@ -98,7 +98,7 @@ describe('what a recovery rekey refuses', () => {
     await secrets.root.read(at('update')).expect(400, { errors: ["'key' must be specified in request body as JSON"] });
   });
 
-  it('wrong shares at the threshold: progress is gone, nonce and rekey stay', async () => {
+  it('wrong shares at the threshold: progress is lost, nonce and rekey stay', async () => {
     const { nonce } = await start();
     for (const x of [1, 2]) await secrets.root.write(at('update'), { key: wrongShare(x), nonce }).expect(200);
     const text = 'recovery key verification failed: recovery key does not match submitted values';
@@ -201,7 +201,7 @@ describe('what a root generation refuses', () => {
     await secrets.anonymous.write(attempt).expect(400, /already in progress/);
   });
 
-  it('strangers, who can neither begin first, nor cancel, nor spoil, nor hold up those who have shares', async () => {
+  it('strangers, who can neither begin, cancel, spoil nor delay an attempt of the holders', async () => {
     // A caller without shares was first, and keeps trying.
     const stranger = async () => {
       const { nonce } = (await secrets.anonymous.read(attempt)).body;
@@ -244,7 +244,7 @@ describe('a seal by shares', () => {
     await secrets.root.write(at('check'), { key: wrongShare(1) }).expect(400, none);
   });
 
-  it('is rekeyed by the same steps, and opened by the new shares only', async () => {
+  it('is rekeyed by the same steps, and unsealed only by the new shares', async () => {
     const config = 'invalid rekey seal configuration: threshold cannot be larger than shares';
     await secrets.root
       .write(at('init', 'rekey'), { secret_shares: 1, secret_threshold: 2 })

@@ -36,7 +36,7 @@ describe('recovery rekey', () => {
     return last as { keys: string[]; keys_base64: string[]; verification_nonce: string };
   };
 
-  it('answers the idle status with what the shares in force take (S8.1, S8.2, S8.3, S8.4, S8.5, S8.6, S8.7, S8.8, S8.9, S18.1, SP.51)', async () => {
+  it('answers the idle status with the counts of the current shares (S8.1, S8.2, S8.3, S8.4, S8.5, S8.6, S8.7, S8.8, S8.9, S18.1, SP.51)', async () => {
     await secrets.root.read(init).expect(200, idle);
     const { publicKey } = await generateKey({ type: 'ecc', userIDs: [{ name: 'a' }], format: 'object' });
     const print = publicKey.getFingerprint().toLowerCase();
@@ -109,7 +109,7 @@ describe('recovery rekey', () => {
     await secrets.root.delete(init).expect(204);
   });
 
-  it('gives new shares at the threshold; they are in force at once (S8.6, S14.3, S9.1, S9.2, S9.3, S9.4, S9.5, S9.6, S9.7)', async () => {
+  it('issues new shares at the threshold; they are valid at once (S8.6, S14.3, S9.1, S9.2, S9.3, S9.4, S9.5, S9.6, S9.7)', async () => {
     const { nonce } = await start();
     const done = await give(nonce);
     expect(done).toEqual({
@@ -131,7 +131,7 @@ describe('recovery rekey', () => {
     shares = done.keys;
   });
 
-  it('takes nothing into force before the new shares were given back (S14.4, S14.6, S14.7, S14.8, S18.7, S18.8, S18.9, S9.8, SP.13, SP.29, SP.51)', async () => {
+  it('changes nothing before the new shares were verified (S14.4, S14.6, S14.7, S14.8, S18.7, S18.8, S18.9, S9.8, SP.13, SP.29, SP.51)', async () => {
     await secrets.root.read(verify).expect(400, { errors: ['no rekey configuration found'] });
     const { nonce } = await start({ require_verification: true });
     await secrets.root.read(verify).expect(200, { nonce: '', started: false, t: 2, n: 3, progress: 0 });
@@ -159,7 +159,7 @@ describe('recovery rekey', () => {
     await secrets.root.read(init).expect(200, { ...idle, required: 2 });
   });
 
-  it('cancelled while verification is pending leaves the shares in force as they were (S9.4, S9.7, S9.8, S14.9)', async () => {
+  it('keeps the current shares when cancelled during verification (S9.4, S9.7, S9.8, S14.9)', async () => {
     const { nonce } = await start({ require_verification: true });
     const pending = await give(nonce);
     expect(pending).toMatchObject({ nonce, verification_required: true });
@@ -196,7 +196,7 @@ describe('recovery rekey', () => {
     await secrets.root.delete(backup).expect(204);
   });
 
-  it('is the same with envelopes under sys/rotate, and not to be had for the other kind of seal', async () => {
+  it('works the same with envelopes under sys/rotate, and does not exist for the other kind of seal', async () => {
     const { body } = await secrets.root.read('sys/rotate/recovery/init').expect(200);
     expect(body.data).toMatchObject({ started: false, required: 2 });
     await secrets.root.read('sys/rekey/init').expect(400, { errors: ['barrier rekeying not supported'] });
@@ -215,7 +215,7 @@ describe('the check of a share', () => {
   const ask = async (key: string) => (await secrets.root.write(check, { key }).expect(200)).body;
   const wrong = `${'ee'.repeat(32)}07`;
 
-  it('tells whether a share is still right, and uses nothing up', async () => {
+  it('says whether a share is still valid, and uses nothing up', async () => {
     const [one, two] = secrets.recoveryKeys as [string, string];
     expect(await ask(one)).toEqual({ valid: true, t: 3, n: 5 });
     expect(await ask(Buffer.from(two, 'hex').toString('base64'))).toEqual({ valid: true, t: 3, n: 5 });
@@ -227,7 +227,7 @@ describe('the check of a share', () => {
     await secrets.root.delete(init).expect(204);
   });
 
-  it('goes by the shares in force: new ones count once they were verified, old ones no more', async () => {
+  it('checks the current shares: new ones once they were verified, old ones no longer', async () => {
     const old = secrets.recoveryKeys;
     const { nonce } = (
       await secrets.root.write(init, { secret_shares: 3, secret_threshold: 2, require_verification: true })
@@ -262,7 +262,7 @@ describe('the check of a share', () => {
     );
   });
 
-  it('says so where the shares are older than the check, and knows the next ones', async () => {
+  it('says so if the shares are older than the check, and knows the next ones', async () => {
     const client = new Client({ connectionString: secrets.database.url });
     await client.connect();
     await client.query("DELETE FROM setting WHERE name = 'key-share-marks'");
@@ -272,7 +272,7 @@ describe('the check of a share', () => {
   });
 
   // Otherwise a caller with this right could try shares as fast as the machine answers.
-  it('is slow for those who ask without end', async () => {
+  it('is slow for callers who ask repeatedly', async () => {
     // On a slow machine it takes more calls until they are limited.
     await until(async () => {
       const answers = await Promise.all(Array.from({ length: 60 }, () => secrets.root.write(check, { key: wrong })));
@@ -286,7 +286,7 @@ describe('the check of a share', () => {
 describe('key rotation', () => {
   const secrets = startSecrets();
 
-  it('takes a new key into use and tells its progress; what was written stays readable', async () => {
+  it('adds a new key and shows its progress; existing data stays readable', async () => {
     await secrets.root.write('cubbyhole/a', { b: 'c' }).expect(204);
     const before = (await secrets.root.read('sys/key-status').expect(200)).body;
     expect(before).toMatchObject({ term: 1, data: { term: 1 } });
@@ -301,7 +301,7 @@ describe('key rotation', () => {
 describe('a root token from shares', () => {
   const secrets = startSecrets();
 
-  it('is given to enough holders, without any token, disguised by a one-time password', async () => {
+  it('is issued to enough holders, without any token, encoded with a one-time password', async () => {
     const attempt = 'sys/generate-root/attempt';
     const { body: idleAttempt } = await secrets.anonymous.read(attempt).expect(200);
     expect(idleAttempt).toMatchObject({ started: false, required: 3, otp: '', otp_length: 26 });

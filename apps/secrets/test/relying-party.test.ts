@@ -7,7 +7,7 @@ import { startSecrets } from './start-secrets';
 const redirect = 'https://app.example/callback';
 const session = path.join(__dirname, 'relying-party-session.mjs');
 
-describe('a relying party from another maker', () => {
+describe('a third-party relying party', () => {
   const secrets = startSecrets();
 
   it('signs people in at a provider, in every way and by every algorithm', async () => {

@@ -6,7 +6,7 @@ import { startSecrets } from './start-secrets';
 describe('the log of requests', () => {
   const secrets = startSecrets();
 
-  it('has nothing from paths and queries, for any path', async () => {
+  it('contains nothing from paths and queries, for any path', async () => {
     const lines: { msg: string; route?: string }[] = [];
     const log = createLogger({
       name: 'secrets',

@@ -110,7 +110,7 @@ describe('credentials cost', () => {
     expect(directory.calls).toEqual([]);
   });
 
-  it('and ending a user takes no call for what was never added', async () => {
+  it('and dropping a user makes no call for what was never added', async () => {
     const { lease_id } = (await secrets.root.read('cloudtwo/creds/user').expect(200)).body;
     cloud.calls.length = 0;
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: true }).expect(204);

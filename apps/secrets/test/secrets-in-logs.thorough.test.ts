@@ -9,7 +9,7 @@ import { fieldMeta } from '../src/sdk/parameter-reading';
 import { startSecrets } from './start-secrets';
 import { everyVisit, mountEveryKind } from './visits';
 
-describe('what is sent to any operation', () => {
+describe('values sent to any operation', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'secrets-in-logs-'));
   const file = path.join(folder, 'audit.log');
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -17,7 +17,7 @@ describe('what is sent to any operation', () => {
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file }, log: (line) => logged.push(line) });
   beforeAll(() => mountEveryKind(secrets));
 
-  it('is in no log at its most detailed level, and a secret in no audit line either, in any form it is sent in', async () => {
+  it('are in no log at its most detailed level, and secrets in no audit line either, in any form', async () => {
     const mark = () => `s.${randomBytes(18).toString('base64url')}`;
     const [secret, other] = [mark(), mark()];
     // Operations that would stop or seal the service for the following requests.

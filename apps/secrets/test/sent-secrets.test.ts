@@ -29,13 +29,13 @@ describe('a stored secret', () => {
     }
   });
 
-  it('stays where an address is written in other letters', async () => {
+  it('stays if only the case of an address changes', async () => {
     const at = 'auth/ldap/config';
     await secrets.root.write(at, { url: 'ldap://127.0.0.1:1', binddn: 'cn=svc', bindpass: 'ours' }).expect(204);
     await secrets.root.write(at, { url: 'LDAP://127.0.0.1:1' }).expect(204);
   });
 
-  it('is sent again by who has it sent elsewhere, wherever a write keeps what it does not name', async () => {
+  it('must be sent again with a new address, for every write that keeps omitted fields', async () => {
     // The stored configuration, and another value for each field that decides where its secret is sent.
     const examples: Record<string, { first: object; others: Record<string, unknown>; along?: object }> = {
       'write auth/ldap/config': {
@@ -102,7 +102,7 @@ const notSecret: Readonly<Record<string, string>> = {
   wait_for_key: 'says whether to wait',
 };
 
-describe('a field that is named like a secret', () => {
+describe('a field with the name of a secret', () => {
   const secrets = startSecrets();
   beforeAll(() => mountEveryKind(secrets));
 

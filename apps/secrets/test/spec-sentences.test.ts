@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { startSecrets } from './start-secrets';
 
-describe('what the specification says in sentences', () => {
+describe('sentences of the specification', () => {
   const secrets = startSecrets();
 
-  it('has the paths of a mount where it is mounted, and calls them so (SP.4)', async () => {
+  it('documents the paths of a mount under its mount path (SP.4)', async () => {
     await secrets.root.write('sys/mounts/jobs', { type: 'scheduler' }).expect(204);
     await secrets.root.write('jobs/role/ops', { policies: 'read' }).expect(204);
     await secrets.root.read('jobs/role/ops').expect(200);

@@ -22,7 +22,7 @@ describe('A node that reads from a standby', () => {
   const ask = (method: 'get' | 'post' | 'delete' | 'patch', path: string, token = secrets.rootToken) =>
     request(node.server)[method](`/v1/${path}`).set('X-Service-Token', token).redirects(0);
 
-  it('answers every read as others do, and sends every write to them', async () => {
+  it('answers every read itself, and redirects every write', async () => {
     await mountEveryKind(secrets);
     await secrets.root.write('two/data/visited', { data: { a: '1' } }).expect(200);
     await secrets.root
@@ -52,7 +52,7 @@ describe('A node that reads from a standby', () => {
     expect(reads).toBeGreaterThan(100);
   });
 
-  it('sends on what turns out to be a write, with nothing of it done', async () => {
+  it('redirects what turns out to be a write, without doing any of it', async () => {
     const made = await secrets.root.write('auth/token/create', { policies: ['default'], num_uses: 3 }).expect(200);
     const { client_token: token, accessor } = made.body.auth;
     const answer = await ask('get', 'auth/token/lookup-self', token);
@@ -61,19 +61,19 @@ describe('A node that reads from a standby', () => {
     expect(found.body.data.num_uses).toBe(3);
   });
 
-  it('sends on what asks for a wrapped answer, with all that was asked', async () => {
+  it('redirects requests for a wrapped answer, unchanged', async () => {
     const answer = await ask('get', 'cubbyhole/visited?a=b%2Fc').set('X-Service-Wrap-TTL', '60s');
     expect([answer.status, answer.headers.location]).toEqual([307, `${primaryUrl}/v1/cubbyhole/visited?a=b%2Fc`]);
   });
 
-  it('notices within a second or two what others have changed', async () => {
+  it('notices changes of others within a second or two', async () => {
     const { token } = await secrets.withPolicy('path "cubbyhole/*" { capabilities = ["read"] }');
     await until(async () => (await ask('get', 'cubbyhole/none', token)).status === 404);
     await secrets.root.write('auth/token/revoke', { token }).expect(204);
     await until(async () => (await ask('get', 'cubbyhole/none', token)).status === 403);
   });
 
-  it('says that it is a standby, with its own status unless asked otherwise', async () => {
+  it('says that it is a standby, with its own status by default', async () => {
     const health = (query: string) => request(node.server).get(`/v1/sys/health${query}`);
     expect((await health('')).status).toBe(473);
     expect((await health('?performancestandbycode=299')).status).toBe(299);
@@ -85,7 +85,7 @@ describe('A node that reads from a standby', () => {
     expect(await node.service.ready()).toEqual({ ready: true, reasons: [] });
   });
 
-  it('sends browsers on to where people can sign in', async () => {
+  it('redirects browsers to a node where people can sign in', async () => {
     const answer = await request(node.server).get('/ui/secrets').redirects(0);
     expect([answer.status, answer.headers.location]).toEqual([307, `${primaryUrl}/ui/secrets`]);
   });
@@ -95,7 +95,7 @@ describe('A node that reads from a standby and knows no other', () => {
   const secrets = startSecrets();
   const node = readingNode(secrets);
 
-  it('says what it is to callers who want to write', async () => {
+  it('refuses writes and says that it only reads', async () => {
     const answer = await request(node.server).post('/v1/cubbyhole/x').set('X-Service-Token', secrets.rootToken);
     expect([answer.status, answer.body.errors]).toEqual([
       503,
@@ -115,7 +115,7 @@ describe('The settings of a node that reads from a standby', () => {
     }
   };
 
-  it('are refused where they contradict each other', () => {
+  it('are refused if they contradict each other', () => {
     const on = { SECRETS_STANDBY_MAX_LAG: '30' };
     expect(wrong(on)).toEqual([]);
     expect(wrong({ SECRETS_PRIMARY_URL: primaryUrl })).toEqual(['SECRETS_PRIMARY_URL']);
@@ -124,7 +124,7 @@ describe('The settings of a node that reads from a standby', () => {
     expect(wrong({ SECRETS_STANDBY_MAX_LAG: '1' })).toEqual(['SECRETS_STANDBY_MAX_LAG:']);
   });
 
-  it('leave the schema to others', () => {
+  it('leave migrations to others', () => {
     const config = testConfig(url, { SECRETS_STANDBY_MAX_LAG: '30', SECRETS_MIGRATE: 'on' });
     expect(config.migrate).toBe(false);
   });

@@ -43,7 +43,7 @@ describe('tokens of one address', () => {
     }
   });
 
-  it('and tokens of a list of addresses are not both', async () => {
+  it('exclude a list of addresses', async () => {
     await secrets.root.write('sys/auth/pass', { type: 'userpass' });
     const both = { password: 'right', token_strictly_bind_ip: true, token_bound_cidrs: '127.0.0.1' };
     const { body } = await secrets.root.write('auth/pass/users/ann', both).expect(400);
@@ -62,7 +62,7 @@ describe('a proxy that has a secret', () => {
     env: { SECRETS_TRUSTED_PROXIES: '127.0.0.1', SECRETS_TRUSTED_PROXY_SECRET: secret, SECRETS_AUDIT_FILE: file },
   });
 
-  it('is believed with it only, and no audit line shows it', async () => {
+  it('is trusted only with it, and no audit line shows it', async () => {
     const header = 'X-Keystead-Proxy-Secret';
     await secrets.root.write(`sys/config/auditing/request-headers/${header}`, { hmac: false }).expect(204);
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);

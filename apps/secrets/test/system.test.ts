@@ -9,7 +9,7 @@ import { startSecrets } from './start-secrets';
 describe('initialisation', () => {
   const secrets = startSecrets({ bare: true });
 
-  it('happens once, and until then nothing else answers', async () => {
+  it('happens once, and nothing else answers before', async () => {
     await secrets.anonymous.read('sys/init').expect(200, { initialized: false });
     await secrets.anonymous.read('sys/health').expect(501);
     await secrets.anonymous.read('sys/mounts').expect(503, { errors: ['Service is sealed'] });
@@ -34,7 +34,7 @@ describe('initialisation', () => {
 describe('the seal', () => {
   const secrets = startSecrets();
 
-  it('closes everything but what opens it, and recovery shares open it again', async () => {
+  it('blocks everything except unsealing, and recovery shares unseal it', async () => {
     await secrets.root.write('cubbyhole/kept', { a: 1 }).expect(204);
     const weak = await secrets.withPolicy('path "sys/seal" { capabilities = ["update"] }');
     await weak.write('sys/seal').expect(403);
@@ -134,7 +134,7 @@ describe('audit', () => {
     });
   });
 
-  it('goes on in a new file when the old one was moved away', async () => {
+  it('continues in a new file when the old one was renamed', async () => {
     renameSync(file, `${file}.1`);
     await until(async () => {
       await secrets.root.read('sys/mounts').expect(200);
@@ -142,7 +142,7 @@ describe('audit', () => {
     });
   });
 
-  it('refuses everything once no device takes lines, and changes nothing', async () => {
+  it('refuses everything once no device accepts lines, and changes nothing', async () => {
     const device = secrets.service.kernel.audit.devices.find('file')!;
     const write = device.write;
     device.write = () => Promise.reject(new Error('audit device file/: no space left'));
@@ -192,7 +192,7 @@ describe('tools and the rest of sys', () => {
     });
   });
 
-  it('says how much it writes to its log, and writes more or less of it when told', async () => {
+  it('shows its log level, and changes it on request', async () => {
     const { data: first } = (await secrets.root.read('sys/loggers').expect(200)).body;
     expect(Object.keys(first)).toEqual(['secrets']);
     const { log } = secrets.service.kernel;
@@ -221,7 +221,7 @@ describe('tools and the rest of sys', () => {
     await some.write('sys/loggers', { level: 'info' }).expect(403);
   });
 
-  it('web pages may call once an operator says so', async () => {
+  it('web pages may call once an operator allows it', async () => {
     const ask = () =>
       request(secrets.server)
         .options('/v1/cubbyhole/a')
@@ -253,7 +253,7 @@ describe('tools and the rest of sys', () => {
     await secrets.root.write('sys/config/cors', { allowed_origins: '*', allowed_headers: ['X\nY'] }).expect(400);
   });
 
-  it('refuses text that no database keeps, wherever it is meant for one', async () => {
+  it('refuses text that the database cannot store, everywhere', async () => {
     const message = { errors: ['text contains a character that cannot be stored'] };
     await secrets.root.write('identity/group', { name: 'listed' }).expect(200);
     await secrets.root.list('identity/group/name?after=%00').expect(400, message);

@@ -66,7 +66,7 @@ describe('tokens', () => {
     });
   });
 
-  it('shows the root token of the initialisation as one that never ends', async () => {
+  it('shows the root token of the initialisation as one that never expires', async () => {
     const { body } = await secrets.root.read('auth/token/lookup-self').expect(200);
     expect(body.data).toMatchObject({
       ttl: 0,
@@ -89,7 +89,7 @@ describe('tokens', () => {
     await secrets.root.write('auth/token/lookup', { token: 'zz' }).expect(403);
   });
 
-  it('end with all their descendants and what these stored', async () => {
+  it('are revoked with all their descendants and their cubbyholes', async () => {
     const parent = await make({ policies: ['root'], ttl: '1h' });
     const child = (await secrets.as(parent.client_token).write('auth/token/create', { ttl: '30m' }).expect(200)).body
       .auth;
@@ -106,7 +106,7 @@ describe('tokens', () => {
     await secrets.root.write('auth/token/revoke', { token: parent.client_token }).expect(204);
   });
 
-  it('revoke-self ends the own token, once', async () => {
+  it('revoke-self revokes the caller’s own token, once', async () => {
     const { client_token } = await make();
     await secrets.as(client_token).write('auth/token/revoke-self').expect(204);
     await secrets.as(client_token).write('auth/token/revoke-self').expect(403);
@@ -142,7 +142,7 @@ describe('tokens', () => {
     expect(looked.body.data.last_renewal_time).toBeGreaterThan(0);
   });
 
-  it('renew for all who ask at once, and never once they are revoked', async () => {
+  it('renew for simultaneous callers, and never once they are revoked', async () => {
     // Replicas may share one token: a renewal that lost a race must not look like an expired token.
     const { client_token } = await make({ ttl: '1h', policies: ['default'] });
     const self = secrets.as(client_token);
@@ -190,7 +190,7 @@ describe('tokens', () => {
     await secrets.root.write(`auth/token/${path}`, fields).expect(400, { errors: [message] });
   });
 
-  it('take an id of the callers own once', async () => {
+  it('accept an id chosen by the caller once', async () => {
     await secrets.root.write('auth/token/create', { id: 'mine' }).expect(200);
     await secrets.as('mine').read('auth/token/lookup-self').expect(200);
     await secrets.root
@@ -224,7 +224,7 @@ describe('tokens', () => {
     });
   });
 
-  it('with one use are used exactly once by many at the same moment', async () => {
+  it('with one use are used exactly once under simultaneous requests', async () => {
     for (let round = 0; round < 5; round++) {
       const { client_token } = await make({ num_uses: 1, policies: ['default'] });
       const answers = await Promise.all(
@@ -235,7 +235,7 @@ describe('tokens', () => {
     }
   });
 
-  it('with uses cannot make tokens', async () => {
+  it('with limited uses cannot create tokens', async () => {
     const { client_token } = await make({ num_uses: 3 });
     await secrets
       .as(client_token)
@@ -243,7 +243,7 @@ describe('tokens', () => {
       .expect(400, { errors: ['restricted use token cannot generate child tokens'] });
   });
 
-  it('of type batch are stored nowhere, and can neither renew, end, nor keep a cubbyhole', async () => {
+  it('of type batch are not stored, cannot be renewed or revoked, and have no cubbyhole', async () => {
     const zeros = { period: '0s', explicit_max_ttl: '0s', num_uses: 0 };
     const { client_token, accessor } = await make({ type: 'batch', policies: ['default'], ttl: '1h', ...zeros });
     expect(client_token).toMatch(/^b\./);
@@ -312,7 +312,7 @@ describe('tokens', () => {
     await secrets.root.read('auth/token/accessors').expect(405);
   });
 
-  it('lists accessors in pages as in one piece', async () => {
+  it('lists the same accessors in pages as at once', async () => {
     await Promise.all(Array.from({ length: 5 }, () => make()));
     const whole = (await secrets.root.list('auth/token/accessors').expect(200)).body.data.keys as string[];
     const paged: string[] = [];
@@ -325,7 +325,7 @@ describe('tokens', () => {
     expect(paged).toEqual(whole);
   });
 
-  it('tidy removes in the background what a token left that is gone, and nothing of those that live', async () => {
+  it('tidy removes in the background what dead tokens left, and nothing of live ones', async () => {
     const [left, living] = [await make(), await make()];
     for (const { client_token } of [left, living]) {
       await secrets.as(client_token).write('cubbyhole/a/b', { v: '1' }).expect(204);

@@ -94,7 +94,7 @@ describe('traces of the secrets service', () => {
     expect(below(write).filter(({ attributes }) => attributes['db.system.name'] === 'postgresql')).not.toEqual([]);
   });
 
-  it('have a shared commit in each trace, linked to the one that has its statements', () => {
+  it('have a shared commit in each trace, linked to the one with its statements', () => {
     const commits = receiver.spans.filter(
       ({ name, attributes }) => name === 'commit' && attributes['keystead.batch.size'] === 2,
     );
@@ -105,7 +105,7 @@ describe('traces of the secrets service', () => {
     expect(linked!.links).toEqual([led!.spanId]);
   });
 
-  it('go on with the trace of the caller, to the outside system that is called', () => {
+  it('continue the trace of the caller, into the outside system', () => {
     expect(outside.length).toBeGreaterThan(0);
     for (const { traceparent } of outside) expect(traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
     const [call] = receiver.spans.filter((one) => one.traceId === traceId && one.name === 'the issuer');
@@ -132,7 +132,7 @@ describe('traces of the secrets service', () => {
     }
   });
 
-  it('hold no token, and nothing of what was sent, stored or asked for', () => {
+  it('contain no token, and nothing that was sent, stored or requested', () => {
     expect(tokens).toHaveLength(3);
     const said = receiver.text() + JSON.stringify(lines);
     expect(said).toContain('keystead.request_id');

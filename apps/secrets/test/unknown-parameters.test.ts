@@ -44,7 +44,7 @@ describe('a parameter that an endpoint does not know', () => {
     expect(told).toBeGreaterThan(60);
   });
 
-  it('makes a warning of an answer that has no body otherwise, and the write is done', async () => {
+  it('adds a warning to an answer without a body, and the write is done', async () => {
     const { root } = secrets;
     const { body } = await root.write('auth/approle/role/r', { token_ttl: 60, bound_claim: {} }).expect(200);
     expect(body).toMatchObject({ data: null, warnings: [warning] });
@@ -52,7 +52,7 @@ describe('a parameter that an endpoint does not know', () => {
     await root.write('auth/approle/role/r', { role_name: 'other', token_ttl: 60 }).expect(204);
   });
 
-  it('includes no_parent where a role decides of it', async () => {
+  it('includes no_parent if a role decides it', async () => {
     const { root } = secrets;
     await root.write('auth/token/roles/n', { orphan: false }).expect(204);
     const { body } = await root.write('auth/token/create/n', { no_parent: true }).expect(200);

@@ -46,7 +46,7 @@ const shapeOf = ({ operation }: Visit): [string, Json][] =>
 
 // A caller who may configure a mount chooses the addresses that it calls, but must not get credentials that the service
 // has from its environment or the cloud.
-describe('mounts that are made to call an address', () => {
+describe('mounts configured to call an address', () => {
   const theirs = listening();
   const ours = listening();
   const env: Record<string, string> = { ...canaries, CLOUDTWO_ACCESS_KEY: 'AKIA' };
@@ -100,7 +100,7 @@ describe('mounts that are made to call an address', () => {
     return led;
   };
 
-  it('take no credentials of the environment to addresses that it does not name', async () => {
+  it('send no credentials from the environment to addresses that it does not name', async () => {
     const led = await callFromMounts([theirs.address(), theirs.address().replace('http:', 'ldap:')]);
     const told = Object.entries(canaries).flatMap(([name, canary]) =>
       theirs.heard.filter((text) => text.includes(canary)).map((text) => `${name}: ${text.split('\r\n', 1)[0]}`),
@@ -110,7 +110,7 @@ describe('mounts that are made to call an address', () => {
     expect(theirs.heard.length).toBeGreaterThan(5);
   });
 
-  it('lead to no address where clouds hand out credentials, however it is written', async () => {
+  it('reach no cloud metadata address, however it is written', async () => {
     const tried: string[] = [];
     const watch = (message: unknown) => {
       const { socket } = message as { socket: net.Socket };
@@ -129,7 +129,7 @@ describe('mounts that are made to call an address', () => {
     expect(tried).toContain('127.0.0.1');
   });
 
-  it('take the token of the environment where that says, also where a mount names the same address', async () => {
+  it('send the token of the environment to its address, also if a mount names the same one', async () => {
     for (const more of [{}, { address: `${ours.address()}/` }]) {
       await secrets.root.delete('scheduler/config/access').expect(204);
       ours.heard.length = 0;

@@ -37,7 +37,7 @@ describe('who may', () => {
     expect(answer.complete).toBe(true);
   });
 
-  it('counts what forbids', async () => {
+  it('considers denials', async () => {
     const answer = await ask('net/team/secret');
     expect(answer.policies).toContainEqual({ name: 'forbids', allowed: false, path: 'net/team/secret', line: 1 });
     expect(names(answer.entities)).toEqual(['ana', 'cem', 'team']);

@@ -317,7 +317,7 @@ describe('wire format', () => {
       });
     });
 
-    it('the namespace asked for is echoed', async () => {
+    it('the requested namespace is echoed', async () => {
       const answer = await secrets
         .as(secrets.rootToken, { 'X-Service-Namespace': 'root' })
         .read('sys/mounts')
@@ -355,7 +355,7 @@ describe('wire format', () => {
   });
 
   describe('bodies', () => {
-    it('takes a form, whose values are text', async () => {
+    it('accepts a form, whose values are text', async () => {
       await request(secrets.server)
         .post('/v1/cubbyhole/form')
         .set('X-Service-Token', secrets.rootToken)
@@ -366,13 +366,13 @@ describe('wire format', () => {
       expect(body.data).toEqual({ a: '1', b: 'x y' });
     });
 
-    it('keeps characters that come by two escapes', async () => {
+    it('keeps characters sent as surrogate pairs', async () => {
       await secrets.root.write('cubbyhole/crane', '{"text":"\\ud83c\\udfd7"}').expect(204);
       const { body } = await secrets.root.read('cubbyhole/crane').expect(200);
       expect(body.data).toEqual({ text: '\u{1f3d7}' });
     });
 
-    it('takes 400 levels of nesting and refuses 5,000, and the process lives on', async () => {
+    it('accepts 400 levels of nesting and refuses 5,000, and the process survives', async () => {
       const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
       await secrets.root.write('cubbyhole/deep', nested(400)).expect(204);
       await secrets.root.read('cubbyhole/deep').expect(200);
@@ -388,7 +388,7 @@ describe('wire format', () => {
       await secrets.root.read('cubbyhole/big').expect(404);
     });
 
-    it('reads those of more than 2 MiB three at a time, and holds up no small one', async () => {
+    it('reads those of more than 2 MiB three at a time, without delaying small ones', async () => {
       const { largeBodies } = secrets.service;
       const leaving = [await largeBodies.enter(), await largeBodies.enter(), await largeBodies.enter()];
       const value = 'x'.repeat(3 * 1024 * 1024);
@@ -418,7 +418,7 @@ describe('wire format', () => {
       await secrets.root.write('auth/token/create', { ttl: null, num_uses: null, policies: null }).expect(200);
     });
 
-    it('a field that is not read is a warning where there is a body', async () => {
+    it('an unknown field is a warning if the answer has a body', async () => {
       const { body } = await secrets.root.write('auth/token/lookup', { zebra: 1, ape: 2 }).expect(200);
       expect(body.warnings).toEqual(['Endpoint ignored these unrecognized parameters: [ape zebra]']);
     });

@@ -11,7 +11,7 @@ describe('response wrapping', () => {
       token: string;
     };
 
-  it('gives a token instead of the answer, which can be taken out once', async () => {
+  it('returns a token instead of the answer, which can be unwrapped once', async () => {
     await secrets.root.write('cubbyhole/w', { a: 'b' }).expect(204);
     const { body } = await wrapping('5m').read('cubbyhole/w').expect(200);
     expect(body.data).toBeNull();
@@ -40,7 +40,7 @@ describe('response wrapping', () => {
     expect(out.body.data).toEqual({ color: 'green', n: 1 });
   });
 
-  it('gives the answer to exactly one of many who ask at once', async () => {
+  it('returns the answer to exactly one of many simultaneous callers', async () => {
     for (let round = 0; round < 5; round++) {
       const { token } = await wrap();
       const answers = await Promise.all(

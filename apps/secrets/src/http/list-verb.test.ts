@@ -198,7 +198,7 @@ describe.each([
     'GETLIST',
     'LIST\t',
     'LIST\r\n',
-  ])('leaves %j the unknown verb it is', async (verb) => {
+  ])('does not change the unknown verb %j', async (verb) => {
     const client = await connect();
     await client.send([`${verb} /v1/a HTTP/1.1\r\nHost: a\r\n\r\n`]);
     expect((await client.answer()).status).toBe(400);
@@ -210,7 +210,7 @@ describe.each([
     ['LIS', 'LIST '],
     ['LIS', 'S'],
     ['U', 'NLIST '],
-  ])('is not put together from %j and %j', async (first, second) => {
+  ])('is not assembled from %j and %j', async (first, second) => {
     const client = await connect();
     await client.send([first, `${second} /v1/a HTTP/1.1\r\nHost: a\r\n\r\n`]);
     expect((await client.answer()).status).toBe(400);
@@ -256,7 +256,7 @@ describe.each([
     client.socket.destroy();
   });
 
-  it('passes what it does not rescue to the listeners it found', async () => {
+  it('passes everything else to the existing listeners', async () => {
     const other = http.createServer((_req, res) => res.end());
     const codes: unknown[] = [];
     other.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -281,7 +281,7 @@ describe.each([
   ['plain', undefined],
   ['TLS', testCertificate],
 ])('a %s server made by serve', (_name, certificate) => {
-  it('passes LIST to the application, refuses other verbs in its own words, and drains', async () => {
+  it('passes LIST to the application, refuses other unknown verbs, and drains', async () => {
     const app = createApp();
     app.use((req, res) => void res.json([methodOf(req), req.url]));
     const serving = await serve({

@@ -34,8 +34,8 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-describe('decisions about the same', () => {
-  it('are all made, each by what the one before has left', async () => {
+describe('decisions about the same entry', () => {
+  it('are all made, each on the result of the one before', async () => {
     const here = storageOn(test.storage);
     const results = await Promise.all(upTo(200).map(() => count(here, 'many')));
     expect(results).toEqual(upTo(200));
@@ -76,7 +76,7 @@ describe('decisions about the same', () => {
     );
   });
 
-  it('that do not come about in time are refused for now, and write nothing', async () => {
+  it('that take too long are refused and write nothing', async () => {
     const here = storageOn(test.storage, 20);
     const slow = here.transaction('slow', async (tx) => {
       await new Promise((resolve) => setTimeout(resolve, 60));
@@ -103,7 +103,7 @@ describe('decisions on two nodes', () => {
     expect(sorted(results)).toEqual(upTo(300));
   });
 
-  it('come about on a node that is asked now and then, however busy the other is', async () => {
+  it('succeed on a quiet node, however busy the other is', async () => {
     const [busy, quiet] = [storageOn(test.storage), storageOn(other)];
     let stop = false;
     let busyMade = 0;
@@ -122,7 +122,7 @@ describe('decisions on two nodes', () => {
     expect(await quiet.transaction('fair', async (tx) => Number(await tx.get('fair')))).toBe(busyMade + 20);
   });
 
-  it('refuse only for what is so, not for what the node remembers', async () => {
+  it('refuse by what is stored, not by what the node has cached', async () => {
     const [writer, reader] = [storageOn(test.storage), storageOn(other)];
     await whileHearing(other, async () => {
       expect(await reader.get('remembered')).toBeUndefined();
@@ -160,7 +160,7 @@ describe('decisions on two nodes', () => {
     });
   };
 
-  it('remove nothing of another node together with what one before them wrote', async () => {
+  it('remove nothing of another node along with earlier writes', async () => {
     await withOutdatedMemory('thing', (outdated) =>
       Promise.all([
         // While this decision is made, the others arrive together.
@@ -186,7 +186,7 @@ describe('decisions on two nodes', () => {
     expect(rows).toEqual([]);
   });
 
-  it('see several entries as they are together where they ask for that', async () => {
+  it('see several entries in a consistent state on request', async () => {
     await withOutdatedMemory('whole', async (outdated) => {
       const both = async (tx: Storage) => [await tx.get('whole'), await tx.get('part/whole')];
       const values: unknown[] = [];

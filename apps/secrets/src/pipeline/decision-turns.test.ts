@@ -142,7 +142,7 @@ describe('turns of decisions', () => {
     expect(await first).toBe('1');
   });
 
-  it('write on the condition that what was read is still so, and nothing that was not there anyway', async () => {
+  it('write only if what was read has not changed, and nothing that was already there', async () => {
     for (const path of ['there', 'going', 'unread', 'gone']) hold(path, 'old');
     hold('there', 'newer');
     await queues.decide(keyOf('n'), async ({ entries, set }) => {
@@ -167,7 +167,7 @@ describe('turns of decisions', () => {
     expect(audit).toEqual(['line']);
   });
 
-  it('are refused at once where there is no other writer', async () => {
+  it('are refused at once if there is no other writer', async () => {
     const { first, release } = heldEntry();
     const second = queues.decide(keyOf('n'), async ({ pending, set }) => {
       pending.put('n', 'lost');
@@ -241,7 +241,7 @@ describe('turns of decisions', () => {
   it.each([
     [99, 'fulfilled'],
     [100, 'rejected'],
-  ])('are waited for so long: %i ms, %s', async (waitMs, status) => {
+  ])('are waited for %i ms: %s', async (waitMs, status) => {
     const { first, release } = heldEntry();
     const late = count();
     nowMs += waitMs;

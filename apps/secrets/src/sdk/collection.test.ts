@@ -20,7 +20,7 @@ describe('the configuration of an outside system', () => {
   const config = configuration('config', z.object({ url: z.string() }));
   const here = { url: 'https://here' };
 
-  it('has another generation after every write and deletion, the same one or not', async () => {
+  it('has a new generation after every write and deletion, even an equal one', async () => {
     const { storage } = memory();
     const states = [await config.inForce(storage)];
     for (const change of [
@@ -39,7 +39,7 @@ describe('the configuration of an outside system', () => {
     expect(new Set(states.map(({ generation }) => generation)).size).toBe(5);
   });
 
-  it('is found without its generation', async () => {
+  it('is returned without its generation', async () => {
     const { storage } = memory();
     config.put(storage, here);
     expect(await config.find(storage)).toEqual(here);
@@ -50,7 +50,7 @@ describe('the configuration of an outside system', () => {
     await expect(config.require(storage, 'write it first')).rejects.toThrow('write it first');
   });
 
-  it('has none where an earlier version wrote it', async () => {
+  it('has none if an earlier version wrote it', async () => {
     const { storage } = memory({ config: JSON.stringify(here) });
     expect(await config.inForce(storage)).toEqual({ value: here, generation: '' });
   });

@@ -231,7 +231,7 @@ describe('a field of several elements', () => {
     expect(parse(field(), value)).toBe('refused: more than 10000 elements');
   });
 
-  it('takes ten thousand, and not one more', () => {
+  it('accepts ten thousand elements and no more', () => {
     expect(parse(commaList(), many.slice(1).join(','))).toHaveLength(10_000);
     expect(parse(stringList(), many.slice(1))).toHaveLength(10_000);
   });
@@ -245,7 +245,7 @@ describe('a value in a refusal', () => {
     expect(shown(['x'.repeat(150), 'y'.repeat(150)])).toBe(`[${'x'.repeat(150)} ${'y'.repeat(48)}…`);
   });
 
-  it('is looked at no further than that', () => {
+  it('is read no further than that', () => {
     let looks = 0;
     const item = {
       get a() {

@@ -27,7 +27,7 @@ describe('a circuit', () => {
     expect(calls).toBe(0);
   });
 
-  it('lets one call try after its rest, doubles the rest when that fails, and closes when it does not', async () => {
+  it('lets one call through after its pause, doubles the pause if it fails, and closes if it succeeds', async () => {
     const circuit = await opened();
     time += 5001;
     let fail: (error: Error) => void = () => {};

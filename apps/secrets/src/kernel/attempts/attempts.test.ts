@@ -28,7 +28,7 @@ const fail = async (who: ReturnType<typeof guessed>, times: number) => {
 };
 
 describe('guesses', () => {
-  it('of many at once, at two nodes, no more are judged than are allowed', async () => {
+  it('sent at once to two nodes are checked no more often than allowed', async () => {
     const who = guessed();
     const all = await Promise.all(
       Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? attempts : elsewhere).take(who, rule)),
@@ -43,7 +43,7 @@ describe('guesses', () => {
     expect((await attempts.take(who, rule)).allowed).toBe(true);
   });
 
-  it('are locked twice as long every time, up to the longest, and counted from zero after each', async () => {
+  it('lock twice as long every time, up to a maximum, and are counted from zero after each lock', async () => {
     const who = guessed();
     for (const seconds of [60, 120, 200, 200]) {
       await fail(who, 5);
@@ -52,7 +52,7 @@ describe('guesses', () => {
     }
   });
 
-  it('are forgotten when one is right', async () => {
+  it('are forgotten after a right one', async () => {
     const who = guessed();
     for (let round = 0; round < 3; round += 1) {
       await fail(who, 4);
@@ -62,7 +62,7 @@ describe('guesses', () => {
     }
   });
 
-  it('keep a lock that another guess began, however earlier guesses end', async () => {
+  it('keep a lock that another guess caused, whatever the result of earlier ones', async () => {
     const who = guessed();
     const early = await takeAttempt(who, rule);
     await fail(who, 4);
@@ -71,7 +71,7 @@ describe('guesses', () => {
     expect((await attempts.take(who, rule)).allowed).toBe(false);
   });
 
-  it('that were neither right nor wrong were not made, nor was the lock that they began', async () => {
+  it('that were neither right nor wrong do not count, and neither does their lock', async () => {
     const who = guessed();
     for (let i = 0; i < 20; i += 1) await attempts.giveBack(await takeAttempt(who, rule));
     await fail(who, 4);
@@ -80,7 +80,7 @@ describe('guesses', () => {
     expect(await attempts.take(who, rule)).toEqual({ allowed: false, lockedUntilMs: clock.now() + 60_000 });
   });
 
-  it('are forgotten after some time without any, and their rows go', async () => {
+  it('are forgotten after a while, and their rows deleted', async () => {
     const who = guessed();
     await fail(who, 4);
     clock.advance(899_999);
@@ -93,7 +93,7 @@ describe('guesses', () => {
     await until(async () => (await test.byHand('SELECT count(*)::int AS count FROM attempt'))[0]!.count === 0);
   });
 
-  it('can be one only, and an administrator ends every lock', async () => {
+  it('can be limited to one, and an administrator ends every lock', async () => {
     const who = guessed();
     const strict = { ...rule, allowed: 1 };
     expect((await takeAttempt(who, strict)).locksUntilMs).toBe(clock.now() + 60_000);
@@ -102,7 +102,7 @@ describe('guesses', () => {
     expect((await attempts.take(who, strict)).allowed).toBe(true);
   });
 
-  it('at different secrets have nothing to do with each other', async () => {
+  it('at different secrets are counted separately', async () => {
     const who = guessed();
     await fail(who, 5);
     expect((await attempts.take({ ...who, kind: 'one-time code' }, rule)).allowed).toBe(true);

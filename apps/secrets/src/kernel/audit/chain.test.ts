@@ -45,7 +45,7 @@ describe('a long audit table', () => {
     expect(await problemsOf([...headsByChain.values()])).toEqual([]);
   });
 
-  it('goes on from nowhere but a row that is there', async () => {
+  it('continues only from an existing row', async () => {
     const [head] = await chains[0]!.heads();
     const invented = { chain: 'ffffffff-ffff-ffff-ffff-ffffffffffff', sequence: 1, digest: 'x' };
     for (const after of [invented, { ...head!, digest: 'x' }, { ...head!, sequence: 131 }]) {
@@ -55,7 +55,7 @@ describe('a long audit table', () => {
     expect((await chains[0]!.verify([], head)).problems).toEqual([]);
   });
 
-  it('shows what is wrong once, in whichever part it is', async () => {
+  it('reports a problem once, in any part', async () => {
     const heads = await chains[0]!.heads();
     for (const { chain } of heads) {
       for (const sequence of [1, 69, 70, 99, 100, 101, 130]) {

@@ -15,7 +15,7 @@ describe('an audit file', () => {
   });
   afterEach(() => fs.rmSync(folder, { recursive: true }));
 
-  it('has a line when its write resolves, and all lines in order', async () => {
+  it('contains a line once its write resolves, and all lines in order', async () => {
     const device = await FileDevice.open('file/', file);
     await device.write('first\n');
     expect(fs.readFileSync(file, 'utf8')).toBe('first\n');
@@ -68,7 +68,7 @@ describe('an audit file', () => {
   });
 });
 
-describe('an audit file on a disk that is full now and then', () => {
+describe('an audit file on a disk that is sometimes full', () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
   afterEach(() => {
     jest.restoreAllMocks();
@@ -87,7 +87,7 @@ describe('an audit file on a disk that is full now and then', () => {
     }) as typeof fs.writeSync);
   }
 
-  it.each([0, 1, 5, 11, 12, 13, 20])('keeps every line readable that it took, %i bytes later', async (bytes) => {
+  it.each([0, 1, 5, 11, 12, 13, 20])('keeps every accepted line readable, %i bytes later', async (bytes) => {
     const file = path.join(folder, `full-${bytes}.log`);
     const device = await FileDevice.open('file/', file);
     const accepted: string[] = [];
@@ -112,7 +112,7 @@ describe('an audit file on a disk that is full now and then', () => {
     expect(lines).toEqual(expect.arrayContaining(accepted));
   });
 
-  it('begins on a new line after a process that was killed while it wrote', async () => {
+  it('begins a new line after a process was killed while writing', async () => {
     const file = path.join(folder, 'killed.log');
     fs.writeFileSync(file, '{"line":"a"}\n{"li');
     const device = await FileDevice.open('file/', file);
@@ -123,7 +123,7 @@ describe('an audit file on a disk that is full now and then', () => {
 });
 
 describe('a slow sink', () => {
-  it('refuses long lines first, so that they fail no other request', async () => {
+  it('refuses long lines first, so that other requests do not fail', async () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
     const file = path.join(folder, 'pipe');
     execFileSync('mkfifo', [file]);
@@ -162,8 +162,8 @@ describe('a slow sink', () => {
   });
 });
 
-describe('remembered texts', () => {
-  it('keep what is used and forget what is not, and never grow beyond two generations', () => {
+describe('cached texts', () => {
+  it('keep what is used, drop what is not, and never grow beyond two generations', () => {
     const texts = new Remembered(10, 5);
     texts.set('often', 'x');
     for (let i = 0; i < 1000; i++) {

@@ -80,7 +80,7 @@ describe('entities', () => {
     expect(await code(write())).toBe(message);
   });
 
-  it('keep names unique by the database: of fifty creations at once, one is made', async () => {
+  it('keep names unique through the database: of fifty simultaneous creations one succeeds', async () => {
     const results = await Promise.all(
       Array.from({ length: 50 }, () => here.identity.entities.write(ns, { name: 'once' }, {})),
     );
@@ -92,7 +92,7 @@ describe('entities', () => {
     );
   });
 
-  it('leave nothing but names in the clear in the database', async () => {
+  it('store only names in plaintext', async () => {
     const where = mount();
     const id = await logIn(ns, where, { name: 'sekretuser', metadata: { key: 'sekretmeta' } }, []);
     await here.identity.entities.write(ns, { id }, { metadata: { a: 'sekretpair' }, policies: ['sekretpolicy'] });
@@ -105,7 +105,7 @@ describe('entities', () => {
 });
 
 describe('logins', () => {
-  it('make one entity for an alias, in any case and however many come at once', async () => {
+  it('create one entity for an alias, in any case and under simultaneous logins', async () => {
     const where = mount();
     const ids = await Promise.all(
       Array.from({ length: 40 }, (_, i) => logIn(ns, where, { name: i % 2 ? 'Ann' : 'ann', metadata: {} }, [])),
@@ -115,7 +115,7 @@ describe('logins', () => {
     expect(elsewhere).not.toBe(ids[0]);
   });
 
-  it('keep what the auth method says of the user', async () => {
+  it('store what the auth method says about the user', async () => {
     const where = mount();
     const id = await logIn(ns, where, { name: 'm', metadata: { a: '1' } }, []);
     await logIn(ns, where, { name: 'm', metadata: { a: '2' } }, []);
@@ -129,7 +129,7 @@ describe('logins', () => {
     expect(await code(logIn(ns, where, { name: 'gone', metadata: {} }, []))).toBe('permission denied');
   });
 
-  it('put the entity into the external groups of the mount that were named, and out of the others', async () => {
+  it('add the entity to the named external groups of the mount, and remove it from the others', async () => {
     const where = mount();
     const groups = await Promise.all(
       ['Admins', 'users'].map((name) => here.identity.groupAliases.create(ns, { name, mount: where })),
@@ -188,7 +188,7 @@ describe('groups', () => {
     expect((await here.identity.find(entity.id))?.policies).toEqual([{ namespaceId: ns, names: ['own'] }]);
   });
 
-  it('never form a cycle, even when the two halves are written at the same moment', async () => {
+  it('never form a cycle, even when both halves are written at the same time', async () => {
     const { groups } = here.identity;
     for (let round = 0; round < 10; round += 1) {
       const [a, b] = await Promise.all([groups.write(ns, {}, {}), groups.write(ns, {}, {})]);
@@ -233,7 +233,7 @@ describe('merging entities', () => {
     expect((await here.identity.find(source))?.entityId).toBe(third);
   });
 
-  it('meets logins at the same moment without failing them', async () => {
+  it('does not fail simultaneous logins', async () => {
     for (let round = 0; round < 5; round += 1) {
       const [one, two] = [mount(), mount()];
       const target = await logIn(ns, one, { name: 'r' }, []);
@@ -250,7 +250,7 @@ describe('merging entities', () => {
     }
   });
 
-  it('asks which alias to keep where both have one on a mount', async () => {
+  it('asks which alias to keep if both have one on a mount', async () => {
     const where = mount();
     const target = await logIn(ns, where, { name: 'c1' }, []);
     const source = await logIn(ns, where, { name: 'c2' }, []);
@@ -298,7 +298,7 @@ describe('access of callers', () => {
     await upToDateInTime(async () => (await may(here))[0] === 'deny');
   });
 
-  it('answers warm questions without the database', async () => {
+  it('answers cached questions without the database', async () => {
     await here.policies.put(ns, 'warm', { text: 'path "w" { capabilities = ["read"] }' });
     const query = { namespaceId: ns, policies: ['default', 'warm'] };
     await whileHearing(test.storage, async () => {
@@ -324,7 +324,7 @@ describe('the policy store', () => {
     expect(await here.policies.missing(ns, ['counted', 'default', 'root', 'nope'])).toEqual(['nope']);
   });
 
-  it('lets the default policy be edited, and refuses what must stay', async () => {
+  it('allows editing the default policy, and protects built-in ones', async () => {
     expect(await here.policies.find(ns, 'default')).toMatchObject({ version: 0 });
     await here.policies.put(ns, 'default', { text: '# mine' });
     expect(await here.policies.find(ns, 'default')).toMatchObject({ version: 1, text: '# mine' });
@@ -337,7 +337,7 @@ describe('the policy store', () => {
     await here.policies.delete(ns, 'never-there');
   });
 
-  it('checks and sets: of twenty writers that saw one version, one writes', async () => {
+  it('supports check-and-set: of twenty writers that saw one version, one succeeds', async () => {
     await here.policies.put(ns, 'cas', { text: '# 1', cas: 0 });
     const outcome = await Promise.all(
       Array.from({ length: 20 }, (_, i) => code(here.policies.put(ns, 'cas', { text: `# ${i}`, cas: 1 }))),
@@ -350,7 +350,7 @@ describe('the policy store', () => {
     );
   });
 
-  it('keeps policy texts sealed', async () => {
+  it('stores policies encrypted', async () => {
     await here.policies.put(ns, 'hush', { text: '# sekrettext' });
     expect(JSON.stringify(await test.byHand('SELECT p::text FROM policy p'))).not.toContain(
       Buffer.from('sekret').toString('hex'),

@@ -11,7 +11,7 @@ const near = fc
   .tuple(id, fc.nat(40), fc.string({ unit: 'grapheme', maxLength: 3 }))
   .map(([one, n, more]) => one.slice(0, n) + more);
 
-it('a listing goes on behind any text as bytes are ordered, though the database compares ids', () => {
+it('a listing continues after any text in byte order, although the database compares ids', () => {
   fc.assert(
     fc.property(fc.array(id, { maxLength: 20 }), fc.oneof(near, id, fc.string(), fc.constant('')), (ids, text) => {
       const bound = idsAfter(text);
@@ -23,7 +23,7 @@ it('a listing goes on behind any text as bytes are ordered, though the database 
 });
 
 it.each([undefined, 0, 1, 999, 1000, 1001, 2000, 5000])(
-  'pages end with what there is, or with a limit of %s',
+  'pages end with the last entry, or at a limit of %s',
   async (limit) => {
     for (const there of [0, 1, 1000, 2500]) {
       const read = async (last: number | undefined, take: number) =>

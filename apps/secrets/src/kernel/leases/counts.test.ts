@@ -22,7 +22,7 @@ describe('counting rows', () => {
     );
   };
 
-  it('is done each time while it is quick', async () => {
+  it('is repeated each time while it is fast', async () => {
     const counts = countsTaking(5);
     expect((await counts.now()).leases).toBe(1);
     expect(await counts.now()).toMatchObject({ leases: 2, irrevocable: 1, ending: 2 });
@@ -37,7 +37,7 @@ describe('counting rows', () => {
     expect((await counts.now()).leases).toBe(2);
   });
 
-  it('is done once for those who ask at the same time', async () => {
+  it('is done once for simultaneous callers', async () => {
     const counts = countsTaking(5);
     const both = await Promise.all([counts.now(), counts.now()]);
     expect(both.map(({ leases }) => leases)).toEqual([1, 1]);

@@ -115,7 +115,7 @@ const find = (id: string) => leases.find(ROOT_NAMESPACE_ID, id);
 const rowsOf = async (table: string) => Number((await test.byHand(`SELECT count(*) FROM ${table}`))[0]!.count);
 
 describe('a lease', () => {
-  it('lives in the database and is found by its id, which is nowhere in the clear', async () => {
+  it('is stored in the database and found by its id, which is never stored in plaintext', async () => {
     const { record } = await mint();
     const { id, ttlSeconds } = await lease(record, 'one', 50);
     expect(id).toMatch(/^engine\/creds\/ops\/[0-9A-Za-z]{24}$/);
@@ -138,7 +138,7 @@ describe('a lease', () => {
     await expect(leases.renew(ROOT_NAMESPACE_ID, `${id}x`, 1)).rejects.toThrow('lease not found');
   });
 
-  it('is renewed for all who ask at once, and never after its end', async () => {
+  it('is renewed for simultaneous callers, and never after its end', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'renewed-at-once', 50);
     const renewing = Array.from({ length: 40 }, (_, i) => leases.renew(ROOT_NAMESPACE_ID, id, 60 + i));
@@ -150,7 +150,7 @@ describe('a lease', () => {
     expect(await find(id)).toBeUndefined();
   });
 
-  it('is revoked by id, once and for all, and again without complaint', async () => {
+  it('is revoked by id, and repeated revocations succeed', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'by-id');
     await leases.revoke(ROOT_NAMESPACE_ID, id);
@@ -171,7 +171,7 @@ describe('a lease', () => {
     expect(await find(id)).toBeDefined();
   });
 
-  it('whose time is over is ended by the sweep', async () => {
+  it('is revoked by the sweep when it expires', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'expired', 5);
     time += 6000;
@@ -191,7 +191,7 @@ describe('a lease', () => {
 });
 
 describe('a revocation that fails', () => {
-  it('is tried again with growing pauses, then kept as irrevocable, and can be replayed', async () => {
+  it('is retried with growing pauses, then becomes irrevocable, and can be replayed', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'stubborn', 1);
     outside.refuses = new Error(`upstream says ${'no '.repeat(200)}`);
@@ -220,7 +220,7 @@ describe('a revocation that fails', () => {
 });
 
 describe('an outside system that asks for a rest', () => {
-  it('rests as long as it asks, without a failure being counted and without holding up another', async () => {
+  it('is not called for as long as it asks, without counting a failure or delaying other systems', async () => {
     const { record } = await mint();
     const other = new Outside();
     hanging = mountOf(other);
@@ -265,7 +265,7 @@ describe('an outside system that asks for a rest', () => {
     expect(outside.ended.filter((name) => name.startsWith('slow-'))).toHaveLength(60);
   });
 
-  it('for good ends in irrevocable leases that say why', async () => {
+  it('that fails permanently makes leases irrevocable, with the reason', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'never', 1, 'engine/never/x');
     outside.refuses = new NotNow('no answer', 5 * 60_000);
@@ -282,7 +282,7 @@ describe('an outside system that asks for a rest', () => {
 });
 
 describe('bulk revocation', () => {
-  it('ends all leases and tokens under a prefix and nothing next to it', async () => {
+  it('revokes all leases and tokens below a prefix and nothing else', async () => {
     const { record } = await mint();
     const inside = await Promise.all(['a', 'b'].map((name) => lease(record, `bulk-${name}`, 0, 'engine/bulk/x')));
     const neighbour = await lease(record, 'bulk-neighbour', 0, 'engine/bulky/x');
@@ -294,7 +294,7 @@ describe('bulk revocation', () => {
     expect(await tokens.find(login.token)).toBeUndefined();
   });
 
-  it('tells which lease failed and why; forced, it drops them all the same', async () => {
+  it('says which lease failed and why; forced, it deletes them anyway', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'held', 0, 'engine/held/x');
     outside.refuses = new Error('held up');
@@ -306,7 +306,7 @@ describe('bulk revocation', () => {
     outside.refuses = undefined;
   });
 
-  it('takes a whole lease id as a prefix', async () => {
+  it('accepts a full lease id as a prefix', async () => {
     const { id } = await lease(undefined, 'whole');
     await leases.revokePrefix(ROOT_NAMESPACE_ID, id);
     expect(await find(id)).toBeUndefined();
@@ -314,7 +314,7 @@ describe('bulk revocation', () => {
 });
 
 describe('ending a token', () => {
-  it('ends its descendants, their leases and what they kept', async () => {
+  it('revokes its descendants and their leases, and deletes their cubbyholes', async () => {
     const root = await mint();
     const child = await mint(root.record);
     const grandchild = await mint(child.record);
@@ -333,7 +333,7 @@ describe('ending a token', () => {
     await leases.endToken(root.record);
   });
 
-  it('takes nothing new under it from the moment it begins', async () => {
+  it('allows nothing new below it from the beginning', async () => {
     // Without this, a child written at the moment of the revocation would outlive its parent.
     for (let round = 0; round < 10; round++) {
       const parent = await mint();
@@ -362,7 +362,7 @@ describe('ending a token', () => {
     }
   });
 
-  it('by itself makes its children orphans', async () => {
+  it('without its children makes them orphans', async () => {
     const parent = await mint();
     const child = await mint(parent.record);
     await tokens.find(child.token);
@@ -385,7 +385,7 @@ describe('ending a token', () => {
   });
 
   it.each(['token:marked', 'token:leases', 'token:private', 'token:gone'])(
-    'is gone on with after a crash at %s',
+    'continues after a crash at %s',
     async (place) => {
       const parent = await mint();
       const child = await mint(parent.record);
@@ -461,7 +461,7 @@ describe('an intent', () => {
     expect(undone('running')).toBe(1);
   });
 
-  it('of a failed call is undone at once, and again when nothing outside can still be under way', async () => {
+  it('of a failed call is undone at once, and again when no outside call can still be running', async () => {
     const lost = await record('lost');
     await leases.abandonIntents([lost]);
     await until(() => undone('lost') === 1);
@@ -484,7 +484,7 @@ describe('an intent', () => {
     await test.byHand('DELETE FROM intent');
   });
 
-  it('of a system that hangs does not keep those of another waiting', async () => {
+  it('of a hanging system does not delay those of others', async () => {
     const backend = { ...mount.backend, undo: { thing: () => new Promise<void>(() => {}) } };
     const stuck: LiveMount = { ...mount, uuid: randomUUID(), backend };
     hanging = stuck;

@@ -9,14 +9,14 @@ const catalog = {
 } as unknown as Catalog;
 const ttls = { defaultLeaseTtlSeconds: 60, maxLeaseTtlSeconds: 60 };
 
-describe('a mount that another node has just made', () => {
+describe('a mount that another node has just created', () => {
   let test: TestStorage;
   beforeAll(async () => {
     test = await freshStorage();
   });
   afterAll(() => test.close());
 
-  it('is looked for in the database before it is called absent', async () => {
+  it('is looked up in the database before it is reported as absent', async () => {
     const { database, committer, changes, barrier, clock } = test.storage;
     const parts = { database, committer, changes, barrier, clock, catalog, ttls };
     const maker = new Mounts(parts);

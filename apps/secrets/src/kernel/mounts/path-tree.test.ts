@@ -101,7 +101,7 @@ describe('PathTree', () => {
     expect(exact.match('mounts/A/b/', 'read')).toMatchObject({ params: { at: 'A/b' }, folding: undefined });
   });
 
-  it('does not take what it could not tell the policies', () => {
+  it('refuses paths that policies could not describe', () => {
     const two = path('a/:x/:y', { summary: 'two', folds: { x: 'case', y: 'case' } });
     expect(() => new PathTree([two])).toThrow('can fold one parameter only');
   });

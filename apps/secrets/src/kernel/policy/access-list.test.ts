@@ -57,7 +57,7 @@ describe('a rule that matched and lost', () => {
     expect(losers.map(({ pattern, lostBecause }) => [pattern, lostBecause])).toEqual([[loser, because]]);
   });
 
-  it('is the path without its slash, where a list has its own rule with it', () => {
+  it('is the path without its slash, if a list has its own rule with it', () => {
     const list = access(rules('sec/a/ list', 'sec/a list'));
     const { rule, losers } = list.explain({ path: at('sec/a/'), operation: 'list' });
     expect(rule?.pattern).toBe('sec/a/');
@@ -78,7 +78,7 @@ describe('a rule that matched and lost', () => {
     expect(losers).toMatchObject([{ pattern: loser, lostBecause: 'the path with its trailing slash wins' }]);
   });
 
-  it('is none for root, who may do everything everywhere', () => {
+  it('does not exist for root', () => {
     expect(rootAccess.explain({ path: at('a'), operation: 'read' })).toEqual({
       allowed: true,
       sudo: true,
@@ -163,7 +163,7 @@ describe('access list', () => {
     expect(may(list, 'update', 'sec/ab')).toBe(false);
   });
 
-  it('lets a deny win inside its own pattern only', () => {
+  it('lets deny win only within its own pattern', () => {
     const list = access(rules('sec/* read', 'sec/a* deny', 'sec/abc read'));
     expect(may(list, 'read', 'sec/ab')).toBe(false);
     expect(may(list, 'read', 'sec/b')).toBe(true);
@@ -224,7 +224,7 @@ describe('access list', () => {
     ]);
   });
 
-  it('takes a path that ends in a slash for a list when asked what may be done there', () => {
+  it('treats a path that ends in a slash as a list for capabilities', () => {
     const list = access(rules('sec/a list', '/b/c read'));
     expect(list.capabilities(at('sec/a/'))).toEqual(['list']);
     expect(list.capabilities(at('/b/c'))).toEqual(['read']);
@@ -250,13 +250,13 @@ describe('access list', () => {
     expect(access(`${text}\n${rules('b read')}`).validUntilMs).toBe(expiry);
   });
 
-  it('makes a decision in favour once', () => {
+  it('caches a positive decision', () => {
     const list = access(rules('a read'));
     const ask = () => list.decide({ path: at('a'), operation: 'read' });
     expect(ask()).toBe(ask());
   });
 
-  it('lists what a path without a slash is, not what begins like it', () => {
+  it('lists exactly the path without a slash, not paths that begin like it', () => {
     const list = access(rules('sec/a list', 'sec/abc/ list'));
     expect(['sec/a', 'sec/a/', 'sec/ab', 'sec/abc'].map((path) => may(list, 'list', path))).toEqual([
       ...[true, true, false, false],
@@ -377,7 +377,7 @@ describe('parameters in rules', () => {
     expect(may(block(body), 'update', 'a', parameters)).toBe(expected);
   });
 
-  it('takes null for a value only where all fields are data', () => {
+  it('treats null as a value only if all fields are data', () => {
     const list = block('required_parameters = ["a"]');
     const ask = (freeform: boolean) =>
       list.decide({ path: at('a'), operation: 'update', parameters: { a: null }, freeform }).allowed;
@@ -393,7 +393,7 @@ describe('parameters in rules', () => {
     expect(block(body).decide({ path: at('a'), operation: 'update', parameters }).objection).toBe(objection);
   });
 
-  it('are asked neither of those who delete nor, but for the page, of those who list', () => {
+  it('do not apply to deletions, nor, except for the page size, to lists', () => {
     const list = access(
       'path "a" { capabilities = ["delete", "list", "scan", "read"]\nrequired_parameters = ["x"]\ndenied_parameters = { y = [] } }',
     );
@@ -403,7 +403,7 @@ describe('parameters in rules', () => {
     expect(list.decide({ path: at('a'), operation: 'list' })).not.toHaveProperty('listFilter');
   });
 
-  it('merges lists of several policies, an empty list standing for every value', () => {
+  it('merges lists of several policies, where an empty list means every value', () => {
     const one = 'path "a" { capabilities = ["update"] allowed_parameters = { "x" = ["1"] } }';
     const other = 'path "a" { capabilities = ["update"] allowed_parameters = { "x" = ["2"] "y" = [] } }';
     const open = 'path "a" { capabilities = ["update"] allowed_parameters = { "x" = [] } }';
@@ -436,7 +436,7 @@ describe('parameters in rules', () => {
     expect(rule?.mfaMethods).toEqual(['one', 'two'].map((method) => ({ namespacePath: '', method })));
   });
 
-  it('demands second factors of each namespace', () => {
+  it('requires second factors of each namespace', () => {
     const policy = parsePolicy('path "a" { capabilities = ["read"] mfa_methods = ["m"] }');
     const inner = parsePolicy('path "x/a" { capabilities = ["read"] mfa_methods = ["m"] }');
     const list = compile(
@@ -479,7 +479,7 @@ describe('parameters in rules', () => {
     expect(list.decide({ path: at('a/'), operation: 'list', parameters: { limit: 11 } }).objection).toBe('pagination');
   });
 
-  it('asks for the size of a page where the policy does and limits it', () => {
+  it('requires the page size if the policy does, and limits it', () => {
     const body = 'capabilities = ["list", "read"] required_parameters = ["limit"]';
     const list = access(`path "a" { ${body} pagination_limit = 10 }`);
     const ask = (parameters: Record<string, unknown>) =>
@@ -488,7 +488,7 @@ describe('parameters in rules', () => {
     expect(may(access(`path "a" { ${body} }`), 'list', 'a')).toBe(true);
   });
 
-  it('says what a list shows, and only to those who list', () => {
+  it('returns the list filter, only for lists', () => {
     const list = access(
       'path "a" { capabilities = ["list", "scan", "read"] pagination_limit = 10 list_scan_response_keys_filter_path = "{{ .key }}" }',
     );
@@ -578,7 +578,7 @@ describe('identity templates', () => {
     expect(access(rules('sec/{{identity.entity.id}} read')).grantsBelow('sec/')).toBe(false);
   });
 
-  it('fills all templates of a pattern, with what stands around them', () => {
+  it('fills all templates of a pattern, and keeps the text around them', () => {
     const list = access(
       rules('a/{{identity.entity.id}}-{{identity.entity.name}}x/{{identity.groups.ids.g1.name}} read'),
       subject,
@@ -593,7 +593,7 @@ describe('identity templates', () => {
     expect(list.rules.map(({ pattern }) => pattern)).toEqual(['b/ops.eu']);
   });
 
-  it('makes one rule of a pattern that is filled in and one that is written out', () => {
+  it('merges a filled-in pattern with an equal literal one into one rule', () => {
     const list = access([rules('a/{{identity.entity.name}} read', 'b read'), rules('a/bob update')], subject);
     expect(list.capabilities(at('a/bob'))).toEqual(['read', 'update']);
     expect(list.capabilities(at('b'))).toEqual(['read']);
@@ -610,7 +610,7 @@ describe('identity templates', () => {
     expect(denied.capabilities(at('a/bob'))).toEqual(['deny']);
   });
 
-  it('ranks what is filled in among what is written out', () => {
+  it('ranks filled-in patterns among literal ones', () => {
     const list = access(
       rules('a/+ read', 'a/{{identity.entity.name}}* read', 'a/* read', '+/{{identity.entity.name}}* read'),
       subject,
@@ -692,7 +692,7 @@ describe('rights on path templates', () => {
     expect(access(rules(...lines)).grantsSome(template, operation)).toBe(expected);
   });
 
-  it('asks for sudo besides where that is asked', () => {
+  it('requires sudo as well if asked for it', () => {
     const list = access(rules('a read', 'b read,sudo', 'c sudo', 'd deny'));
     const ask = (name: string, sudo?: boolean) => list.grantsSome({ segments: [name] }, 'read', sudo);
     expect(['a', 'b', 'c', 'd'].map((name) => [ask(name), ask(name, true)])).toEqual([
@@ -766,7 +766,7 @@ describe('rules for paths of which a segment is read in lower case', () => {
     expect(losers.map(({ pattern }) => pattern)).toEqual(['a/b/*']);
   });
 
-  it('keep their demands: parameters, wrapping and second factors add up', () => {
+  it('keep their constraints: parameters, wrapping and second factors add up', () => {
     const list = access(
       'path "a/b/X" { capabilities = ["update"] required_parameters = ["p"] mfa_methods = ["one"] max_wrapping_ttl = "9s" }\n' +
         'path "a/b/x" { capabilities = ["update"] required_parameters = ["q"] mfa_methods = ["two"] max_wrapping_ttl = "5s" }',

@@ -232,7 +232,7 @@ const numRuns = process.env.KEYSTEAD_LONG === '1' ? 1_000_000 : 5_000;
 const at = (path: string) => path as CanonicalPath;
 
 describe('the compiled access list', () => {
-  it('decides like a plain reading of the rules, on random policies in both notations', () => {
+  it('decides like a naive evaluation of the rules, on random policies in both notations', () => {
     let allowed = 0;
     void fc.assert(
       fc.property(

@@ -80,7 +80,7 @@ describe('the access of a caller', () => {
     expect([may(list, 'sec/a'), may(list, 'team/sec/b'), may(list, 'sec/b')]).toEqual([true, true, false]);
   });
 
-  it('has nothing of a namespace that is gone, and nothing where there is no policy', async () => {
+  it('is empty for a deleted namespace, and without policies', async () => {
     policies.put('lost', 'path "sec/b" { capabilities = ["read"] }', { namespaceId: 'gone' });
     const groups = [{ namespaceId: 'gone', names: ['lost'] }];
     const list = await access.of(query(['reader', 'none'], { identity: identity('me', groups) }));
@@ -97,7 +97,7 @@ describe('the access of a caller', () => {
     expect((await access.of(query(['root'], { namespaceId: 'team' }))).root).toBe(false);
   });
 
-  it('is remembered for all callers as long as none of its policies has changed', async () => {
+  it('is cached for all callers until one of its policies changes', async () => {
     const names = ['reader'];
     expect(access.peek(query(names))).toBeUndefined();
     const first = await access.of(query(names));
@@ -125,7 +125,7 @@ describe('the access of a caller', () => {
     expect(policies.reads).toBe(1);
   });
 
-  it('is not taken from memory while changes of other nodes may be missing', async () => {
+  it('is not taken from the cache while changes of other nodes may be missing', async () => {
     const names = ['reader'];
     await access.of(query(names));
     policies.fresh = false;
@@ -158,7 +158,7 @@ describe('the access of a caller', () => {
     expect([may(later, 'sec/a'), may(later, 'sec/b'), later.validUntilMs]).toEqual([true, false, 200_000_000]);
   });
 
-  it('is one list for all for whom nothing is filled in, and an own one for others', async () => {
+  it('is shared by callers without templates, and separate for others', async () => {
     const [one, other] = [identity('one'), identity('other')];
     const readers = ['reader'];
     const shared = await access.of(query(readers, { identity: one }));
@@ -180,7 +180,7 @@ describe('the access of a caller', () => {
     expect(may(await access.of(query(names)), 'home/one')).toBe(false);
   });
 
-  it('is refused where there are more rules, or more text, than one caller may have', async () => {
+  it('is refused if a caller has too many rules, or too much text', async () => {
     const values = Array.from({ length: 9_998 }, (_, at) => at);
     const rule = (name: string) =>
       `path "${name}" { capabilities = ["read"]\nallowed_parameters = { a = ${JSON.stringify(values)} } }`;

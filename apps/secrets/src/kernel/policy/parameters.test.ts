@@ -26,7 +26,7 @@ describe('the parameters of a request', () => {
     ['objects', { object: new Map([['k', 'a']]) }, 333_333, { k: 'b' }],
     // A search may look at each of 1,009 characters once for each of 99.
     ['the inside of a text', `*${'a'.repeat(97)}*`, 500, 'b'.repeat(1_009)],
-  ])('are compared with %s as long as that is quick', (_, listed, times, value) => {
+  ])('are compared with %s while that is fast', (_, listed, times, value) => {
     const rule = denying(Array(times).fill(listed));
     expect(judgeParameters(rule, { parameters: parametersOf(5, value) } as never)).toBeUndefined();
     expect(() => judgeParameters(rule, { parameters: parametersOf(6, value) } as never)).toThrow(tooMuch);
@@ -38,14 +38,14 @@ describe('the parameters of a request', () => {
     [`*${'a'.repeat(999)}`, 250_000, true],
     [`${'a'.repeat(999)}*`, 250_000, true],
     ['a'.repeat(1_000), 250_000, true],
-  ])('are searched for a pattern as long as that is quick', (pattern, length, quick) => {
+  ])('are searched for a pattern while that is fast', (pattern, length, quick) => {
     const judge = (value: unknown) => judgeParameters(denying([pattern]), { parameters: { xyz: value } } as never);
     if (quick) expect(judge('b'.repeat(length))).toBeUndefined();
     else expect(() => judge('b'.repeat(length))).toThrow(tooMuch);
     expect(judge({ length })).toBeUndefined();
   });
 
-  it('are compared with numbers as long as that is quick', () => {
+  it('are compared with numbers while that is fast', () => {
     const judge = (count: number, digits: string) =>
       judgeParameters(denying(Array(count).fill({ number: '5' })), {
         parameters: { xyz: new ExactNumber(digits) },

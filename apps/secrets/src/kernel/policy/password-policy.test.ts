@@ -41,7 +41,7 @@ describe('a password policy', () => {
     expect(() => parsePasswordPolicy(text)).toThrow(why);
   });
 
-  it('is met by every password made of it', () => {
+  it('is met by every generated password', () => {
     const charset = fc.string({ unit: fc.constantFrom(...'abcXYZ019 -é😀'), minLength: 1, maxLength: 12 });
     const rules = fc.array(fc.record({ charset, least: fc.integer({ min: 0, max: 8 }) }), {
       minLength: 1,
@@ -62,7 +62,7 @@ describe('a password policy', () => {
     );
   });
 
-  it('makes another password each time, and no place in it belongs to a rule', () => {
+  it('generates a different password each time, with no fixed place for a rule', () => {
     const policy = parsePasswordPolicy(`length = 24 ${rule('abcdefghijklmnop')} ${rule('0123456789', 1)}`);
     const passwords = Array.from({ length: 200 }, () => generatePassword(policy));
     expect(new Set(passwords).size).toBe(200);

@@ -64,7 +64,7 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   expect(witnesses({ segments, open: true }, pattern)).toEqual(expected);
 });
 
-it('is looked for in no more than 64 segments below what is free', () => {
+it('is searched in no more than 64 segments below a wildcard', () => {
   expect(
     witnesses({ segments: ['sec'], open: true }, '*', false, 1_000)
       .at(-1)

@@ -77,7 +77,7 @@ async function lease(role = 'ops'): Promise<Buffer> {
 describe('a rate limit', () => {
   const limit = { kind: 'rate-limit', rate: 2, intervalSeconds: 1, blockSeconds: 0 } as const;
 
-  it('lets through its rate, and again as time passes', () => {
+  it('allows its rate, and again as time passes', () => {
     const buckets = new Buckets(limit);
     expect([0, 0, 0].map(() => buckets.take('a', 1000))).toEqual([true, true, false]);
     expect(buckets.take('b', 1000)).toBe(true);
@@ -85,7 +85,7 @@ describe('a rate limit', () => {
     expect(buckets.take('a', 1600)).toBe(true);
   });
 
-  it('keeps a refused client out for its block interval', () => {
+  it('blocks a refused client for its block interval', () => {
     const buckets = new Buckets({ ...limit, rate: 1, blockSeconds: 10 });
     expect([0, 0].map(() => buckets.take('a', 0))).toEqual([true, false]);
     expect(buckets.take('a', 9_999)).toBe(false);
@@ -104,7 +104,7 @@ describe('a rate limit', () => {
     ask('engine/creds/a');
   });
 
-  it('counts for namespaces below when it is inheritable, and spares what repairs need', async () => {
+  it('applies to child namespaces if inheritable, and exempts recovery endpoints', async () => {
     await rate('wide', { rate: 1, inheritable: true });
     const ask = (path: string, namespaceId = child) =>
       quotas.check({ namespaceId, mountUuid: undefined, path: path as CanonicalPath, address: '10.0.0.2' });
@@ -114,7 +114,7 @@ describe('a rate limit', () => {
     await quotas.delete(ROOT_NAMESPACE_ID, 'rate-limit', 'wide');
   });
 
-  it('counts what the rules exempt nowhere, and tells what is left where they say so', async () => {
+  it('never counts exempt paths, and shows the remaining requests if configured', async () => {
     await rate('wide', { rate: 2, inheritable: true });
     const ask = (path: string, namespaceId = child) => {
       const notes: RateNotes = {};
@@ -149,7 +149,7 @@ describe('a rate limit', () => {
 });
 
 describe('a lease count', () => {
-  it('is kept by the batch that writes the leases, exactly, however many come at once', async () => {
+  it('is enforced by the batch that writes the leases, exactly, under any concurrency', async () => {
     await count('ten', 10);
     const tries = await Promise.allSettled(Array.from({ length: 40 }, () => lease()));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
@@ -161,7 +161,7 @@ describe('a lease count', () => {
     await quotas.delete(ROOT_NAMESPACE_ID, 'lease-count', 'ten');
   });
 
-  it('counts the leases that were there before it', async () => {
+  it('counts leases that existed before it', async () => {
     await lease('old');
     await lease('old');
     await count('later', 3, { role: 'old' });
@@ -188,7 +188,7 @@ describe('quotas', () => {
 });
 
 describe('a node that does not hear of a new limit', () => {
-  it('keeps it all the same, because it reads the limits again and again until it hears', async () => {
+  it('enforces it anyway, because it polls the limits until notices arrive', async () => {
     const proxy = await DatabaseProxy.start(test.database.url);
     const other = await test.another({ url: proxy.url });
     const elsewhere = new Quotas(other, hosts);
@@ -205,7 +205,7 @@ describe('a node that does not hear of a new limit', () => {
 });
 
 describe('two changes of a quota at once', () => {
-  it('are made one after the other, so that neither is lost', async () => {
+  it('are applied one after the other, so that neither is lost', async () => {
     await rate('turns', { rate: 1, blockSeconds: 0 });
     const change = (more: object) =>
       quotas.change(ROOT_NAMESPACE_ID, 'rate-limit', 'turns', (before) => ({ ...before!, ...more }) as NewQuota);

@@ -13,7 +13,7 @@ const LOOK = { name: 'look-seen', text: 'SELECT sealed FROM setting WHERE name =
 
 type Reader = Pick<Tx, 'query'>;
 
-describe('a node that hears nothing of the others', () => {
+describe('a node that receives no notices', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
   const nodes: StorageKernel[] = [];
@@ -49,7 +49,7 @@ describe('a node that hears nothing of the others', () => {
     ['a statement', (read) => read(deaf.storage.database)],
     ['a transaction', (read) => deaf.storage.database.transaction(read)],
   ];
-  it.each(ways)('opens what %s brings that was sealed under a new key', async (name, way) => {
+  it.each(ways)('decrypts what %s reads that was encrypted with a new key', async (name, way) => {
     // Without this it would fail requests from a rotation elsewhere on, until it hears of it.
     await first.rotation.rotate();
     const { barrier } = first.storage;
@@ -62,14 +62,14 @@ describe('a node that hears nothing of the others', () => {
     expect(value).toEqual({ seen: name });
   });
 
-  it('also takes the new key when it was asked for the state of its keys', async () => {
+  it('also loads the new key when asked for its key status', async () => {
     await first.rotation.rotate();
     await deaf.seal.requireRecord();
     expect(await deaf.seal.reload()).toBe(true);
     expect(deaf.storage.barrier.keys.version).toBe(first.storage.barrier.keys.version);
   });
 
-  it('is sealed all the same when another one seals the service, because it asks', async () => {
+  it('is sealed anyway when another one seals the service, because it polls', async () => {
     // Without this it would go on answering from the database after an operator has sealed everything.
     const deafNode = await node(proxy.url);
     expect(deafNode.seal.sealed).toBe(false);

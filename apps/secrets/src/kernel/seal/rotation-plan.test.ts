@@ -45,8 +45,8 @@ const sealedUnderOlder = async () => {
 };
 const waitForVersion = (expected: number) => until(() => two.storage.barrier.keys.version === expected);
 
-describe('rotation by itself', () => {
-  it('does nothing by age unless told, and nothing at all when it is off', async () => {
+describe('automatic rotation', () => {
+  it('ignores age by default, and does nothing when disabled', async () => {
     clock.advance(400 * day * 1000);
     await one.rotation.rotateIfDue();
     expect(await term()).toBe(1);
@@ -55,7 +55,7 @@ describe('rotation by itself', () => {
     expect(await term()).toBe(1);
   });
 
-  it('takes one new key when the old one is too old, however many nodes notice', async () => {
+  it('adds one new key when the old one is too old, however many nodes notice', async () => {
     await two.rotation.plan.change((before) => ({ ...before, enabled: true }));
     await Promise.all([one, two, one, two].map(({ rotation }) => rotation.rotateIfDue()));
     // Whichever node took the key, the other hears of it.
@@ -70,7 +70,7 @@ describe('rotation by itself', () => {
     await waitForVersion(3);
   });
 
-  it('takes one when all nodes together have sealed enough, and counts from zero under it', async () => {
+  it('adds one when all nodes together have encrypted enough, and counts from zero', async () => {
     const seal = async ({ storage }: typeof one, times: number) => {
       const set = newWriteSet();
       const mountId = randomUUID();
@@ -102,7 +102,7 @@ describe('rotation by itself', () => {
     await rules(mostOperations);
   });
 
-  it('loses no rule of two that are changed at once', async () => {
+  it('loses neither of two simultaneous changes', async () => {
     await Promise.all([
       one.rotation.plan.change((before) => ({ ...before, intervalSeconds: 5 * day })),
       two.rotation.plan.change((before) => ({ ...before, maxOperations: 5_000_000 })),

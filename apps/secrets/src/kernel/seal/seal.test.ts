@@ -68,7 +68,7 @@ describe('an auto seal', () => {
   beforeAll(fresh);
   afterAll(end);
 
-  it('opens itself at every start, and the recovery key is stored nowhere', async () => {
+  it('unseals itself at every start, without storing the recovery key', async () => {
     const first = await node();
     expect(await first.seal.status()).toMatchObject({ initialised: false, sealed: true, recoverySeal: true });
     const shares = await init(first);
@@ -89,7 +89,7 @@ describe('an auto seal', () => {
     );
   });
 
-  it('is shut on all nodes within a second and opened again with recovery shares at any', async () => {
+  it('is sealed on all nodes within a second and unsealed with recovery shares at any', async () => {
     const [first, second] = running as [Node, Node];
     const generation = new Rekey(first.storage, first.seal, 'recovery');
     // New shares, because those of the first test are not at hand here.
@@ -103,7 +103,7 @@ describe('an auto seal', () => {
     expect(third.seal.sealed).toBe(true);
   });
 
-  it('takes only the right shares, and forgets wrong ones', async () => {
+  it('accepts only the right shares, and discards wrong ones', async () => {
     await end();
     await fresh();
     const first = await node();
@@ -124,7 +124,7 @@ describe('an auto seal', () => {
     expect(await other.seal.unseal(shares[0]!)).toMatchObject({ sealed: false, progress: 0 });
   });
 
-  it('goes over to a new seal key: opened by the previous one, wrapped under the current one', async () => {
+  it('migrates to a new seal key: opened with the previous one, wrapped with the current one', async () => {
     const [first] = running as [Node];
     await put(first, 'kept', 'still');
     const changed = await node({ keys: () => ({ current: key(2), previous: key(1) }) });
@@ -134,7 +134,7 @@ describe('an auto seal', () => {
     await expect(node({ keys: () => ({ current: key(3) }) })).rejects.toThrow('the seal key does not open');
   });
 
-  it('is initialised once, however many ask', async () => {
+  it('is initialised once under simultaneous requests', async () => {
     await end();
     await fresh();
     const nodes = await Promise.all([node(), node(), node()]);
@@ -151,7 +151,7 @@ describe('a Shamir seal', () => {
   afterAll(end);
   const shamir = { type: 'shamir', sealKeys: undefined } as const;
 
-  it('stays shut at start until its shares are given, to each node', async () => {
+  it('stays sealed at start until each node gets its shares', async () => {
     const first = await node(shamir);
     const shares = await init(first, 3, 2);
     await put(first, 'kept', 'yes');
@@ -197,7 +197,7 @@ describe('a Shamir seal', () => {
     await opened.rotation.rotate();
   });
 
-  it('refuses counts that cannot be', async () => {
+  it('refuses invalid counts', async () => {
     await end();
     await fresh();
     const one = await node(shamir);
@@ -222,7 +222,7 @@ describe('rotating the key', () => {
     crash = undefined;
   });
 
-  it('seals new values under the new key at once, and old ones in the background, on every table', async () => {
+  it('encrypts new values with the new key at once, and old ones in the background, in every table', async () => {
     const first = await node();
     await init(first);
     const second = await node();
@@ -263,11 +263,11 @@ describe('rotating the key', () => {
   });
 });
 
-describe('making a root token from shares', () => {
+describe('generating a root token from shares', () => {
   beforeAll(fresh);
   afterAll(end);
 
-  it('gives it disguised by a one-time password, to enough shares', async () => {
+  it('returns it encoded with a one-time password, for enough shares', async () => {
     const one = await node();
     const shares = await init(one);
     const other = await node();
@@ -294,7 +294,7 @@ describe('making a root token from shares', () => {
     expect(await there.status()).toMatchObject({ started: false, progress: 0 });
   });
 
-  it('refuses wrong shares and limits how fast they come', async () => {
+  it('refuses wrong shares and limits their rate', async () => {
     const [one] = running as [Node];
     const generation = new RootGeneration(one.storage, one.seal, () => {
       throw new Error('must not be made');
@@ -337,7 +337,7 @@ describe('a recovery rekey', () => {
     two = new Rekey(second.storage, second.seal, 'recovery');
   });
 
-  it('is idle at first and answers what the shares in force take', async () => {
+  it('is idle at first and shows the counts of the current shares', async () => {
     expect(await one.status()).toEqual({
       nonce: '',
       started: false,
@@ -393,7 +393,7 @@ describe('a recovery rekey', () => {
     expect((await one.status()).started).toBe(false);
   });
 
-  it('gives new shares; the old ones stop at once', async () => {
+  it('issues new shares; the old ones become invalid at once', async () => {
     const { nonce } = await one.start(request());
     await one.update(shares[0]!, nonce);
     await two.update(shares[1]!, nonce);
@@ -408,7 +408,7 @@ describe('a recovery rekey', () => {
     shares = fresher;
   });
 
-  it('takes one of two last shares given at the same moment', async () => {
+  it('accepts one of two last shares entered at the same time', async () => {
     const { nonce } = await one.start(request());
     await one.update(shares[0]!, nonce);
     const tries = await Promise.allSettled([one.update(shares[1]!, nonce), two.update(shares[2]!, nonce)]);
@@ -418,7 +418,7 @@ describe('a recovery rekey', () => {
     expect(shares).toHaveLength(3);
   });
 
-  it('waits for the new shares where verification was asked for', async () => {
+  it('waits for the new shares if verification was requested', async () => {
     const { nonce } = await one.start(request({ requireVerification: true }));
     expect(await one.verifyStatus()).toEqual({ nonce: '', started: false, threshold: 2, shares: 3, progress: 0 });
     await one.update(shares[0]!, nonce);
@@ -456,7 +456,7 @@ describe('a recovery rekey', () => {
     expect(shares).toHaveLength(3);
   });
 
-  it('cancelled during verification leaves the old shares in force', async () => {
+  it('keeps the old shares valid when cancelled during verification', async () => {
     const { nonce } = await one.start(request({ requireVerification: true }));
     await one.update(shares[0]!, nonce);
     await one.update(shares[1]!, nonce);
@@ -467,7 +467,7 @@ describe('a recovery rekey', () => {
     expect(shares).toHaveLength(3);
   });
 
-  it('encrypts shares to the keys it was given, and keeps them when asked', async () => {
+  it('encrypts shares to the given keys, and stores them on request', async () => {
     const { publicKey, privateKey } = await generateKey({
       type: 'ecc',
       userIDs: [{ name: 'a holder' }],

@@ -60,7 +60,7 @@ describe('keys that shares are encrypted to', () => {
     ['numbers for ElGamal', costly(16, [2048, 2047, 2046], [2040, 2040]), 'elgamal keys are not supported'],
     ['a modulus for RSA', costly(1, [8000, 3], [7999]), 'keys of more than 8192 bits are not supported'],
     ['an exponent for RSA', costly(1, [256, 255], [255]), 'keys of more than 8192 bits are not supported'],
-  ])('are refused unverified with too large %s', async (_what, key, message) => {
+  ])('are refused before verification with too large %s', async (_what, key, message) => {
     await expect(readShareKeys([key], 'x')).rejects.toMatchObject(refusal(message));
   });
 

@@ -9,7 +9,7 @@ import { newWriteSet } from './write-set';
 const mountId = randomUUID();
 
 /** Without these bounds a token revoked on one node would go on working on another that is cut off. */
-describe('a node serves nothing from its memory a second after it changed elsewhere', () => {
+describe('a node serves no cached value a second after it changed elsewhere', () => {
   let test: TestStorage;
   let proxy: DatabaseProxy;
   let other: StorageKernel;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 
-describe('background work that goes by the time', () => {
+describe('background work that depends on the time', () => {
   let aheadMs = 7_200_000;
   let test: TestStorage;
   beforeAll(async () => {
@@ -9,7 +9,7 @@ describe('background work that goes by the time', () => {
   });
   afterAll(() => test.close());
 
-  it('rests while the clock of the machine is wrong, and no other work does', async () => {
+  it('pauses while the machine’s clock is wrong; other work continues', async () => {
     const { background } = test.storage;
     const runs = { byTime: 0, other: 0 };
     const count = (which: keyof typeof runs) => async () => {

@@ -159,7 +159,7 @@ describe('a transaction', () => {
   });
 });
 
-describe('what the database refuses', () => {
+describe('database errors', () => {
   const failures: [string, (way: (typeof ways)['sql'], tx: Tx) => Promise<unknown>, object][] = [
     [
       'a taken key',
@@ -191,7 +191,7 @@ describe('what the database refuses', () => {
     ],
     ['any other failure', (by, tx) => by.raise(tx, '22012'), { code: '22012', severity: 'ERROR' }],
   ];
-  it.each(failures)('is reported alike by both ways: %s', async (_, fail, expected) => {
+  it.each(failures)('are reported alike by Prisma and statements: %s', async (_, fail, expected) => {
     for (const by of both) {
       const failure = await failureOf(database().transaction((tx) => fail(ways[by], tx)));
       expect(failure).toMatchObject(expected);
@@ -200,7 +200,7 @@ describe('what the database refuses', () => {
     await Promise.all(Array.from({ length: 12 }, () => database().transaction((tx) => ways.prisma.sees(tx, 'x'))));
   });
 
-  it('is reported alike outside of transactions', async () => {
+  it('are reported alike outside of transactions', async () => {
     const { prisma } = database();
     const make = (name: string) => prisma.setting.create({ data: { name } });
     await make('taken outside');
@@ -232,8 +232,8 @@ describe('what the database refuses', () => {
   });
 });
 
-describe('rows under keys that this node has yet to read', () => {
-  it.each(both)('are read again with these, by %s, inside of a transaction and outside', async (name) => {
+describe('rows encrypted with keys that this node has not loaded', () => {
+  it.each(both)('are read again with these, by %s, inside and outside of transactions', async (name) => {
     const seen = randomUUID();
     const sealed = Buffer.from('newer');
     await test.byHand('INSERT INTO setting (name, sealed) VALUES ($1, $2)', [seen, sealed]);
@@ -267,7 +267,7 @@ describe('rows under keys that this node has yet to read', () => {
   });
 });
 
-it('a running node goes on when a migration adds columns to every table', async () => {
+it('a running node keeps working when a migration adds columns to every table', async () => {
   const round = async () => {
     await database().prisma.group.findMany({ include: { members: true } });
     await database().transaction(async (tx) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { mapInSlices } from './slices';
 
 describe('mapping many rows', () => {
-  it('keeps their order, and lets others have a turn after every hundred', async () => {
+  it('keeps their order, and yields after every hundred', async () => {
     const rows = Array.from({ length: 1001 }, (_, n) => n);
     let turns = 0;
     let counting = true;
@@ -24,7 +24,7 @@ describe('mapping many rows', () => {
     expect(Math.max(...most.filter(Boolean))).toBeLessThanOrEqual(100);
   });
 
-  it('is undisturbed by none', async () => {
+  it('handles an empty list', async () => {
     expect(await mapInSlices([], () => 1)).toEqual([]);
   });
 });

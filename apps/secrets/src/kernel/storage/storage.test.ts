@@ -65,7 +65,7 @@ describe('entries', () => {
     await until(() => test.storage.changes.others === 0);
   });
 
-  it('can be anything between nothing and megabytes', async () => {
+  it('can have any size from nothing to megabytes', async () => {
     const large = Buffer.alloc(3 << 20, 'k');
     const set = newWriteSet();
     set.puts.push(
@@ -103,7 +103,7 @@ describe('listing', () => {
     expect(await test.storage.entries.listDeep(mountId, 'pre')).toEqual(['pre', 'pre/x', 'pref/y']);
   });
 
-  it('takes characters that mean something to LIKE as they are', async () => {
+  it('takes LIKE wildcards literally', async () => {
     await Promise.all(['w/%', 'w/_', 'w/\\', 'w/100%/x'].map((path) => commit(put(path, 'v'))));
     expect(await list('w/')).toEqual(['%', '100%/', '\\', '_']);
   });
@@ -180,7 +180,7 @@ describe('a write set', () => {
     expect(await read('p/taken')).toBe('old');
   });
 
-  it('that replaces must find the entry, and the revision it names', async () => {
+  it('that replaces requires the entry at its named revision', async () => {
     await expect(commit(put('r/none', 'x', 'present'))).rejects.toThrow(PreconditionFailed);
     await commit(put('r/one', '1', 'absent'));
     await commit(put('r/one', '2', { revision: 1 }));
@@ -188,14 +188,14 @@ describe('a write set', () => {
     expect(await read('r/one')).toBe('2');
   });
 
-  it('that creates wins once among many', async () => {
+  it('that creates succeeds once among many', async () => {
     const tries = await Promise.allSettled(
       Array.from({ length: 12 }, (_, index) => commit(put('race', String(index), 'absent'))),
     );
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('that fails does not fail those it was merged with', async () => {
+  it('that fails does not fail the others in its batch', async () => {
     const sets = Array.from({ length: 40 }, (_, index) => put(index === 20 ? 'bad/\0' : `ok/${index}`, 'v'));
     const results = await Promise.allSettled(sets.map(commit));
     expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
@@ -203,7 +203,7 @@ describe('a write set', () => {
     expect(await test.storage.entries.list(mountId, 'ok/')).toHaveLength(39);
   });
 
-  it('removes a prefix and nothing next to it', async () => {
+  it('removes a prefix and nothing else', async () => {
     await Promise.all(['x/a/1', 'x/a/2/3', 'x/ab', 'x/a'].map((path) => commit(put(path, 'v'))));
     await read('x/a/1');
     const set = newWriteSet();
@@ -213,7 +213,7 @@ describe('a write set', () => {
     expect(await read('x/a/1')).toBeUndefined();
   });
 
-  it('under a token that is not live fails without the rest of its batch', async () => {
+  it('under a dead token fails without the rest of its batch', async () => {
     const set = put('under/dead', 'x');
     set.authorities.push(Buffer.alloc(32, 9));
     const [dead, live] = await Promise.allSettled([commit(set), commit(put('under/none', 'y'))]);
@@ -222,7 +222,7 @@ describe('a write set', () => {
     expect(await read('under/dead')).toBeUndefined();
   });
 
-  it('keeps the last of many writes of one key, on every read', async () => {
+  it('returns the last of many writes of one key, on every read', async () => {
     await freshly();
     for (let round = 0; round < 20; round++) {
       await Promise.all(Array.from({ length: 8 }, (_, index) => commit(put('hot', `${round}.${index}`))));
@@ -241,7 +241,7 @@ describe('an entry changed by hand', () => {
   // Without this, anyone who can write to the database could exchange or bring back secrets unnoticed.
   const forget = () => test.storage.changes.applyAll();
 
-  it('is noticed when two sealed values are swapped', async () => {
+  it('is noticed when two encrypted values are swapped', async () => {
     await Promise.all([commit(put('t/a', 'A')), commit(put('t/b', 'B'))]);
     await test.byHand(
       `UPDATE entry e SET sealed = o.sealed FROM entry o WHERE e.path IN ('t/a', 't/b') AND o.path IN ('t/a', 't/b') AND o.path <> e.path`,
@@ -321,7 +321,7 @@ describe('two nodes', () => {
     await until(() => test.storage.changes.others === 0);
   });
 
-  it('see changes without notifications, by looking for them', async () => {
+  it('see changes without notifications, by polling', async () => {
     const other = await test.another({ poll: true });
     await until(() => test.storage.changes.others === 1 && other.changes.fresh);
     const elsewhere = async () => (await other.entries.read({ mountId, path: 'polled' }))?.value.toString();
@@ -332,7 +332,7 @@ describe('two nodes', () => {
     await other.stop();
   });
 
-  it('tell more than one notification can hold', async () => {
+  it('report more changes than fit into one notification', async () => {
     const other = await test.another();
     await until(() => test.storage.changes.others === 1 && other.changes.fresh);
     const keys = Array.from({ length: 200 }, (_, index) => ({ mountId, path: `many/${'long'.repeat(20)}/${index}` }));
@@ -344,7 +344,7 @@ describe('two nodes', () => {
     await other.stop();
   });
 
-  it('one that cannot hear answers nothing from memory', async () => {
+  it('that receive no notices answer nothing from the cache', async () => {
     const other = await test.another();
     await until(() => test.storage.changes.others === 1 && other.changes.fresh);
     await commit(put('deaf', '1'));

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { ChangeNotices } from './types';
 import { WholeTable } from './whole-table';
 
-describe('what is kept wholly in memory', () => {
+describe('a table cached as a whole', () => {
   function table() {
     let stored = 1;
     let tell = () => {};
@@ -40,7 +40,7 @@ describe('what is kept wholly in memory', () => {
     return { changes, change, finish, ask, begun: loads };
   }
 
-  it('shows who asks after a notice nothing that was read before it', async () => {
+  it('shows callers after a notice nothing that was read before it', async () => {
     const { change, finish, ask } = table();
     const before = ask();
     change(2);
@@ -50,7 +50,7 @@ describe('what is kept wholly in memory', () => {
     expect(await Promise.all(after)).toEqual([2, 2]);
   });
 
-  it('is read twice for all who ask during a reading, while notices may be missed', async () => {
+  it('is read twice for all callers during a read, while notices may be missed', async () => {
     const { changes, change, finish, ask, begun: loads } = table();
     changes.fresh = false;
     const first = ask();
@@ -61,7 +61,7 @@ describe('what is kept wholly in memory', () => {
     expect(loads.count).toBe(2);
   });
 
-  it('shows who asks while notices may be missed nothing that was read before they asked', async () => {
+  it('shows callers nothing that was read before they asked, while notices may be missed', async () => {
     const { changes, change, finish, ask } = table();
     void ask();
     await finish();

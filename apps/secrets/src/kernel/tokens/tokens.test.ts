@@ -37,7 +37,7 @@ async function mint(more: Partial<TokenSpec> = {}) {
 }
 
 describe('a service token', () => {
-  it('is found by its text and by its accessor, as it was made', async () => {
+  it('is found by its text and by its accessor', async () => {
     const { token, record } = await mint({ meta: { a: 'b' }, boundCidrs: ['10.0.0.0/8'], explicitMaxTtlSeconds: 7200 });
     expect(token).toMatch(/^s\.[0-9A-Za-z]{24}$/);
     expect(record.accessor).toMatch(/^[0-9A-Za-z]{24}$/);
@@ -50,7 +50,7 @@ describe('a service token', () => {
     expect((await mint({ namespaceShortId: 'hDU816' })).token).toMatch(/^s\.[0-9A-Za-z]{24}\.hDU816$/);
   });
 
-  it('is nowhere in the database, nor is its accessor', async () => {
+  it('is not in the database, nor is its accessor', async () => {
     // Without this, a copy of the database would be a set of working tokens.
     const { token, record } = await mint();
     const rows = await test.byHand('SELECT t.*::text AS row FROM token t');
@@ -61,14 +61,14 @@ describe('a service token', () => {
     }
   });
 
-  it('is gone when its time is over', async () => {
+  it('expires', async () => {
     const { token } = await mint({ ttlSeconds: 1 });
     expect(await tokens.find(token)).toBeDefined();
     clock.advance(1000);
     expect(await tokens.find(token)).toBeUndefined();
   });
 
-  it('is looked up without the database once it is known', async () => {
+  it('is looked up without the database once it is cached', async () => {
     await whileHearing(test.storage, async () => {
       const { token, record } = await mint();
       await tokens.find(token);
@@ -90,7 +90,7 @@ describe('a service token', () => {
     });
   });
 
-  it('cannot be made under a parent that is gone, and does not fail its neighbours', async () => {
+  it('cannot be created below a deleted parent, and does not fail the rest of the batch', async () => {
     const parent = await mint();
     await test.byHand('UPDATE token SET state = 1 WHERE hash = $1', [parent.record.hash]);
     const [child, other] = await Promise.allSettled([mint({ parent: parent.record }), mint()]);
@@ -129,7 +129,7 @@ describe('a token with a number of uses', () => {
 });
 
 describe('a batch token', () => {
-  it('carries itself and is written nowhere', async () => {
+  it('contains its own data and is not stored', async () => {
     const before = await test.byHand('SELECT count(*) FROM token');
     const { token, record } = await mint({ type: 'batch', meta: { a: 'b' } });
     expect(token).toMatch(/^b\.[\w-]+$/);
@@ -169,7 +169,7 @@ describe('accessors', () => {
   });
 });
 
-describe('what is left of a lifetime', () => {
+describe('the rest of a lifetime', () => {
   it.each([
     [undefined, 0],
     [3_600_000, 3600],

@@ -38,14 +38,14 @@ async function wrap(envelope = '{"data":{"a":"b"}}', ttlSeconds = 60) {
 }
 
 describe('a wrapped answer', () => {
-  it('can be looked at from outside without taking it out', async () => {
+  it('can be looked up without being unwrapped', async () => {
     const { token, createdAtMs } = await wrap();
     const facts = { creationPath: 'cubbyhole/a', createdAtMs, ttlSeconds: 60 };
     expect(await wrapping.lookup(ROOT_NAMESPACE_ID, token)).toEqual(facts);
     expect(await wrapping.lookup(ROOT_NAMESPACE_ID, token)).toEqual(facts);
   });
 
-  it('comes out once, and its token is ended', async () => {
+  it('is unwrapped once, and its token revoked', async () => {
     const { token } = await wrap();
     const key = (await tokens.find(token))!.key;
     expect(await wrapping.unwrap(ROOT_NAMESPACE_ID, token)).toBe('{"data":{"a":"b"}}');
@@ -54,7 +54,7 @@ describe('a wrapped answer', () => {
     await expect(wrapping.lookup(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);
   });
 
-  it('comes out once, however many ask at the same moment', async () => {
+  it('is unwrapped once under simultaneous requests', async () => {
     // Without this, anyone who watches the wire could take the answer as well, unnoticed.
     const { token } = await wrap();
     const tries = await Promise.allSettled(Array.from({ length: 12 }, () => wrapping.unwrap(ROOT_NAMESPACE_ID, token)));
@@ -69,13 +69,13 @@ describe('a wrapped answer', () => {
     expect(await wrapping.unwrap(ROOT_NAMESPACE_ID, again.token)).toBe('{"data":{"a":"b"}}');
   });
 
-  it('is gone when its time is over', async () => {
+  it('expires', async () => {
     const { token } = await wrap('{}', 1);
     clock.advance(1000);
     await expect(wrapping.unwrap(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);
   });
 
-  it('is not had with another kind of token', async () => {
+  it('cannot be unwrapped with another kind of token', async () => {
     const set = newWriteSet();
     const { token } = tokens.mint(
       {

@@ -94,7 +94,7 @@ describe('keys', () => {
     await secrets.root.read('identity/oidc/key/none').expect(404);
   });
 
-  it('are changed by what is named', async () => {
+  it('change only in the named fields', async () => {
     const at = 'identity/oidc/key/changed';
     await secrets.root.write(at, { algorithm: 'ES256', allowed_client_ids: 'a,b' }).expect(204);
     await secrets.root.write(at, { rotation_period: '1h', verification_ttl: '2h' }).expect(204);
@@ -117,7 +117,7 @@ describe('keys', () => {
     await secrets.root.write('identity/oidc/key/wrong', fields).expect(400, why);
   });
 
-  it.each(signingAlgorithms)('sign with %s what others can verify', async (algorithm) => {
+  it.each(signingAlgorithms)('sign with %s what other libraries can verify', async (algorithm) => {
     const { as, entity } = await person();
     const name = await role({}, { algorithm });
     const token = await tokenOf(as, name);
@@ -129,7 +129,7 @@ describe('keys', () => {
     }
   });
 
-  it('are replaced by the clock, by a key that was published before', async () => {
+  it('are replaced on schedule, by a key that was published before', async () => {
     const { as } = await person();
     const name = await role({ ttl: '1h' }, { rotation_period: '1h', verification_ttl: '2h', algorithm: 'ES256' });
     const before = await tokenOf(as, name);
@@ -256,7 +256,7 @@ describe('a token', () => {
     }
   });
 
-  it('is for who has an entity, by a key that lists the role', async () => {
+  it('is issued to callers with an entity, by a key that lists the role', async () => {
     const name = await role({}, { allowed_client_ids: 'another' });
     const { as } = await person();
     await as.read(`identity/oidc/token/${name}`).expect(400, /does not list the client ID of the role/);
@@ -282,7 +282,7 @@ describe('a token', () => {
     expect(await isActive(tokens[2]!)).toMatchObject({ active: false, error: expect.stringContaining('expired') });
   });
 
-  it('is not one that others made', async () => {
+  it('is not accepted from another issuer', async () => {
     const { as } = await person();
     const name = await role({}, { algorithm: 'ES256' });
     const [head, body, signature] = (await tokenOf(as, name)).split('.') as [string, string, string];
@@ -339,7 +339,7 @@ describe('two nodes', () => {
     return answer.status === 204 ? undefined : ((await answer.json()) as any);
   };
 
-  it('make one key of a name, also when both make it at once, and sign with it', async () => {
+  it('create one key of a name, also at the same time, and sign with it', async () => {
     const body = { allowed_client_ids: '*', algorithm: 'ES256' };
     await Promise.all([0, 1, 0, 1].map((i) => ask(nodes[i]!, 'identity/oidc/key/both', { body })));
     await ask(nodes[0]!, 'identity/oidc/role/both', { body: { key: 'both' } });

@@ -82,7 +82,7 @@ async function verified(token: string, path = 'identity/oidc/provider/default/.w
 const half = (text: string) => createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url');
 
 describe('scopes, assignments, clients and providers', () => {
-  it('are kept as they were set', async () => {
+  it('are stored as written', async () => {
     const { root } = secrets;
     await root
       .write('identity/oidc/scope/groups', { template: '{"groups": {{identity.entity.groups.names}}}' })
@@ -196,7 +196,7 @@ describe('the discovery document', () => {
 });
 
 describe('a sign-in', () => {
-  it('ends with an ID token and with what the scopes say of the person', async () => {
+  it('ends with an ID token and the claims of the scopes', async () => {
     const template = '{"username": {{identity.entity.name}}, "groups": {{identity.entity.groups.names}}}';
     await secrets.root.write('identity/oidc/scope/user', { template }).expect(204);
     const of = await app({ id_token_ttl: '5m', access_token_ttl: '10m' });
@@ -240,7 +240,7 @@ describe('a sign-in', () => {
     await userinfo(tokens.access_token, 'signin').expect(401, /invalid_token/);
   });
 
-  it('is asked for by GET as well, and the client proves itself in any of the usual ways', async () => {
+  it('works by GET as well, with every usual client authentication', async () => {
     const query = new URLSearchParams(asked(client) as Record<string, string>);
     const { body } = await ada.as.read(`identity/oidc/provider/default/authorize?${query}`).expect(200);
     const inBody = { client_id: client.client_id, client_secret: client.client_secret! };
@@ -278,7 +278,7 @@ describe('a sign-in', () => {
     expect(body.redirect_uri).toBe(isUnsent ? undefined : redirect);
   });
 
-  it('asks for a newer proof where max_age says so', async () => {
+  it('requires a newer login if max_age says so', async () => {
     const late = await person();
     clock.advance(61_000);
     expect((await authorize(client, { max_age: 60 }, late).expect(400)).body.error).toBe('max_age_violation');
@@ -292,7 +292,7 @@ describe('a sign-in', () => {
     ['an orphan', { no_parent: true }],
     ['a batch token', { type: 'batch' }],
     ['a child of a child', {}],
-  ])('is not made newer by %s of the token', async (what, fields: object) => {
+  ])('does not become newer by %s of the token', async (what, fields: object) => {
     const make = async (by: string, more: object) => {
       const { body } = await secrets
         .as(by)
@@ -313,7 +313,7 @@ describe('a sign-in', () => {
     expect(clock.now() - record.authenticatedAtMs).toBe(61_000);
   });
 
-  it('is for who is assigned, as they are assigned at every step', async () => {
+  it('is for assigned people only, checked at every step', async () => {
     const [bob, eve] = [await person(), await person()];
     const group = (await secrets.root.write('identity/group', { name: 'app', member_entity_ids: [bob.entity] })).body
       .data;
@@ -331,7 +331,7 @@ describe('a sign-in', () => {
     );
   });
 
-  it('is over for a client that was deleted', async () => {
+  it('ends when its client is deleted', async () => {
     const of = await app();
     const { access_token } = (await redeem(of, { code: await codeFor(of) }).expect(200)).body;
     const code = await codeFor(of);
@@ -341,7 +341,7 @@ describe('a sign-in', () => {
     expect((await authorize(of).expect(400)).body.error).toBe('invalid_client_id');
   });
 
-  it('refuses scopes that claim the same', async () => {
+  it('refuses scopes with the same claims', async () => {
     for (const name of ['one', 'two']) {
       await secrets.root.write(`identity/oidc/scope/${name}`, { template: '{"same": 1}' }).expect(204);
     }
@@ -355,7 +355,7 @@ describe('a sign-in', () => {
   });
 });
 
-describe('where people are sent back to', () => {
+describe('the redirect URI', () => {
   it.each([
     'https://app.example/callback',
     'https://app.example/callback?tenant=1&more=1',
@@ -374,7 +374,7 @@ describe('where people are sent back to', () => {
     expect(headers).not.toHaveProperty('location');
   });
 
-  it('may be any port of the own machine, where that is registered, and nothing else of it', async () => {
+  it('may have any port of the person’s own machine if that is registered, and differ in nothing else', async () => {
     const of = await app({ redirect_uris: 'http://127.0.0.1:1234/back' });
     await authorize(of, { redirect_uri: 'http://127.0.0.1:40000/back' }).expect(200);
     for (const redirect_uri of [
@@ -389,7 +389,7 @@ describe('where people are sent back to', () => {
 });
 
 describe('a code', () => {
-  it('is good once, also for many at once, and a second use ends what the first was given', async () => {
+  it('is valid once, also for simultaneous requests, and a second use revokes the tokens of the first', async () => {
     const code = await codeFor(client);
     const answers = await Promise.all(Array.from({ length: 8 }, () => redeem(client, { code })));
     const won = answers.filter(({ status }) => status === 200);
@@ -400,7 +400,7 @@ describe('a code', () => {
     await userinfo(won[0]!.body.access_token).expect(401, /invalid_token/);
   });
 
-  it('is good for five minutes', async () => {
+  it('is valid for five minutes', async () => {
     const [inTime, late] = [await codeFor(client), await codeFor(client)];
     clock.advance(299_000);
     await redeem(client, { code: inTime }).expect(200);
@@ -430,7 +430,7 @@ describe('a code', () => {
       (code: string) => redeem(client, { code, code_verifier: challenge }),
       'invalid_grant',
     ],
-  ])('is spent by a redemption with %s', async (_what, wrongly, error) => {
+  ])('is used up by a redemption with %s', async (_what, wrongly, error) => {
     const code = await codeFor(client, pkce);
     const { status, body } = await wrongly(code);
     expect([status, body.error]).toEqual([400, error]);
@@ -447,7 +447,7 @@ describe('a code', () => {
     'a person who may sign in': (_, who) => secrets.root.write(`identity/entity/id/${who.entity}`, { disabled: true }),
   };
 
-  it.each(Object.keys(losses))('is good no more once %s is lost, nor is what it was given before', async (loss) => {
+  it.each(Object.keys(losses))('becomes invalid once %s is lost, and so do its tokens', async (loss) => {
     const [of, who] = [await app(), await person()];
     await secrets.root.write('identity/oidc/assignment/none', {}).expect(204);
     const { access_token } = (await redeem(of, { code: await codeFor(of, {}, who) }).expect(200)).body;
@@ -458,7 +458,7 @@ describe('a code', () => {
     expect((await userinfo(access_token)).status).toBe(loss === 'the address it was sent to' ? 200 : 403);
   });
 
-  it('without a challenge takes no verifier, and of a public client there is none', async () => {
+  it('without a challenge accepts no verifier, and a public client needs a challenge', async () => {
     const code = await codeFor(client);
     expect((await redeem(client, { code, code_verifier: verifier }).expect(400)).body.error).toBe('invalid_request');
     const open = await app({ client_type: 'public' });
@@ -467,7 +467,7 @@ describe('a code', () => {
 });
 
 describe('a client', () => {
-  it('that does not prove itself is refused, and spends no code', async () => {
+  it('that fails authentication is refused, and uses up no code', async () => {
     const code = await codeFor(client);
     const wrong = {
       ...client,
@@ -497,7 +497,7 @@ describe('a client', () => {
     expect((await redeem(of, { code: await codeFor(of) }).expect(401)).body.error).toBe('invalid_client');
   });
 
-  it('gets nothing by another grant', async () => {
+  it('gets nothing by another grant type', async () => {
     for (const grant_type of ['client_credentials', 'password', 'refresh_token', '']) {
       const { body } = await redeem(client, { grant_type }).expect(400);
       expect(body.error).toBe('unsupported_grant_type');

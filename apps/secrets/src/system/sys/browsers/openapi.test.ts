@@ -7,7 +7,7 @@ import { documentOf } from './openapi';
 import type { PreflightParts } from './preflight';
 
 describe('the document of a caller with many rules', () => {
-  it('is made while others have their turns', async () => {
+  it('is built without blocking other requests', async () => {
     const paths = Array.from({ length: 20 }, (_, n) =>
       path(`thing${n}`, { summary: 'A thing.', delete: { summary: 'Delete it.', run: async () => empty } }),
     );
