@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** Letters, marks, digits, punctuation, symbols, the plain blank, and the joiners that scripts and emoji are written with. */
+/**
+ * Letters, marks, digits, punctuation, symbols, the plain space, and the joiners that scripts and emoji are written
+ * with.
+ */
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \u200c\u200d]/u;
 
 /** No line ends, other controls, zero-width characters or marks of direction: two texts that look alike would be two. */

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 
-/** Shorter texts are texts. */
+/** Shorter texts stay strings. */
 const shortestBytes = 64 * 1024;
 const quote = 0x22;
 const backslash = 0x5c;

@@ -1,6 +1,6 @@
 const TICK_MS = 250;
 
-/** Why a waiter gives up: the database is silent, or the waiter's own time is over. */
+/** Why a waiter gives up: the database is silent, or the waiter's time limit has passed. */
 export type Impatience = 'silent' | 'late';
 
 interface Watched {

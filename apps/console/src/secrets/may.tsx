@@ -53,7 +53,7 @@ export function useMay(paths: readonly string[]): (...either: readonly Need[]) =
     if (first === undefined || either.some((need) => lacks(need).length === 0)) return {};
     const [missing = 'update'] = lacks(first);
     return {
-      forbidden: `Needs ${missing} on ${first.path}, which your policies (${policies.join(', ')}) do not give. Ask an administrator of policies.`,
+      forbidden: `Needs ${missing} on ${first.path}, which your policies (${policies.join(', ')}) do not grant. Ask an administrator of policies.`,
       why: <Why refused={{ method: methods[missing] ?? 'POST', path: `/v1/${first.path}` }} />,
     };
   };

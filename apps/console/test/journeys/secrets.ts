@@ -603,7 +603,7 @@ describe('the console of the secrets service', () => {
     await page.getByLabel('When').selectOption({ label: 'Since…' });
     await page.getByLabel('Since', { exact: true }).fill('2099-01-01T00:00');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
-    await page.getByText('Nothing in the audit table fits this search.').waitFor();
+    await page.getByText('Nothing in the audit table matches this search.').waitFor();
     await page.getByRole('button', { name: 'Everything' }).click();
     await page.getByLabel('When').selectOption({ label: 'Last hour' });
     await page.getByRole('button', { name: 'Search', exact: true }).click();

@@ -1,7 +1,7 @@
 const slash = 47;
 const dot = 46;
 
-/** Anything but letters, marks, digits, punctuation, symbols and the plain blank. */
+/** Anything but letters, marks, digits, punctuation, symbols and the plain space. */
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /**

@@ -10,7 +10,7 @@ const steps = [
   ['oidc/key/{name}', 'Keys', 'sign the tokens of applications'],
   ['oidc/assignment/{name}', 'Assignments', 'say who may sign in to an application'],
   ['oidc/scope/{name}', 'Scopes', 'say what applications learn of people'],
-  ['oidc/client/{name}', 'Clients', 'are the applications, each with its secret and addresses to come back to'],
+  ['oidc/client/{name}', 'Clients', 'are the applications, each with its secret and redirect URIs'],
   ['oidc/provider/{name}', 'Providers', 'are where applications send people to sign in'],
 ] as const;
 
@@ -37,7 +37,7 @@ export function Applications() {
               <Link {...placeOf('oidc/provider/{name}')}>{name}</Link>
               <Copied
                 text={`${location.origin}/v1/identity/oidc/provider/${encodedPath(name)}/.well-known/openid-configuration`}
-                what={`address of what ${name} says of itself`}
+                what={`discovery address of ${name}`}
               />
             </li>
           ))}

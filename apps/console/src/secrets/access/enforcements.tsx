@@ -63,7 +63,7 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
         <h2 id="enforcements">Login enforcements</h2>
         <Button
           small
-          forbidden={methods.length === 0 ? 'there is no method yet: make one first' : undefined}
+          forbidden={methods.length === 0 ? 'there is no method yet: create one first' : undefined}
           onClick={() => setAdding(true)}
         >
           New enforcement

@@ -105,7 +105,7 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
       {found.data !== undefined && all.length === 0 ? (
         <Empty>
           {kind === 'entity'
-            ? 'An entity is a person or a program, however it logs in. The first login makes one.'
+            ? 'An entity is a person or a program, however it logs in. The first login creates one.'
             : 'A group gives its policies to all entities in it.'}
         </Empty>
       ) : null}

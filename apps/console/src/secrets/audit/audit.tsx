@@ -139,8 +139,8 @@ export function Audit() {
       {found.isPending ? <Skeleton rows={6} /> : null}
       {found.data !== undefined && lines.length === 0 ? (
         <Empty command="SECRETS_AUDIT_TABLE=on">
-          Nothing in the audit table fits this search. The service keeps the table, besides its audit devices, once this
-          setting is on; until then, read the files of the devices.
+          Nothing in the audit table matches this search. The service keeps the table, besides its audit devices, once
+          this setting is on; until then, read the files of the devices.
         </Empty>
       ) : null}
       {lines.length === 0 ? null : (
@@ -252,14 +252,14 @@ function Chain() {
         {result?.done ? (
           <Badge tone={result.problems.length === 0 ? 'green' : 'red'}>
             {result.problems.length === 0
-              ? `all ${result.rows.toLocaleString()} links hold`
+              ? `all ${result.rows.toLocaleString()} links are valid`
               : `${result.problems.length} problems`}
           </Badge>
         ) : null}
       </summary>
       <div className="stack-tight">
         <p className="second">
-          Keep these ends somewhere else: a table that was cut behind a kept end is found by verifying.
+          Store these chain heads elsewhere: comparing them later finds a table that was cut off.
         </p>
         <ul className="list">
           {heads.data?.heads.map((head) => (

@@ -51,8 +51,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
             </Link>
           }
         >
-          Nothing is here yet that several people can use. A key/value engine keeps what people and programs put there,
-          with its versions.
+          No key/value engine yet. It stores secrets of teams and programs, with versions.
         </Empty>
       )}
       {mounts.length === 0 ? null : (

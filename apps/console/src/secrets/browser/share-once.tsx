@@ -50,7 +50,7 @@ export function ShareOnce({
       {made === undefined ? (
         <Form layout="dialog" action="Create link" change={wrap} onSend={() => wrap.mutate()} onBack={onClose}>
           <p className="second">
-            Makes a link that shows this secret as it is now, once, to the first person who opens it. They need no
+            Creates a link that shows this secret as it is now, once, to the first person who opens it. They need no
             account.
           </p>
           <SelectField label="Expires after" value={ttl} onChange={setTtl} options={times} />

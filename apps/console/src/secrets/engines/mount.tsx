@@ -171,8 +171,8 @@ export function MountPage() {
         >
           <p>
             {isAuth
-              ? 'No one can log in by it any more, and all tokens that it issued end.'
-              : 'Everything it stores is deleted for good, and its leases end.'}
+              ? 'No one can log in by it any more, and all tokens that it issued are revoked.'
+              : 'Everything it stores is deleted for good, and its leases are revoked.'}
           </p>
         </Confirm>
       ) : null}

@@ -16,7 +16,7 @@ export interface KeyFilesProps {
 export function KeyFiles({ keys, threshold, kind, onSaved }: KeyFilesProps) {
   const [saved, setSaved] = useState<readonly number[]>([]);
   const save = (index: number) => {
-    const text = `${kind} key ${index + 1} of ${keys.length}; ${threshold} of them act together.\n${keys[index]}\n`;
+    const text = `${kind} key ${index + 1} of ${keys.length}; ${threshold} of them are needed.\n${keys[index]}\n`;
     saveFile(`keystead-key-${index + 1}.txt`, text);
     const now = [...new Set([...saved, index])];
     setSaved(now);

@@ -124,7 +124,7 @@ function State({ lease }: { readonly lease: Lease }) {
     <div className="stack-tight">
       <div>
         <Badge tone="red">
-          {away === null ? `could not be ended, ${attempts} tries` : 'its system does not answer'}
+          {away === null ? `could not be revoked, ${attempts} attempts` : 'its system does not answer'}
         </Badge>
       </div>
       <p className="small">

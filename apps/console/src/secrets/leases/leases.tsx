@@ -80,7 +80,7 @@ export function Leases() {
           leases.length === 0 ? null : (
             <span className="second">
               {count} in all · {soon.length} end within 5 min
-              {failing.length === 0 ? '' : ` · ${failing.length} could not be ended`}
+              {failing.length === 0 ? '' : ` · ${failing.length} could not be revoked`}
             </span>
           )
         }

@@ -46,8 +46,8 @@ function RootToken() {
       {otp !== undefined && encoded === undefined ? (
         <Notice tone="amber">
           <span>
-            The token will come disguised by this one-time password. Keep this page open, or keep the password: it is
-            shown this once.
+            The token will be encoded with this one-time password. Keep this page open, or save the password: it is
+            shown only once.
           </span>
           <SecretValue name="one-time password" value={otp} />
         </Notice>

@@ -34,7 +34,7 @@ export function AdminOrganizations() {
         query={organizations}
         paged
         empty={
-          <Empty command="keystead org create -email=ops@example.com NAME">No organization fits this search.</Empty>
+          <Empty command="keystead org create -email=ops@example.com NAME">No organization matches this search.</Empty>
         }
         columns={[
           {

@@ -64,7 +64,7 @@ export function AdminVersions() {
           <Empty>
             {filters.q === undefined
               ? `${whose} among these versions. Add the first one with its archive and checksum.`
-              : 'No version fits this search.'}
+              : 'No version matches this search.'}
           </Empty>
         }
         columns={[

@@ -126,7 +126,7 @@ function Trail({
       <ErrorNotice error={events.error} onRetry={() => void events.refetch()} />
       {events.isPending ? <Skeleton rows={8} /> : null}
       {events.data !== undefined && found.length === 0 ? (
-        <Empty action={<Link to={to}>Everything</Link>}>No change fits this search.</Empty>
+        <Empty action={<Link to={to}>Everything</Link>}>No change matches this search.</Empty>
       ) : null}
       {found.length === 0 ? null : (
         <Table
