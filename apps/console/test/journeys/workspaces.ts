@@ -65,7 +65,7 @@ describe('the first day in the workspace console', () => {
       await page.waitForURL(/q=edg/);
       await page.getByRole('link', { name: 'hedge' }).waitFor();
       await page.getByLabel('Search by name').fill('nothing like it');
-      await page.getByText('No workspace fits these filters.').waitFor();
+      await page.getByText('No workspace matches these filters.').waitFor();
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden/teams`);
       await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
       await page.keyboard.press('Control+k');

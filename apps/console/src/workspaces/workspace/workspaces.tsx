@@ -161,7 +161,7 @@ function List({
   const total = known.meta?.pagination?.['total-count'] ?? known.data.length;
   if (total === 0) {
     return hasFilters ? (
-      <Empty>No workspace fits these filters.</Empty>
+      <Empty>No workspace matches these filters.</Empty>
     ) : (
       <Empty command={`keystead ws create -organization=${org} NAME`} action={<NewWorkspace org={org} />}>
         A workspace has the state, the variables and the runs of one configuration.
