@@ -16,7 +16,7 @@ export class Course {
   constructor(
     /** Undefined if it is timed but not traced. */
     readonly span: TraceSpan | undefined,
-    /** The courses whose time it spends. */
+    /** The courses that its time counts for. */
     private readonly members: readonly Course[] = [],
   ) {}
 

@@ -11,7 +11,7 @@ interface Drilled {
   readonly file: string;
   readonly service: Header['service'];
   readonly madeAt: string;
-  /** All of them were read again. */
+  /** All were read back. */
   readonly rows: number;
   /** Number of values decrypted with the seal key; null if there was no key. */
   readonly opened: number | null;

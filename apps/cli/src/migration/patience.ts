@@ -1,5 +1,5 @@
 const LONGEST_WAIT_MS = 60_000;
-/** Seconds since 1970 are larger than any time that a server would have us wait. */
+/** Larger numbers are Unix times, smaller ones are seconds to wait. */
 const LONGEST_SPAN_S = 1_000_000;
 const ATTEMPTS = { limited: 30, fault: 6 };
 
@@ -23,7 +23,7 @@ export function waitOf(headers: Headers | undefined, attempt: number, now = Date
   return Math.min(requestedSeconds === undefined ? 250 * 2 ** attempt : requestedSeconds * 1000, LONGEST_WAIT_MS);
 }
 
-/** Servers say a number of seconds, the second of the clock, or a date. */
+/** Servers send a number of seconds, a Unix time, or a date. */
 function secondsOf(headerValue: string | null | undefined, now: number): number | undefined {
   if (!headerValue) return undefined;
   const number = Number(headerValue);
