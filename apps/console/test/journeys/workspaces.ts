@@ -55,7 +55,7 @@ describe('the first day in the workspace console', () => {
       await dialog(page, 'Create workspace').click();
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
       // The settings are there, also for a tool that accepts only https.
-      await page.getByText('Nothing has run here').waitFor();
+      await page.getByText('No run yet. Point').waitFor();
       const { host, origin } = new URL(page.url());
       await page.getByText(`credentials "${host}"`).waitFor();
       await page.getByText(`"tfe.v2"   = "${origin}/api/v2/"`).waitFor();
@@ -317,7 +317,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Password').fill(at.installation.firstRun().workspaces.password);
       await page.getByRole('dialog').last().getByRole('button').last().click();
       await page.getByRole('heading', { name: org, level: 1 }).waitFor();
-      await page.getByText('A workspace holds').waitFor();
+      await page.getByText('A workspace has the state').waitFor();
     },
     patient,
   );
