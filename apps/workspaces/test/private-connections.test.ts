@@ -536,7 +536,7 @@ describe('a connection that names an agent pool', () => {
       await agent([origin, host.origin]);
       const before = host.calls.length;
       expect(await ask(origin, `${origin}/api`)).toEqual({ status: 302, json: undefined });
-      expect(await ask(origin, `${host.origin}/inside`)).toContain('leads to an address that is not its own');
+      expect(await ask(origin, `${host.origin}/inside`)).toContain('redirects to an address that is not its own');
       expect(host.calls).toHaveLength(before);
     });
 

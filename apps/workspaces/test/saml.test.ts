@@ -241,7 +241,7 @@ describe('people who sign in by SAML', () => {
       [
         'signed with SHA-1',
         (sent) => samlProvider.sign(around(sent, samlProvider.assertion(sent)), 'Assertion', testCertificate.key, true),
-        /not safe/,
+        /insecure/,
       ],
       ['changed after it was signed', (sent) => samlProvider.answer(sent).replace('ada@', 'eve@'), /nvalid signature/],
       // The known attacks that wrap a signed element, by the numbers that testers give them.
