@@ -62,7 +62,7 @@ describe('guesses', () => {
     }
   });
 
-  it('keep a lock that another guess caused, whatever the result of earlier ones', async () => {
+  it('keep a lock that another guess caused, regardless of how earlier ones end', async () => {
     const who = guessed();
     const early = await takeAttempt(who, rule);
     await fail(who, 4);
