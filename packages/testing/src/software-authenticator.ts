@@ -28,7 +28,7 @@ export interface Lie {
   readonly signedBy?: KeyObject;
 }
 
-/** A passkey in software, with an honest browser: WebAuthn with ES256 and no attestation. */
+/** A passkey in software, with an honest browser: WebAuthn with ES256. */
 export class SoftwareAuthenticator {
   readonly id = randomBytes(32);
   private readonly keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -38,6 +38,8 @@ export class SoftwareAuthenticator {
   constructor(
     private readonly origin: string,
     private readonly counts = false,
+    /** What it says about itself, which is no more than a name. */
+    private readonly attestation = 'none',
   ) {}
 
   /** Answers a page that creates a passkey. */
@@ -54,7 +56,7 @@ export class SoftwareAuthenticator {
     const credential = Buffer.concat([Buffer.alloc(16), Buffer.from([0, this.id.length]), this.id, cbor(key)]);
     const authData = Buffer.concat([this.head(rp.id, 0x40, lie), credential]);
     const attestation = new Map<string, unknown>([
-      ['fmt', 'none'],
+      ['fmt', this.attestation],
       ['attStmt', new Map()],
       ['authData', authData],
     ]);

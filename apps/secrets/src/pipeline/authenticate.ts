@@ -81,6 +81,7 @@ function factsOf(record: TokenRecord): CallerToken {
       displayName: record.displayName,
       path: record.path,
       meta: record.meta,
+      mountId: record.mountId,
       entityId: record.entityId ?? '',
       usesLeft: record.usesLeft ?? 0,
       expiresAtMs: record.expiresAtMs ?? null,

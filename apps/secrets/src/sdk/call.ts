@@ -22,6 +22,8 @@ export interface CallerToken {
   readonly displayName: string;
   readonly path: string;
   readonly meta: Readonly<Record<string, string>> | null;
+  /** Uuid of the mount that issued it: for that of a login, the auth method. */
+  readonly mountId?: string;
   readonly entityId: string;
   /** 0 is unlimited; -1 means that this request was the last use. */
   readonly usesLeft: number;

@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { type Lie, manualClock, SoftwareAuthenticator } from '@keystead/testing';
+import { withSecondNode } from '../../../test/second-node';
 import { type Client, startSecrets } from '../../../test/start-secrets';
 
 const origin = 'https://secrets.example.com';
@@ -70,6 +72,11 @@ describe('passkeys of users', () => {
     const late = key.show(await question());
     clock.advance(5 * 60_000 + 1);
     expect((await answer(late)).body).toEqual(unknown);
+    // The clock of the node that asked was ahead.
+    const early = key.show(await question());
+    clock.advance(-5 * 60_000 - 1);
+    expect((await answer(early)).body).toEqual(unknown);
+    clock.advance(5 * 60_000 + 1);
     const older = key.show(await question());
     expect((await enter(key)).status).toBe(200);
     expect((await answer(older)).body).toEqual(unknown);
@@ -142,9 +149,39 @@ describe('passkeys of users', () => {
     const { name, key, as } = await withPasskey();
     await secrets.root.delete(`${mount}/users/${name}`).expect(204);
     expect((await enter(key)).body).toEqual(unknown);
-    await secrets.root.write(`${mount}/users/${name}`, { password: 'another' }).expect(204);
+    clock.advance(1);
+    await secrets.root.write(`${mount}/users/${name}`, { password: 'right' }).expect(204);
     expect((await enter(key)).body).toEqual(unknown);
-    expect((await register(as)).body.errors).toEqual(['invalid username or password']);
+    const again = secrets.as((await logIn(name)).client_token);
+    const { id } = (await register(again)).body.data;
+    // A token of the earlier user is not one of the later user.
+    await as.write(`${mount}/passkey/register/begin`).expect(403);
+    await as.list(`${mount}/passkeys`).expect(403);
+    await as.delete(`${mount}/passkeys/${id}`).expect(403);
+    // Changing a user leaves their logins.
+    await secrets.root.write(`${mount}/users/${name}`, { token_ttl: '1h' }).expect(204);
+    await again.list(`${mount}/passkeys`).expect(200);
+  });
+
+  it('are not those of a user of an earlier mount at the same path', async () => {
+    const at = 'auth/replaced';
+    await secrets.root.write(`sys/${at}`, { type: 'userpass' }).expect(204);
+    await secrets.root.write(`${at}/users/ana`, { password: 'right', token_type: 'batch' }).expect(204);
+    // Batch tokens outlive their mount.
+    const earlier = secrets.as((await logIn('ana', at)).client_token);
+    await earlier.write(`${at}/passkey/register/begin`).expect(200);
+    await secrets.root.delete(`sys/${at}`).expect(204);
+    await secrets.root.write(`sys/${at}`, { type: 'userpass' }).expect(204);
+    await secrets.root.write(`${at}/users/ana`, { password: 'right' }).expect(204);
+    await earlier.read('auth/token/lookup-self').expect(200);
+    await earlier.write(`${at}/passkey/register/begin`).expect(403);
+  });
+
+  it('are registered whatever the device says about itself, which nobody asked for', async () => {
+    const { as } = await person();
+    const attested = new SoftwareAuthenticator(origin, false, 'apple');
+    expect((await register(as, attested)).status).toBe(200);
+    expect((await enter(attested)).status).toBe(200);
   });
 
   it('are listed and deleted by their user, and by an administrator', async () => {
@@ -201,6 +238,62 @@ describe('passkeys of users', () => {
     await secrets.anonymous
       .write('auth/empty/passkey/login', { credential: { id: 'x' } })
       .expect(400, { errors: ['credential is not that of a passkey'] });
+  });
+});
+
+describe('passkeys at two nodes', () => {
+  let hold: Promise<void> | undefined;
+  const secrets = startSecrets({
+    env: { SECRETS_PUBLIC_URL: origin },
+    fault: async (point) => {
+      if (point === 'commit:before') await hold;
+    },
+  });
+  const urls = withSecondNode(secrets, { SECRETS_PUBLIC_URL: origin });
+  /** A request to the second node. */
+  const elsewhere = (method: 'DELETE' | 'POST', path: string, token: string, body: object = {}) =>
+    fetch(`${urls[1]}/v1/${path}`, {
+      method,
+      headers: { 'X-Service-Token': token, 'Content-Type': 'application/json' },
+      ...(method === 'POST' && { body: JSON.stringify(body) }),
+    });
+  /** What a request of the first node waits with, while another runs at the second. */
+  const during = async <T>(first: () => Promise<T>, second: () => Promise<unknown>): Promise<T> => {
+    let release = () => {};
+    hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    const answer = first();
+    await setTimeout(300);
+    await second();
+    hold = undefined;
+    release();
+    return answer;
+  };
+
+  it.each(['registration', 'deletion'])('are none of a deleted user if the %s is late', async (late) => {
+    await secrets.root.write(`sys/${mount}`, { type: 'userpass' });
+    const user = `${mount}/users/${late}`;
+    const logIn = async () =>
+      (await secrets.anonymous.write(`${mount}/login/${late}`, { password: 'right' }).expect(200)).body.auth
+        .client_token;
+    await secrets.root.write(user, { password: 'right' }).expect(204);
+    const token = await logIn();
+    const asked = await secrets.as(token).write(`${mount}/passkey/register/begin`).expect(200);
+    const credential = new SoftwareAuthenticator(origin).make(asked.body.data);
+    const fields = { name: 'laptop', password: 'right', credential };
+    if (late === 'registration') {
+      const register = async () => secrets.as(token).write(`${mount}/passkey/register`, fields);
+      await during(register, () => elsewhere('DELETE', user, secrets.rootToken));
+    } else {
+      const end = async () => secrets.root.delete(user).expect(204);
+      await during(end, () => elsewhere('POST', `${mount}/passkey/register`, token, fields));
+    }
+    await secrets.root.write(user, { password: 'right' }).expect(204);
+    await secrets
+      .as(await logIn())
+      .list(`${mount}/passkeys`)
+      .expect(404);
   });
 });
 

@@ -18,7 +18,7 @@ import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, type LoginReply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 import type { Passwords } from './password';
-import { holderOf, holders, passkeysOf, type UserPasskey } from './stored-passkeys';
+import { holderOf, holders, inTurnOf, passkeysOf, type UserPasskey } from './stored-passkeys';
 import { type User, usernameParam, users } from './user';
 
 const challengeKey = single('passkeys/challenge-key', z.object({ key: z.string() }));
@@ -85,7 +85,7 @@ export function passkeyPaths(
         output: optionsOutput,
         judges: 'nothing',
         async run(call) {
-          const { username, binding } = ownLogin(call);
+          const { username, binding } = await ownLogin(call);
           const stored = await storedOf(call.storage, username);
           if (stored.length >= mostPasskeys) throw tooMany();
           const user = { id: handleOf(call.mount.uuid, username), name: username };
@@ -107,7 +107,7 @@ export function passkeyPaths(
         output: z.object({ id: z.string() }),
         judges: 'password',
         async run(call) {
-          const { username, binding } = ownLogin(call);
+          const { username, binding } = await ownLogin(call);
           const { input, storage, nowMs } = call;
           const { password = '' } = input;
           const name = (input.name ?? '').trim();
@@ -124,7 +124,7 @@ export function passkeyPaths(
           const id = randomUUID();
           const { publicKey, ...rest } = verified;
           const passkey = { ...rest, id, name, publicKey: toBase64(publicKey), createdAtMs: nowMs };
-          await storage.transaction(`user/${username}`, async (tx) => {
+          await inTurnOf(storage, username, async (tx) => {
             const stored = await storedOf(tx, username);
             if (stored.length >= mostPasskeys) throw tooMany();
             const holder = holderOf(passkey.credentialId);
@@ -178,7 +178,7 @@ export function passkeyPaths(
         summary: 'List the passkeys of the user whose token is sent.',
         output: listOutput,
         judges: 'nothing',
-        run: (call) => listOf(call.storage, ownLogin(call).username),
+        run: async (call) => listOf(call.storage, (await ownLogin(call)).username),
       },
     }),
     path('passkeys/:id', {
@@ -189,7 +189,7 @@ export function passkeyPaths(
         summary: 'Delete a passkey of the user whose token is sent. Deleting an absent one succeeds.',
         stepUp: true,
         judges: 'nothing',
-        run: (call) => remove(call.storage, ownLogin(call).username, call.params.id),
+        run: async (call) => remove(call.storage, (await ownLogin(call)).username, call.params.id),
       },
     }),
     path('users/:username/passkeys', {
@@ -214,14 +214,14 @@ export function passkeyPaths(
 }
 
 /**
- * Whose token was sent: that of a login at this very mount, not one that was made with it. Throws `denied` for any
- * other.
+ * Whose token was sent: that of a login at this very mount, not one that was made with it, nor that of an earlier user
+ * of the name. Throws `denied` for any other.
  */
-function ownLogin({ caller: { token }, mount, namespace }: Call): { username: string; binding: string } {
-  const below = token?.namespaceId === namespace.uuid && token.path.startsWith(mount.path);
-  const isLogin = below && /^(login\/[^/]+|passkey\/login)$/.test(token.path.slice(mount.path.length));
-  const username = isLogin ? token.meta?.username : undefined;
-  if (token === undefined || username === undefined) {
+async function ownLogin({ caller, mount, storage }: Call): Promise<{ username: string; binding: string }> {
+  const token = caller.token?.mountId === mount.uuid ? caller.token : undefined;
+  const username = token?.meta?.username;
+  const user = username === undefined ? undefined : await users.find(storage, username);
+  if (token === undefined || username === undefined || !user || token.createdAtMs < (user.createdAtMs ?? 0)) {
     throw new Refusal('denied', 'send the token of your own login at this method');
   }
   return { username, binding: JSON.stringify(['register', username, token.hash]) };

@@ -25,6 +25,13 @@ export const holders = collection('passkeys/holder/', z.object({ username: z.str
 /** The key of a credential in `holders`. */
 export const holderOf = (credentialId: string): string => createHash('sha256').update(credentialId).digest('hex');
 
+/**
+ * Decides about a user and their new passkeys, one node at a time: a passkey that is registered at one node while its
+ * user is deleted at another must not be that of a later user of the name.
+ */
+export const inTurnOf = <T>(storage: Storage, username: string, run: (tx: Storage) => Promise<T>): Promise<T> =>
+  storage.transaction(`user/${username}`, run, true);
+
 /** Deletes the passkeys of a user who is deleted. */
 export async function deletePasskeys(storage: Storage, username: string): Promise<void> {
   for (const { credentialId } of (await passkeysOf.find(storage, username)) ?? [])

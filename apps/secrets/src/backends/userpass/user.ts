@@ -8,7 +8,7 @@ import { namesPath } from '../../sdk/records';
 import { data, empty, missing } from '../../sdk/reply';
 import { loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import type { PasswordHash, Passwords } from './password';
-import { deletePasskeys } from './stored-passkeys';
+import { deletePasskeys, inTurnOf } from './stored-passkeys';
 
 const fields = loginFields<Record<never, never>>({});
 const UserInput = fields.input.extend({
@@ -17,7 +17,11 @@ const UserInput = fields.input.extend({
 const maxPasswordLength = 1_024;
 
 /** A user as stored. */
-export type User = z.output<typeof fields.input> & { readonly passwordHash: PasswordHash };
+export type User = z.output<typeof fields.input> & {
+  readonly passwordHash: PasswordHash;
+  /** Users of earlier versions have none. */
+  readonly createdAtMs?: number;
+};
 
 /** Users by lower-case name. */
 export const users = collection('user/', z.custom<User>());
@@ -58,7 +62,9 @@ export function userPaths(passwords: Passwords): Path[] {
           const before = call.stored as User | undefined;
           if (!password && !before) throw new Refusal('invalid', 'missing password');
           const passwordHash = password ? await passwords.hash(checkPassword(password)) : before!.passwordHash;
-          users.put(call.storage, call.params.username, { ...settleTokenParams(sent, call.fields), passwordHash });
+          const createdAtMs = before ? before.createdAtMs : call.nowMs;
+          const params = settleTokenParams(sent, call.fields);
+          users.put(call.storage, call.params.username, { ...params, passwordHash, createdAtMs });
           if (password) await call.forgetGuesses(call.params.username);
           return empty;
         },
@@ -67,7 +73,7 @@ export function userPaths(passwords: Passwords): Path[] {
         summary: 'Delete a user. Deleting an absent one succeeds.',
         async run(call) {
           const { username } = call.params;
-          await call.storage.transaction(`user/${username}`, async (tx) => {
+          await inTurnOf(call.storage, username, async (tx) => {
             users.delete(tx, username);
             await deletePasskeys(tx, username);
           });
