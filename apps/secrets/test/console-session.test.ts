@@ -488,6 +488,17 @@ describe('a session by passkey', () => {
     await browser(secrets).signIn({ method: 'passkey', mount: 'people/' }, 401);
   });
 
+  it('is made of what a browser answers, and of nothing deep', async () => {
+    const send = async (passkey: object) => {
+      const body = JSON.stringify({ ...(await proof()), passkey });
+      const deep = body.replace('"deep"', '['.repeat(20_000) + ']'.repeat(20_000));
+      return request(secrets.server).post('/ui/session').set(page).set('Content-Type', 'application/json').send(deep);
+    };
+    expect((await send({ id: 'deep' })).status).toBe(422);
+    const { passkey } = await shown();
+    expect((await send({ ...passkey, clientExtensionResults: { any: 'deep' } })).status).toBe(201);
+  });
+
   it('proves again by a passkey of the same user only, and leaves no token of that', async () => {
     const bens = new SoftwareAuthenticator(origin);
     await register({ ...ana, username: 'ben' }, bens);
@@ -519,6 +530,11 @@ describe('a session by passkey', () => {
     const again = { method: 'passkey', mount: 'people/', request };
     const at = browser(secrets);
     expect((await at.signIn({ ...again, code: code(Date.now()) })).body.name).toBe('ana');
+    // A login that began otherwise, even at another mount, does not become a session by passkey.
+    const other = await secrets.anonymous.write('auth/people/login/ana', { password: 'right horse' }).expect(200);
+    const waiting = `${other.body.auth.mfa_requirement.mfa_request_id}:${method_id}`;
+    const crossed = { ...again, request: waiting, code: code(Date.now() + 30_000) };
+    expect((await browser(secrets).signIn(crossed, 401)).body.errors[0].detail).toContain('another sign-in');
     expect((await at.stepUp(await shown(), 401)).body.errors[0].detail).toContain('confirm with a code');
     await secrets.root.write(`identity/mfa/method/totp/${method_id}`, { accept_passkeys: true }).expect(204);
     expect((await browser(secrets).signIn(await proof())).body.name).toBe('ana');

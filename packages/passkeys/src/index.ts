@@ -36,7 +36,7 @@ const credential = {
   id: base64url,
   rawId: base64url,
   type: z.literal('public-key'),
-  clientExtensionResults: z.looseObject({}),
+  clientExtensionResults: z.object({}),
 };
 
 /** A browser's answer from an existing passkey. */

@@ -1,3 +1,4 @@
+import { PasskeyAnswer } from '@keystead/passkeys';
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 
@@ -34,7 +35,7 @@ const signIn = z.discriminatedUnion('method', [
     mount: name.default('userpass/'),
     namespace: text.optional(),
     /** What the browser returned, and the nonce that the page chose; absent once a login waits for its code. */
-    passkey: z.looseObject({}).optional(),
+    passkey: PasskeyAnswer.optional(),
     nonce: text.optional(),
     request: text.optional(),
     code: text.optional(),
@@ -45,7 +46,7 @@ const stepUp = z.union([
   z.object({ password: text.min(1) }),
   z.object({ token: text.min(1) }),
   z.object({ code: text.min(1) }),
-  z.object({ passkey: z.looseObject({}), nonce: text.optional() }),
+  z.object({ passkey: PasskeyAnswer, nonce: text.optional() }),
 ]);
 
 /** What a person signs in with. */

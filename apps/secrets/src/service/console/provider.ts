@@ -7,29 +7,32 @@ import type { From } from './trail';
 
 type Proof = ProviderSignIn | PasskeySignIn;
 
-/** For each method whose proof is used up by the login: the types of its mounts, and the request that logs in. */
+/** For each method whose proof is used up by the login: the types of its mounts, and what logs in there. */
 const ways: {
   readonly [M in Proof['method']]: {
     readonly types: readonly string[];
     /** Said of a mount of another type. */
     readonly wrong: string;
-    request(proof: Extract<Proof, { method: M }>): Omit<PlainRequest, 'namespace'>;
+    readonly verb: PlainRequest['verb'];
+    readonly path: string;
+    fields(proof: Extract<Proof, { method: M }>): PlainRequest['fields'];
   };
 } = {
   oidc: {
     types: ['oidc', 'jwt'],
     wrong: 'is not an oidc login method of this namespace',
-    request({ state = '', authorization = '', iss, nonce = '' }) {
-      const fields = { state, code: authorization, client_nonce: nonce, ...(iss ? { iss } : {}) };
-      return { verb: 'read', path: 'oidc/callback', fields };
+    verb: 'read',
+    path: 'oidc/callback',
+    fields: ({ state = '', authorization = '', iss, nonce = '' }) => {
+      return { state, code: authorization, client_nonce: nonce, ...(iss ? { iss } : {}) };
     },
   },
   passkey: {
     types: ['userpass'],
     wrong: 'is not a userpass login method of this namespace',
-    request: ({ passkey: credential, nonce = '' }) => {
-      return { verb: 'write', path: 'passkey/login', fields: { credential, client_nonce: nonce } };
-    },
+    verb: 'write',
+    path: 'passkey/login',
+    fields: ({ passkey: credential, nonce = '' }) => ({ credential, client_nonce: nonce }),
   },
 };
 
@@ -48,9 +51,9 @@ export async function finishLogin(kernel: Kernel, proof: Proof, from: From): Pro
     const any = methods.split(',').map((id) => ({ id }));
     return proveCode(kernel, { mfa_request_id, mfa_constraints: { all: { any } } }, code, namespace, from);
   }
-  const sent = way.request(proof as never);
-  const path = mount + sent.path;
-  const outcome = await asIfSent(kernel, from, { ...sent, path, namespace }).catch((error) => {
+  const { verb } = way;
+  const sent = { verb, path: loginPath(proof), namespace, fields: way.fields(proof as never) };
+  const outcome = await asIfSent(kernel, from, sent).catch((error) => {
     if (!isRefusal(error) || !['invalid', 'denied', 'malformed'].includes(error.kind)) throw error;
     throw new Refusal('unauthenticated', error.message, [], { cause: error });
   });
@@ -61,6 +64,9 @@ export async function finishLogin(kernel: Kernel, proof: Proof, from: From): Pro
   const methods = Object.values(mfa_constraints).flatMap(({ any }) => any.map(({ id }) => id));
   throw waitingFor(`${mfa_request_id}:${methods.join(',')}`);
 }
+
+/** Where the login is made, and so the path of its token. */
+export const loginPath = ({ method, mount }: Proof): string => mountPath(mount) + ways[method].path;
 
 /** Asks for a code, and names the waiting login, because its proof is used up. */
 function waitingFor(request: string): Refusal {

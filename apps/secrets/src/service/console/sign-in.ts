@@ -17,7 +17,7 @@ import {
   type SignIn,
   type StepUpProof,
 } from './proof';
-import { finishLogin } from './provider';
+import { finishLogin, loginPath } from './provider';
 import { type From, onTrail } from './trail';
 
 /** The parts of the console's sign-in. */
@@ -116,8 +116,9 @@ export class ConsoleSignIn {
   private async withProvider(proof: ProviderSignIn, from: From): Promise<Made> {
     const { namespace = '' } = proof;
     const token = await finishLogin(this.parts.kernel, proof, from);
-    return this.begin(token, ({ displayName }) => {
-      return { method: 'oidc', mount: mountPath(proof.mount), username: displayName, namespace };
+    return this.begin(token, (record) => {
+      requireOf(proof, record);
+      return { method: 'oidc', mount: mountPath(proof.mount), username: record.displayName, namespace };
     });
   }
 
@@ -125,6 +126,7 @@ export class ConsoleSignIn {
     const { namespace = '' } = proof;
     const token = await finishLogin(this.parts.kernel, proof, from);
     return this.begin(token, (record) => {
+      requireOf(proof, record);
       const { username = '' } = record.meta ?? {};
       return { method: 'userpass', mount: mountPath(proof.mount), username, namespace, withPasskey: true };
     });
@@ -279,6 +281,11 @@ const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = {
   ldap: ['password'],
   token: ['token'],
 };
+
+/** A login that waited for its code may be any: its session would be confirmed as that of another person. */
+function requireOf(proof: ProviderSignIn | PasskeySignIn, { path }: TokenRecord): void {
+  if (path !== loginPath(proof)) throw new Refusal('unauthenticated', 'this is the code of another sign-in');
+}
 
 const knownPath = SentPath.read('ui/session') as SentPath;
 
