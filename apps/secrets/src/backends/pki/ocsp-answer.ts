@@ -20,7 +20,7 @@ import { arrayBuffer, encoded, publicDer } from '../../sdk/asn1';
 import { identifierOf, type Signer, signWith } from '../../sdk/signature-algorithm';
 import { keyIdOf, type ReadCertificate, wholeSeconds } from './certificate';
 import { extension } from './extension';
-import { serialText } from './serial';
+import { serialBytes, serialText } from './serial';
 
 const nonceId = '1.3.6.1.5.5.7.48.1.2';
 const longestNonce = 130;
@@ -62,6 +62,17 @@ const hashes: ReadonlyMap<string, string> = new Map([
   ['2.16.840.1.101.3.4.2.2', 'sha384'],
   ['2.16.840.1.101.3.4.2.3', 'sha512'],
 ]);
+
+/**
+ * Names how the question is encoded, if that is as usual: responses repeat it, and clients may compare every byte, so
+ * one response serves only questions that are encoded alike.
+ */
+export function usualForm({ id, serial }: AskedStatus): string | undefined {
+  const { algorithm, parameters } = id.hashAlgorithm;
+  const given = Buffer.from(parameters ?? new ArrayBuffer(0)).toString('hex');
+  const isUsual = ['', '0500'].includes(given) && serialBytes(serial).equals(Buffer.from(id.serialNumber));
+  return isUsual ? `${algorithm} ${given}` : undefined;
+}
 
 /** Whether the question is about a certificate of this CA. */
 export function isOf(id: CertID, authority: ReadCertificate): boolean {

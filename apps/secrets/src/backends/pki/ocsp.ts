@@ -17,6 +17,7 @@ import {
   type OcspQuestions,
   ocspProblem,
   readOcspRequest,
+  usualForm,
 } from './ocsp-answer';
 import { authorityOf, whenRevoked } from './signing';
 import { findCertificate, type StoredCertificate } from './stored-certificate';
@@ -37,6 +38,8 @@ const keptAnswers = new WeakMap<StoredCertificate, Map<string, KeptAnswer>>();
 /** A parsed request, and the issuer that answers it. */
 interface DirectedRequest extends OcspQuestions {
   readonly issuer: Issuer | undefined;
+  /** Under which a response about its certificate is kept; undefined if none is. */
+  readonly form: string | undefined;
 }
 
 // Parsing takes longer than everything else. Any change of the issuers replaces their object, on every node.
@@ -50,8 +53,10 @@ function directed(ca: Ca, base64: string): DirectedRequest | undefined {
   if (known) return known;
   const read = readOcspRequest(Buffer.from(base64, 'base64'));
   if (!read) return undefined;
-  const request = { ...read, issuer: responderFor(ca, read.questions) };
-  if (read.nonce || read.questions.length > 1 || base64.length > longestRead) return request;
+  const isPlain = !read.nonce && read.questions.length === 1;
+  const form = isPlain ? usualForm(read.questions[0]!) : undefined;
+  const request = { ...read, issuer: responderFor(ca, read.questions), form };
+  if (!isPlain || base64.length > longestRead) return request;
   const requests = readRequests.get(ca) ?? new LRUCache<string, DirectedRequest>({ max: mostRead });
   requests.set(base64, request);
   readRequests.set(ca, requests);
@@ -64,7 +69,7 @@ async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, base6
   const ca = await findCa(storage);
   const request = directed(ca, base64);
   if (!request) return ocspProblem('malformedRequest');
-  const { questions, nonce, issuer } = request;
+  const { questions, nonce, issuer, form } = request;
   if (!issuer) return ocspProblem('unauthorized');
   const certificate = certificateOf(issuer);
   const authority = authorityOf(certificate);
@@ -78,14 +83,13 @@ async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, base6
     return makeOcspAnswer({ standings, nonce, nowMs, validSeconds }, certificate, signer);
   };
   const [only] = found;
-  if (nonce || found.length > 1 || !only || validSeconds === 0) return make();
-  const name = questions[0]!.id.hashAlgorithm.algorithm;
-  const kept = keptAnswers.get(only)?.get(name);
+  if (form === undefined || !only || validSeconds === 0) return make();
+  const kept = keptAnswers.get(only)?.get(form);
   if (kept && kept.issuer === issuer && kept.expiry === config.ocsp_expiry && nowMs < kept.untilMs) return kept.der;
   const made = await make();
   const answers = keptAnswers.get(only) ?? new Map<string, KeptAnswer>();
   // Cached responses keep at least half of their validity.
-  answers.set(name, { issuer, expiry: config.ocsp_expiry, untilMs: nowMs + validSeconds * 500, der: made });
+  answers.set(form, { issuer, expiry: config.ocsp_expiry, untilMs: nowMs + validSeconds * 500, der: made });
   keptAnswers.set(only, answers);
   return made;
 }

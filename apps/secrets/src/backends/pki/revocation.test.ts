@@ -394,6 +394,17 @@ describe('revocation', () => {
       for (let n = 0; n < 3; n++) expect(verified(await ask(), leaf.certificate)).toMatch(/: revoked\n/);
     });
 
+    it('answers in the form of the question, whatever others asked before', async () => {
+      const leaf = await mounted.issue();
+      const usual = asked(leaf.certificate, mounted.root.certificate, '-no_nonce').toString('hex');
+      // SHA-1 with an empty text as parameter, not NULL.
+      const odd = usual.replace('2b0e03021a0500', '2b0e03021a0c00');
+      for (const hex of [odd, usual, odd]) {
+        const { body } = await post(Buffer.from(hex, 'hex'));
+        expect(body.toString('hex')).toContain(/30..0605(2b0e03021a0.00)/.exec(hex)![1]);
+      }
+    });
+
     it.each<[string, (base64: string) => string]>([
       ['as it is', (base64) => base64],
       ['escaped', encodeURIComponent],
