@@ -394,7 +394,7 @@ describe('revocation', () => {
       for (let n = 0; n < 3; n++) expect(verified(await ask(), leaf.certificate)).toMatch(/: revoked\n/);
     });
 
-    it('answers in the form of the question, whatever others asked before', async () => {
+    it('answers in the form of the question, also after others asked in another form', async () => {
       const leaf = await mounted.issue();
       const usual = asked(leaf.certificate, mounted.root.certificate, '-no_nonce').toString('hex');
       // SHA-1 with an empty text as parameter, not NULL.

@@ -177,7 +177,7 @@ describe('passkeys of users', () => {
     await earlier.write(`${at}/passkey/register/begin`).expect(403);
   });
 
-  it('are registered whatever the device says about itself, which nobody asked for', async () => {
+  it('are registered from any device, and what it says about itself is not read', async () => {
     const { as } = await person();
     const attested = new SoftwareAuthenticator(origin, false, 'apple');
     expect((await register(as, attested)).status).toBe(200);
