@@ -6,10 +6,12 @@ import request from 'supertest';
 import { startOpenSsl } from '../../../test/openssl';
 import { startSecrets } from '../../../test/start-secrets';
 import { algorithmNamed } from '../../sdk/signature-algorithm';
+import type { Storage } from '../../sdk/storage';
 import { readCertificate } from './certificate';
 import { makeCrl, type Revoked } from './crl';
 import { pemBlocks } from './pem';
 import { inPages } from './revocations';
+import { findCrl } from './stored-crl';
 
 const { run, file } = startOpenSsl();
 const certificateOf = (key: KeyObject): string => {
@@ -121,6 +123,13 @@ describe('a long list of revoked certificates', () => {
     expect(await folders()).toEqual([]);
     const short = file((await secrets.anonymous.read('long/crl/pem').expect(200)).text);
     expect(run('crl', '-in', short, '-noout', '-text')).toMatch(/No Revoked Certificates/);
+  });
+
+  it('is found in the form that lists had before there were parts', async () => {
+    const older = { read: async <T>(_key: string, parse: (text: string) => T) => parse(JSON.stringify('AQID')) };
+    const found = await findCrl(older as Storage, 'any', 'complete');
+    expect(found?.bytes).toBe(3);
+    for await (const part of found!.parts()) expect([...part]).toEqual([1, 2, 3]);
   });
 
   it('is read on by who has begun to, while the next one is stored', async () => {

@@ -12,7 +12,12 @@ type StoredCrl = { readonly der: string } | { readonly folder: string; readonly 
 const partBytes = 48 * 16_384;
 
 const key = (authority: string, kind: CrlKind) => `crl-list/${authority}/${kind}`;
-const parse = JSON.parse as (text: string) => StoredCrl;
+
+/** Before there were parts, the DER was all that was stored. */
+function parse(text: string): StoredCrl {
+  const stored = JSON.parse(text) as StoredCrl | string;
+  return typeof stored === 'string' ? { der: stored } : stored;
+}
 
 /** A CRL in DER; undefined if there is none yet. */
 export async function findCrl(storage: Storage, authority: string, kind: CrlKind): Promise<LongBody | undefined> {
