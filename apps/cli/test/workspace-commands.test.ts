@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { fakeWorker } from '../../workspaces/test/fake-worker';
 import { readDotEnv, readVariableFile } from '../src/workspaces/variable-file';
 import { behindProxy } from './behind-proxy';
 import { keystead, type Ran } from './run-keystead';
@@ -182,6 +183,48 @@ describe('the commands of workspaces, against a service', () => {
       said: expect.stringContaining('gzip'),
     });
     expect((await run(`run create -configuration=${join(home, 'absent')}`)).code).toBe(1);
+  });
+
+  it('hides, restores and purges what a plan left', async () => {
+    const worker = fakeWorker(workspaces);
+    await worker.claim();
+    await done('ws create hushed');
+    const configuration = file('hushed.tar.gz', gzipSync(Buffer.alloc(1024)));
+    const { id } = await json(`run create -plan-only -workspace=hushed -configuration=${configuration}`);
+    let job = await worker.take('plan');
+    while (job.runId !== id) job = await worker.take('plan');
+    await worker.start(job);
+    await worker.log(job, 'will perform');
+    await worker.endPlan(job, { outcome: 'planned', hasChanges: false });
+    const log = async () => (await run(`run logs ${id}`)).printed;
+    expect(await log()).toContain('will perform');
+    await done(`run hide ${id}`);
+    expect(await log()).not.toContain('will perform');
+    expect((await run(`run hide -apply ${id}`)).code).toBe(2);
+    await done(`run restore ${id}`);
+    expect(await log()).toContain('will perform');
+    await done(`run hide ${id}`, `run purge ${id}`);
+    expect((await run(`run restore ${id}`)).code).toBe(2);
+  });
+
+  it('makes address lists, fills and deletes them', async () => {
+    await done('address create -limits=all_agent_pools -description=racks racks', 'address create office');
+    await done('address add racks 192.0.2.0/24 198.51.100.7', 'address add -disabled office 203.0.113.0/24');
+    const { printed } = await run('address list');
+    expect(printed).toMatch(/^racks +all_agent_pools +192\.0\.2\.0\/24 +enabled$/m);
+    expect(printed).toMatch(/^racks +all_agent_pools +198\.51\.100\.7\/32 +enabled$/m);
+    expect(printed).toMatch(/^office +organization +203\.0\.113\.0\/24 +disabled$/m);
+    await done('address delete racks 192.0.2.0/24');
+    expect((await run('address list')).printed).not.toContain('192.0.2.0');
+    expect(await run('address delete racks 192.0.2.0/24')).toMatchObject({
+      code: 2,
+      said: expect.stringContaining('no range 192.0.2.0/24'),
+    });
+    await done('address create office');
+    expect(await run('address delete office')).toMatchObject({ code: 2, said: expect.stringContaining('give an id') });
+    for (const { id } of await json('address list')) await done(`address delete ${id}`);
+    expect(await json('address list')).toEqual([]);
+    expect(await run('address add office 192.0.2.0/24')).toMatchObject({ code: 2 });
   });
 
   it('packs the folder of a configuration, without what the tool and git keep there', async () => {

@@ -1,5 +1,6 @@
 import type { CommandSpec } from '../command';
 import type { Groups, Vocabulary } from '../parser';
+import { addressCommands } from './addresses';
 import { auditCommands } from './audit';
 import { backupCommands } from './backup';
 import { completionCommand } from './completion';
@@ -30,6 +31,7 @@ import { importCommands } from './workspaces';
 
 /** What the groups of commands are for. */
 export const groups: Groups = {
+  address: 'From where an organization may be used.',
   audit: 'List and enable audit devices, and check the audit table.',
   auth: 'Login methods.',
   backup: 'Back up a service to a file, verify backups, and restore them.',
@@ -61,7 +63,7 @@ export const sections: Readonly<Record<string, readonly string[]>> = {
   'Any path of the API': ['read', 'list', 'scan', 'write', 'patch', 'delete', 'unwrap', 'path-help'],
   Access: ['auth', 'token', 'policy', 'mfa', 'namespace', 'print'],
   Operation: ['init', 'unseal', 'seal', 'rekey', 'operator', 'audit', 'backup', 'import'],
-  Workspaces: ['org', 'ws', 'run', 'state', 'var', 'workspaces'],
+  Workspaces: ['org', 'ws', 'run', 'state', 'var', 'address', 'workspaces'],
 };
 
 /** Commands of other programs, and what does their work here. */
@@ -99,6 +101,7 @@ export const commands: readonly CommandSpec[] = [
   ...runCommands,
   ...stateCommands,
   ...variableCommands,
+  ...addressCommands,
   ...importCommands,
   ...vaultImportCommands,
   completionCommand(() => commands, groups),

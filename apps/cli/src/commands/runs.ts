@@ -23,6 +23,7 @@ interface RunFlags extends ServiceFlags {
   follow?: boolean;
   comment?: string;
   force?: boolean;
+  apply?: boolean;
 }
 
 const one = { '<run>': 'its id, run-…' } as const;
@@ -34,6 +35,17 @@ const ended =
 const waiting = /^(planned|cost_estimated|policy_checked|policy_override|post_plan_completed)$/;
 const failed = /^(errored|canceled|force_canceled)$/;
 const WINDOW = 65_536;
+
+/** What can be done with the log and the results of a plan or an apply, in the self-hosted edition. */
+const dataVerbs = {
+  hide: {
+    action: 'soft-delete',
+    help: 'Hide the log and the results of a run for good after seven days, or until they are restored.',
+    done: 'hidden',
+  },
+  restore: { action: 'restore', help: 'Show the hidden log and results of a run again.', done: 'restored' },
+  purge: { action: 'permanently-delete', help: 'Delete the hidden log and results of a run.', done: 'deleted' },
+} as const;
 
 /** `run …`: plans and applies. */
 export const runCommands: readonly CommandSpec[] = [
@@ -161,6 +173,22 @@ export const runCommands: readonly CommandSpec[] = [
       context.output.note(`canceled: ${id}`);
     },
   },
+  ...Object.entries(dataVerbs).map(
+    ([verb, { action, help, done }]): CommandSpec => ({
+      name: `run ${verb}`,
+      help,
+      args: one,
+      flags: { '--apply': 'of its apply, not of its plan' },
+      examples: [`run ${verb} run-6fJqZ1aTn8bC2d3E`],
+      async run(context, flags: RunFlags, id: string) {
+        const service = findService(context);
+        const [path, name] = flags.apply ? ['applies', 'apply'] : ['plans', 'plan'];
+        const phase = relation(await runOf(service, id), name);
+        await service.act(`${path}/${phase}/actions/${action}-backing-data`);
+        context.output.note(`${done}: the ${name} of ${id}`);
+      },
+    }),
+  ),
 ];
 
 async function newestRun(context: Context, service: Remote, flags: RunFlags): Promise<RemoteResource> {
