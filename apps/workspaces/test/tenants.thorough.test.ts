@@ -155,6 +155,10 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     theirs = { ...theirs, params: { ...theirs.params, ':assessment_result_id': await assess(theirs) } };
     mine = await withStage(await withApp(mine));
     theirs = await withStage(await withApp(theirs));
+    for (const { name, owner } of isHosted ? [] : [mine, theirs]) {
+      const policy = resource('data-retention-policy-dont-deletes');
+      await owner.post(`organizations/${name}/relationships/data-retention-policy`, policy).expect(200);
+    }
     canaries = [...new Set([...Object.values(theirs.params), ...Object.values(theirs.ids), 'zebra'])];
   });
 

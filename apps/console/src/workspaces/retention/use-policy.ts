@@ -8,7 +8,7 @@ export function usePolicy<T>(
   read: (api: WorkspacesApi) => Promise<ApiAnswer<{ readonly data: T }>>,
 ): UseQueryResult<{ readonly data: T | null }> {
   return useRead<{ readonly data: T | null }>(key, async (api) => {
-    const { response, ...answer } = await read(api);
-    return response.status === 404 ? { response, data: { data: null } } : { response, ...answer };
+    const answer = await read(api);
+    return answer.response.status === 404 ? { data: { data: null }, response: new Response() } : answer;
   });
 }
