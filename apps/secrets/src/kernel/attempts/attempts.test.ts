@@ -43,6 +43,22 @@ describe('guesses', () => {
     expect((await attempts.take(who, rule)).allowed).toBe(true);
   });
 
+  it('at many secrets at once are counted each by its rule, and forgotten only where they were right', async () => {
+    const all = Array.from({ length: 20 }, (_, n) => ({
+      who: guessed(),
+      rule: { ...rule, allowed: 2 + (n % 2), lockSeconds: 60 + n, longestLockSeconds: 60 + n },
+    }));
+    const guess = () => Promise.all(all.map((one) => attempts.take(one.who, one.rule)));
+    const first = await guess();
+    expect(first).toEqual(all.map(() => expect.objectContaining({ allowed: true, locksUntilMs: 0 })));
+    await Promise.all(first.map((one, n) => (n < 10 && one.allowed ? attempts.succeed(one) : undefined)));
+    const locks = (await guess()).map((one) =>
+      one.allowed && one.locksUntilMs > 0 ? one.locksUntilMs - clock.now() : 0,
+    );
+    // Half of those that were wrong twice may be wrong a third time.
+    expect(locks).toEqual(all.map(({ rule }, n) => (n < 10 || rule.allowed > 2 ? 0 : rule.lockSeconds * 1000)));
+  });
+
   it('lock twice as long every time, up to a maximum, and are counted from zero after each lock', async () => {
     const who = guessed();
     for (const seconds of [60, 120, 200, 200]) {
