@@ -47,6 +47,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'queries infra-version': 'module-tests',
   'queries variables': 'module-tests',
   'test-runs variables': 'module-tests',
+  'registry-modules test-config.agent-execution-mode': 'module-tests',
   'registry-modules test-config.agent-pool-id': 'module-tests',
   'no-code-modules enabled': 'no-code-modules',
   'no-code-modules version-pin': 'no-code-modules',
