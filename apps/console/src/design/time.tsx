@@ -1,26 +1,6 @@
 import { useEffect, useState } from 'react';
+import { sinceOrUntil } from './since-or-until';
 import { exactTime, useTimeZone } from './time-zone';
-
-const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
-  ['year', 31_536_000],
-  ['month', 2_592_000],
-  ['week', 604_800],
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
-];
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
-
-/** "3 min. ago", "in 2 hr."; below a minute "just now" or "in some seconds". */
-function sinceOrUntil(then: number, now: number): string {
-  const exact = (then - now) / 1000;
-  // Round to minutes, so that an hour that has just begun does not show as 59 minutes.
-  const seconds = Math.abs(exact) < 60 ? exact : Math.round(exact / 60) * 60;
-  for (const [unit, length] of units) {
-    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
-  }
-  return seconds <= 0 ? 'just now' : 'in some seconds';
-}
 
 /** "3 d 4 h", "2 min 5 s", "480 ms": the two largest units of a duration. */
 export function lengthOf(milliseconds: number): string {

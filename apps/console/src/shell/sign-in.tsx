@@ -204,16 +204,18 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
           {config.service === 'secrets' ? (
             <details>
               <summary className="second small">More options</summary>
-              <TextField label="Namespace" value={proof.namespace} onChange={set('namespace')} placeholder="root" />
-              {method.method === 'token' ? null : (
-                <TextField
-                  label="Mount path"
-                  value={proof.mount}
-                  onChange={set('mount')}
-                  placeholder={method.mount ?? `${method.method}/`}
-                  hint="Where the method is mounted, if it is not the usual path."
-                />
-              )}
+              <div className="stack-tight">
+                <TextField label="Namespace" value={proof.namespace} onChange={set('namespace')} placeholder="root" />
+                {method.method === 'token' ? null : (
+                  <TextField
+                    label="Mount path"
+                    value={proof.mount}
+                    onChange={set('mount')}
+                    placeholder={method.mount ?? `${method.method}/`}
+                    hint="Where the method is mounted, if it is not the usual path."
+                  />
+                )}
+              </div>
             </details>
           ) : null}
           <ErrorNotice error={error} />

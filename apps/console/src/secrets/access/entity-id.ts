@@ -11,7 +11,9 @@ export async function entityIdOf(transport: Transport, given: string): Promise<s
     const path = `/v1/identity/entity/name/${encodeURIComponent(text)}`;
     return (await transport.call<{ data: { id: string } }>('GET', path)).data.id;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) throw new Error(`No entity is called ${text}.`);
+    if (error instanceof ApiError && error.status === 404) {
+      throw new Error(`No entity is called ${text}. Entities lists all, with the names they log in with.`);
+    }
     throw error;
   }
 }

@@ -138,9 +138,10 @@ export function Audit() {
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={6} /> : null}
       {found.data !== undefined && lines.length === 0 ? (
-        <Empty command="SECRETS_AUDIT_TABLE=on">
-          Nothing in the audit table matches this search. The service keeps the table, besides its audit devices, once
-          this setting is on; until then, read the files of the devices.
+        <Empty command={Object.keys(search).length === 0 ? 'SECRETS_AUDIT_TABLE=on' : undefined}>
+          {Object.keys(search).length === 0
+            ? 'The audit table is empty. The service keeps it, besides its audit devices, once this setting is on.'
+            : 'Nothing in the audit table matches this search. It has changes only; reads are in the audit devices.'}
         </Empty>
       ) : null}
       {lines.length === 0 ? null : (

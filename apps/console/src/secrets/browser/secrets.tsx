@@ -40,7 +40,7 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
           </Link>
         }
       >
-        <p className="second">Key/value engines. Engines that issue credentials are under Engines.</p>
+        <p className="second">Key/value engines. Engines that issue credentials are under Secrets engines.</p>
       </PageHead>
       {mounts.some(({ type }) => type === 'kv') ? null : (
         <Empty

@@ -64,7 +64,7 @@ export function MountPage() {
             : [
                 ...crumbs,
                 {
-                  label: at,
+                  label: at.replace(/\/$/, ''),
                   to: isAuth ? '/access/mount' : '/engines/mount',
                   search: { mount: at, ...(asked ? { tab: asked } : {}) },
                 },

@@ -142,7 +142,6 @@ export function PlaceForm({
           ))}
         </div>
       )}
-      <ErrorNotice error={problem ?? send.error ?? stored.error} />
       {write === undefined ? null : (
         <form className="form" onSubmit={submit}>
           <GeneratedFields fields={write.fields} typed={typed} onChange={setTyped} />
@@ -183,6 +182,7 @@ export function PlaceForm({
           </div>
         </form>
       )}
+      <ErrorNotice error={problem ?? send.error ?? stored.error} />
       {send.isSuccess ? <AnswerFacts answer={answer} /> : null}
       {removing ? (
         <Confirm

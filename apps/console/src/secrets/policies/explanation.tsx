@@ -88,7 +88,7 @@ export function wouldBecomeYes(
   if (reason === 'no-rule') {
     return (
       <>
-        It would become yes with <code>{written(path, wanted)}</code> in one of its policies.
+        It would become yes with <code>{written(path, wanted)}</code> in one of these policies.
       </>
     );
   }

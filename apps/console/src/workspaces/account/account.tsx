@@ -80,7 +80,7 @@ function ThisSession() {
         <dd>
           <Time at={session['expires-at']} />
         </dd>
-        <dt>Idle until</dt>
+        <dt>Expires if unused</dt>
         <dd>
           <Time at={session['idle-ends-at']} />
         </dd>

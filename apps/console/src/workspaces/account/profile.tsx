@@ -61,7 +61,7 @@ export function Password() {
   );
   return (
     <Form title="Password" action="Change password" change={change} onSend={() => change.mutate(draft.value)}>
-      {secret('current_password', 'Present password')}
+      {secret('current_password', 'Current password')}
       {secret('password', 'New password')}
       {secret('password_confirmation', 'New password again')}
       {change.isSuccess ? <Notice tone="green">Changed. All other sessions have ended.</Notice> : null}

@@ -104,7 +104,7 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
       <RunProblems run={run} logs={logs} />
       <RunChecks id={run.id} />
       {run.actions['is-confirmable'] && !run['plan-only'] ? (
-        <Notice tone="amber">Waiting for someone with can-apply to confirm the plan.</Notice>
+        <Notice tone="amber">The plan waits for someone who may apply it to confirm it.</Notice>
       ) : null}
       {run['plan-only'] && isPlanned ? (
         <Notice>

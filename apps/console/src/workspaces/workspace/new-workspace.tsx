@@ -23,6 +23,7 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
   const draft = useDraft({ name: '', description: '', project: '', mode: '' as Mode | '' });
   const { name, description, project, mode } = draft.value;
   const navigate = useNavigate();
+  const usual = useOrganization().data?.data?.relationships['default-project'].data?.id;
   const attributes = {
     name,
     ...(description === '' ? {} : { description }),
@@ -58,6 +59,7 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
         value={project}
         onChange={draft.set('project')}
         none="The default project"
+        leaveOut={({ id }) => id === usual}
       />
       <SelectField
         label="Execution mode"

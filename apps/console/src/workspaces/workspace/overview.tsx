@@ -10,7 +10,7 @@ import { Time } from '../../design/time';
 import { exactly, includedOf, useRead } from '../api';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
-import { kindOf } from '../runs/run-types';
+import { kindOf, titleOf } from '../runs/run-types';
 import { FirstSteps } from './first-steps';
 import { WorkspaceHead } from './head';
 import { useWorkspace, type Workspace } from './use-workspace';
@@ -55,7 +55,12 @@ export function Overview() {
 
 /** The names of a lock holder. */
 interface Holder {
-  readonly attributes: { readonly username?: string; readonly name?: string | null; readonly message?: string | null };
+  readonly attributes: {
+    readonly username?: string;
+    readonly name?: string | null;
+    readonly message?: string | null;
+    readonly source?: string;
+  };
 }
 
 function Lock({
@@ -76,7 +81,13 @@ function Lock({
         Locked <Time at={at} /> by{' '}
         {holder?.type === 'runs' ? (
           <>
-            the run <Link to={`${to}/runs/${holder.id}`}>{included?.attributes.message || holder.id}</Link>
+            the run{' '}
+            <Link to={`${to}/runs/${holder.id}`}>
+              {titleOf(
+                { message: included?.attributes.message ?? null, source: included?.attributes.source ?? '' },
+                holder.id,
+              )}
+            </Link>
           </>
         ) : (
           (included?.attributes.username ?? included?.attributes.name ?? holder?.id ?? 'an unknown account')
@@ -88,14 +99,14 @@ function Lock({
 }
 
 function CurrentRun({ run, to }: { readonly run: Resource<'RunsResource'>; readonly to: string }) {
-  const { message, status, 'created-at': at } = run.attributes;
+  const { status, 'created-at': at } = run.attributes;
   return (
     <section className="stack-tight">
       <h2>Current run</h2>
       <ul className="list">
         <li>
           <Link to={`${to}/runs/${run.id}`} className="grow">
-            {message || run.id}
+            {titleOf(run.attributes, run.id)}
           </Link>
           <span className="second small">{kindOf(run.attributes)}</span>
           <span className="second small">
@@ -187,7 +198,7 @@ function Facts({ workspace, project }: { readonly workspace: Workspace; readonly
         </dd>
         <dt>Project</dt>
         <dd>{project ?? '–'}</dd>
-        <dt>Runs</dt>
+        <dt>Execution mode</dt>
         <dd>{all['execution-mode']}</dd>
         <dt>Terraform</dt>
         <dd>{all['infra-version']}</dd>

@@ -10,7 +10,7 @@ import { saveFile } from '../../design/save-file';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { useContent, useRead } from '../api';
+import { organizationCrumbs, useContent, useRead } from '../api';
 import { Status } from '../parts/states';
 import { ownPath, type StateFile } from './state-diff';
 
@@ -45,12 +45,7 @@ export function StateVersionPage() {
     <div className="stack">
       <PageHead
         title={state == null ? id : `State ${state.attributes.serial}`}
-        crumbs={[
-          { label: org, to: `/organizations/${org}` },
-          { label: ws, to },
-          { label: 'States', to: `${to}/states` },
-          { label: id },
-        ]}
+        crumbs={organizationCrumbs(org, { label: ws, to }, { label: 'States', to: `${to}/states` }, { label: id })}
         state={state == null ? undefined : <Status status={state.attributes.status} />}
       />
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />

@@ -1,0 +1,21 @@
+const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+];
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' });
+
+/** "3 min. ago", "in 2 hr."; below a minute "just now" or "in some seconds". */
+export function sinceOrUntil(then: number, now: number): string {
+  const exact = (then - now) / 1000;
+  // Round to minutes, so that an hour that has just begun does not show as 59 minutes.
+  const seconds = Math.abs(exact) < 60 ? exact : Math.round(exact / 60) * 60;
+  for (const [unit, length] of units) {
+    // One month or year says too little about an end: "in 31 days", "in 14 mo.".
+    const least = unit === 'month' || unit === 'year' ? 2 : 1;
+    if (Math.abs(seconds) >= least * length) return relative.format(Math.trunc(seconds / length), unit);
+  }
+  return seconds <= 0 ? 'just now' : 'in some seconds';
+}
