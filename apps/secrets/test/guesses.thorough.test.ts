@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
-import { manualClock } from '@keystead/testing';
+import { manualClock, SoftwareAuthenticator } from '@keystead/testing';
 import request from 'supertest';
 import { Attempts } from '../src/kernel/attempts/attempts';
 import type { AnyOperation } from '../src/sdk/path';
@@ -30,7 +30,8 @@ interface Target {
 
 describe('every secret that can be guessed', () => {
   const clock = manualClock(Date.UTC(2027, 5, 1));
-  const secrets = startSecrets({ clock });
+  const env = { SECRETS_PUBLIC_URL: 'https://secrets.example.com' };
+  const secrets = startSecrets({ clock, env });
   const directory = new DirectoryStandIn();
   let second: Service;
   let other: Server;
@@ -43,7 +44,7 @@ describe('every secret that can be guessed', () => {
     for (const type of authMethods) {
       await secrets.root.write(`sys/auth/${type}`, { type }).expect(204);
     }
-    second = await createService(testConfig(secrets.database.url), {
+    second = await createService(testConfig(secrets.database.url, env), {
       log: createLogger({ name: 'secrets', level: 'silent' }),
       clock,
     });
@@ -103,6 +104,24 @@ describe('every secret that can be guessed', () => {
       const path = `auth/userpass/login/u${++made}`;
       await secrets.root.write(path.replace('login', 'users'), { password: 'right' }).expect(204);
       const guess = async (node: Node, password: string) => (await send(node, 'post', path, { password })).status;
+      return {
+        wrong: (node) => guess(node, 'wrong'),
+        right: (node) => guess(node, 'right'),
+        refused: 400,
+        lockSeconds: 15 * 60,
+      };
+    },
+    'userpass/passkey/register': async () => {
+      const name = `u${++made}`;
+      await secrets.root.write(`auth/userpass/users/${name}`, { password: 'right' }).expect(204);
+      const { auth } = (await secrets.anonymous.write(`auth/userpass/login/${name}`, { password: 'right' })).body;
+      const headers = { 'X-Service-Token': auth.client_token };
+      const path = 'auth/userpass/passkey/register';
+      const guess = async (node: Node, password: string) => {
+        const { body } = await send(node, 'post', `${path}/begin`, {}, headers);
+        const credential = new SoftwareAuthenticator(env.SECRETS_PUBLIC_URL).make(body.data);
+        return (await send(node, 'post', path, { name: 'key', password, credential }, headers)).status;
+      };
       return {
         wrong: (node) => guess(node, 'wrong'),
         right: (node) => guess(node, 'right'),

@@ -11,6 +11,7 @@ describe('site administration', () => {
     await workspaces.organization('producer');
     await workspaces.organization('consumer');
     await workspaces.organization('theirs', {}, user);
+    await admin.post('admin/data-retention-policy', { data: { type: 'data-retention-policy-dont-deletes' } }).expect(200);
   });
 
   it.each([

@@ -130,6 +130,6 @@ describe('blobs in an object store', () => {
     );
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
     const there = await write(bytes);
-    await expect(readWholeBlob(plain, keyring(), there.id)).rejects.toThrow('not set up');
+    await expect(readWholeBlob(plain, keyring(), there.id)).rejects.toThrow('not configured');
   });
 });

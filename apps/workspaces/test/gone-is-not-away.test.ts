@@ -85,7 +85,7 @@ describe('a run started by hand, of a workspace whose host answers', () => {
     const { body } = await startRun(id).expect(422);
     expect(body.errors[0]).toMatchObject({
       detail: expect.stringMatching(
-        /no newest commit to run: its repository team\/.*(branch|not found|cannot be read|else)/,
+        /no newest commit to run: its repository team\/.*(branch|not found|cannot be read|redirects)/,
       ),
       source: { pointer: '/data/relationships/workspace' },
     });

@@ -60,7 +60,7 @@ describe('a passkey', () => {
     await signOut(page);
     await page.getByLabel('Sign in with').selectOption({ label: 'Username and password at keys/' });
     await button('Sign in with a passkey').click();
-    await page.getByText('not known here').waitFor();
+    await page.getByText('not registered here').waitFor();
   });
 
   journey(
@@ -96,7 +96,7 @@ describe('a passkey', () => {
       await soon(async () => expect(await section.getByText('this laptop').count()).toBe(0));
       await signOut(page);
       await button('Sign in with a passkey').click();
-      await page.getByText('not known here').waitFor();
+      await page.getByText('not registered here').waitFor();
     },
   );
 });

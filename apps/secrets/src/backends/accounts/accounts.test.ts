@@ -171,7 +171,7 @@ describe('the engine kubernetes', () => {
       (await secrets.root.read('sys/leases/count?type=irrevocable').expect(200)).body.data.lease_count;
     await until(async () => (await irrevocable()) === 1);
     await write('config', settings()).expect(204);
-    await until(async () => (await irrevocable()) === 0);
+    await until(async () => (await irrevocable()) === 0 && kinds().length === 1);
     expect(kinds()).toEqual(['ServiceAccount']);
   });
 

@@ -43,7 +43,7 @@ describe('passkeys of users', () => {
   const answer = async (credential: unknown, client_nonce = 'n') =>
     secrets.anonymous.write(`${mount}/passkey/login`, { credential, client_nonce });
   const enter = async (key: SoftwareAuthenticator, lie: Lie = {}) => answer(key.show(await question(), lie));
-  const unknown = { errors: ['this passkey is not known here'] };
+  const unknown = { errors: ['this passkey is not registered here'] };
 
   it('log a user in as the password does', async () => {
     const { name, as, key } = await withPasskey({ token_policies: 'dev', token_ttl: '30m' });

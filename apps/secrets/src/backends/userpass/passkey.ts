@@ -164,7 +164,7 @@ export function passkeyPaths(
           const binding = loginBinding(call.input.client_nonce);
           const username = await holderOfAnswer(call, await partsOf(call), binding, answer.data);
           const user = username === undefined ? undefined : await users.find(call.storage, username);
-          if (username === undefined || !user) throw new Refusal('invalid', 'this passkey is not known here');
+          if (username === undefined || !user) throw new Refusal('invalid', 'this passkey is not registered here');
           const reply = loginOf(call, username, user);
           return { ...reply, login: { ...reply.login, withPasskey: true } };
         },
