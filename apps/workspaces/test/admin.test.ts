@@ -11,7 +11,9 @@ describe('site administration', () => {
     await workspaces.organization('producer');
     await workspaces.organization('consumer');
     await workspaces.organization('theirs', {}, user);
-    await admin.post('admin/data-retention-policy', { data: { type: 'data-retention-policy-dont-deletes' } }).expect(200);
+    await admin
+      .post('admin/data-retention-policy', { data: { type: 'data-retention-policy-dont-deletes' } })
+      .expect(200);
   });
 
   it.each([

@@ -32,7 +32,8 @@ describe('data retention policies', () => {
 
   it('are absent at first: nothing is set anywhere', async () => {
     await workspaces.organization('quiet');
-    await admin.get(onOrganization('quiet')).expect(404);
+    const { body } = await admin.get(onOrganization('quiet')).expect(200);
+    expect(body).toEqual({ data: null });
   });
 
   it('are set, shown on the organization at once, replaced by another kind, and removed', async () => {

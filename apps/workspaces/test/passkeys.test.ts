@@ -118,7 +118,10 @@ describe('passkeys', () => {
     const { key } = await withPasskey();
     const at = browser();
     const refused = await at.signIn(key.show(await at.question('sign-in'), lie));
-    expect([refused.status, refused.body.errors[0].detail]).toEqual([401, expect.stringContaining('not registered here')]);
+    expect([refused.status, refused.body.errors[0].detail]).toEqual([
+      401,
+      expect.stringContaining('not registered here'),
+    ]);
     expect(refused.headers['set-cookie']).toBeUndefined();
     expect((await signInWith(key)).status).toBe(201);
   });

@@ -298,7 +298,10 @@ describe('run tasks', () => {
     const { data } = (
       await admin.get(`task-results/${shown.relationships['task-results'].data.at(-1)!.id}`).expect(200)
     ).body;
-    expect(data.attributes).toMatchObject({ status: 'errored', message: expect.stringContaining('leads elsewhere') });
+    expect(data.attributes).toMatchObject({
+      status: 'errored',
+      message: expect.stringContaining('its address has changed'),
+    });
   });
 
   it('refuse the token of another run', async () => {

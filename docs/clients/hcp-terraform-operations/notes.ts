@@ -12,6 +12,10 @@ export const different: Readonly<Record<string, string>> = {
     'GET /workspaces/{workspace_id}/runs',
     'GET /organizations/{organization_name}/runs',
   ]),
+  ...of('null if there is none', [
+    'GET /organizations/{organization_name}/relationships/data-retention-policy',
+    'GET /workspaces/{workspace_id}/relationships/data-retention-policy',
+  ]),
   ...of('answers 200 with the policy, as the client expects', [
     'PATCH /organizations/{organization_name}/relationships/data-retention-policy',
     'POST /organizations/{organization_name}/relationships/data-retention-policy',

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { Victim } from './victim';
 
 /** A flow during which processes are killed. */
@@ -9,6 +8,9 @@ export interface Flow<V extends Victim> {
   /** The step at which the short form kills; without any it leaves the flow out. */
   readonly sample?: string;
 }
+
+// Programs that are not tests import this package, too.
+const jest = (): typeof import('@jest/globals') => require('@jest/globals');
 
 const long = process.env.KEYSTEAD_LONG === '1';
 
@@ -58,9 +60,13 @@ export abstract class KillsAtSteps<V extends Victim> {
         early += 1;
         await dying.kill();
       }
-      expect([step, passes, await look()]).toEqual([step, passes, well]);
+      jest()
+        .expect([step, passes, await look()])
+        .toEqual([step, passes, well]);
     }
-    expect(early).toBeLessThanOrEqual(steps.length / 2);
+    jest()
+      .expect(early)
+      .toBeLessThanOrEqual(steps.length / 2);
     this.counts.push(`${flow.name} ${steps.length - early}`);
   }
 
@@ -73,7 +79,7 @@ export abstract class KillsAtSteps<V extends Victim> {
     const passed = (await recorder.record(false)).filter((name) => this.steps.test(name));
     await recorder.kill();
     await look();
-    expect(passed.length).toBeGreaterThan(1);
+    jest().expect(passed.length).toBeGreaterThan(1);
     return passed.map((step, at) => [step, passed.slice(0, at).filter((one) => one === step).length] as const);
   }
 

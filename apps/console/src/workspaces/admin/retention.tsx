@@ -1,24 +1,25 @@
+import { ApiError } from '../../api/api-error';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 import { useChange, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
 import { PolicyForm, policyBody, type Wish } from '../retention/policy-form';
 import { Preview } from '../retention/preview';
-import { usePolicy } from '../retention/use-policy';
 import { AdminPage } from './frame';
 
 /** The installation's data retention policy, which organizations may override. */
 export function AdminRetention() {
   const path = '/api/v2/admin/data-retention-policy' as const;
-  const policy = usePolicy(['admin', 'retention'], (api) => api.GET(path));
+  const policy = useRead(['admin', 'retention'], (api) => api.GET(path));
   const preview = useRead(['admin', 'retention-preview'], (api) => api.GET(`${path}/preview`));
   const save = useChange<unknown, Wish>((api, wish) =>
     wish === undefined ? api.DELETE(path) : api.POST(path, { body: policyBody(wish) }),
   );
-  const stored = policy.data?.data;
+  const isNone = policy.error instanceof ApiError && policy.error.status === 404;
+  const stored = isNone ? null : policy.data?.data;
   return (
     <AdminPage title="Retention" path="admin/data-retention-policy/preview">
-      <ErrorNotice error={policy.error} />
+      {isNone ? null : <ErrorNotice error={policy.error} />}
       {stored === undefined ? (
         <Skeleton rows={2} />
       ) : (

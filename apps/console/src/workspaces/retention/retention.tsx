@@ -1,3 +1,4 @@
+import { ApiError } from '../../api/api-error';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -5,14 +6,13 @@ import { Loaded } from '../parts/loaded';
 import { OrganizationPage } from '../parts/organization-page';
 import { PolicyForm, policyBody, type Wish } from './policy-form';
 import { Preview } from './preview';
-import { usePolicy } from './use-policy';
 
 /** The data retention policy of an organization, and what it would delete now. */
 export function Retention() {
   const name = useOrganizationName();
   const organization = useOrganization();
   const params = { path: { organization_name: name } };
-  const policy = usePolicy(['retention', name], (api) =>
+  const policy = useRead(['retention', name], (api) =>
     api.GET('/api/v2/organizations/{organization_name}/relationships/data-retention-policy', { params }),
   );
   const may = organization.data?.data?.attributes.permissions['can-update'];
@@ -28,6 +28,7 @@ export function Retention() {
   });
   const own = organization.data?.data?.relationships['data-retention-policy']?.data?.id;
   const inForce = policy.data?.data ?? null;
+  const isNone = policy.error instanceof ApiError && policy.error.status === 404;
   const isOwn = inForce !== null && inForce.id === own;
   return (
     <OrganizationPage
@@ -35,7 +36,7 @@ export function Retention() {
       path="relationships/data-retention-policy/preview"
       about={
         <p>
-          {policy.data !== undefined && inForce === null
+          {isNone || (policy.data !== undefined && inForce === null)
             ? 'No policy: states and configurations are kept until they are deleted by hand.'
             : inForce === null
               ? ''
@@ -43,8 +44,8 @@ export function Retention() {
         </p>
       }
     >
-      <ErrorNotice error={policy.error} />
-      {policy.isPending || organization.isPending ? (
+      {isNone ? null : <ErrorNotice error={policy.error} />}
+      {(policy.isPending && !isNone) || organization.isPending ? (
         <Skeleton rows={3} />
       ) : (
         <PolicyForm

@@ -4,7 +4,6 @@ import { useChange, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
 import { PolicyForm, policyBody, type Wish } from '../retention/policy-form';
 import { Preview } from '../retention/preview';
-import { usePolicy } from '../retention/use-policy';
 import type { Workspace } from './use-workspace';
 
 /** The data retention policy of a workspace, and what it would delete now. */
@@ -17,7 +16,7 @@ export function WorkspaceRetention({
 }) {
   const params = { path: { workspace_id: workspace.id } };
   const address = '/api/v2/workspaces/{workspace_id}/relationships/data-retention-policy';
-  const policy = usePolicy(['retention', workspace.id], (api) => api.GET(address, { params }));
+  const policy = useRead(['retention', workspace.id], (api) => api.GET(address, { params }));
   const [asked, setAsked] = useState(false);
   const preview = useRead(['retention-preview', workspace.id], (api) => api.GET(`${address}/preview`, { params }), {
     enabled: asked,

@@ -1,5 +1,4 @@
 import { type BodyShape, document, text, whole } from '@keystead/jsonapi';
-import { notFound } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Policy, Rule } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -114,11 +113,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
     get(path, {
       ...common,
       summary: `Show the data retention policy in force for ${of}, its own or inherited.`,
-      run: async ({ db, target }: TargetCall<undefined>) => {
-        const found = await retention.findEffective(db, holder(target));
-        if (found === null) throw notFound();
-        return found;
-      },
+      run: ({ db, target }: TargetCall<undefined>) => retention.findEffective(db, holder(target)),
     }),
     previews.get(`${path}/preview`, {
       ...common,
