@@ -10,7 +10,7 @@ export interface Flow<V extends Victim> {
 }
 
 // Programs that are not tests import this package, too.
-const jest = (): typeof import('@jest/globals') => require('@jest/globals');
+const jestGlobals = (): typeof import('@jest/globals') => require('@jest/globals');
 
 const long = process.env.KEYSTEAD_LONG === '1';
 
@@ -79,7 +79,7 @@ export abstract class KillsAtSteps<V extends Victim> {
     const passed = (await recorder.record(false)).filter((name) => this.steps.test(name));
     await recorder.kill();
     await look();
-    jest().expect(passed.length).toBeGreaterThan(1);
+    jestGlobals().expect(passed.length).toBeGreaterThan(1);
     return passed.map((step, at) => [step, passed.slice(0, at).filter((one) => one === step).length] as const);
   }
 

@@ -53,7 +53,7 @@ export class StateThread {
     const file = path.join(__dirname, `state-thread${path.extname(__filename)}`);
     // When running from source, the thread needs the loader for it.
     this.worker = new Worker(file, {
-      execArgv: file.endsWith('.ts') ? ['--conditions=source', '--require', 'tsx/cjs'] : [],
+      execArgv: file.endsWith('.ts') ? ['--conditions=source', '--require', require.resolve('tsx/cjs')] : [],
     });
     this.worker.on('message', ({ state, digest }: Answered) => this.waiting.get(state)?.shift()?.answered(digest));
     this.worker.on('error', (error) => this.end(error));
