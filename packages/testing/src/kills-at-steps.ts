@@ -60,11 +60,11 @@ export abstract class KillsAtSteps<V extends Victim> {
         early += 1;
         await dying.kill();
       }
-      jest()
+      jestGlobals()
         .expect([step, passes, await look()])
         .toEqual([step, passes, well]);
     }
-    jest()
+    jestGlobals()
       .expect(early)
       .toBeLessThanOrEqual(steps.length / 2);
     this.counts.push(`${flow.name} ${steps.length - early}`);
