@@ -44,7 +44,9 @@ class RsaThreads {
   private start(): Worker {
     const file = path.join(__dirname, `rsa-thread${path.extname(__filename)}`);
     // When running from source, the thread needs the loader for it.
-    const thread = new Worker(file, { execArgv: file.endsWith('.ts') ? ['--require', require.resolve('tsx/cjs')] : [] });
+    const thread = new Worker(file, {
+      execArgv: file.endsWith('.ts') ? ['--require', require.resolve('tsx/cjs')] : [],
+    });
     return thread.on('error', () => this.idle.delete(thread)).on('exit', () => this.idle.delete(thread));
   }
 }
