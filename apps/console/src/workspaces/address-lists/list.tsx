@@ -132,7 +132,7 @@ function Enabled({
   return (
     <CheckField
       label={`${attributes.range} is enabled`}
-      checked={change.isPending ? change.variables : attributes.enabled}
+      checked={change.error === null ? (change.variables ?? attributes.enabled) : attributes.enabled}
       onChange={(enabled) => {
         if (forbidden === undefined) change.mutate(enabled);
       }}
