@@ -14,7 +14,7 @@ import { clientOf, organizationOf, PASSWORD, personIn, resource, type Spoken } f
 import { type Tenant, tenant } from './tenant';
 
 const mostTenants = 3;
-const tenantEveryMs = 20_000;
+const tenantEveryMs = 5_000;
 const jobsAtOnce = 12;
 const patience = 400;
 
