@@ -42,4 +42,5 @@ export {
   type SignatureHeader,
   verifySignature,
 } from './signature';
+export { startThread } from './start-thread';
 export { WorkTurns } from './work-turns';

@@ -2,7 +2,8 @@ import { generateKeyPair, type KeyObject } from 'node:crypto';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from './start-thread';
 import { WorkTurns } from './work-turns';
 
 // Nothing else may generate key pairs: an RSA key takes seconds, and four at once would take all threads that also
@@ -42,11 +43,7 @@ class RsaThreads {
   }
 
   private start(): Worker {
-    const file = path.join(__dirname, `rsa-thread${path.extname(__filename)}`);
-    // When running from source, the thread needs the loader for it.
-    const thread = new Worker(file, {
-      execArgv: file.endsWith('.ts') ? ['--require', require.resolve('tsx/cjs')] : [],
-    });
+    const thread = startThread(path.join(__dirname, 'rsa-thread'));
     return thread.on('error', () => this.idle.delete(thread)).on('exit', () => this.idle.delete(thread));
   }
 }

@@ -1,4 +1,5 @@
 import type { Transport } from '../api/transport';
+import { newNonce } from './nonce';
 
 /** Whether this browser can use passkeys and put their answers into JSON. */
 export const knowsPasskeys = (): boolean =>
@@ -25,9 +26,7 @@ export async function askPasskey(
 ): Promise<object> {
   type Options = PublicKeyCredentialRequestOptionsJSON;
   if (mount === undefined) return { passkey: await use(await question<Options>(transport, purpose)) };
-  const nonce = [...crypto.getRandomValues(new Uint8Array(24))]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('');
+  const nonce = newNonce();
   const [path, headers] = atMount(mount, 'passkey/login/begin');
   const { data } = await transport.call<{ data: Options }>('POST', path, { client_nonce: nonce }, headers);
   return { passkey: await use(data), nonce };

@@ -1,4 +1,5 @@
 import type { Transport } from '../api/transport';
+import { newNonce } from './nonce';
 
 /** The redirect URI: the provider and the role must allow it. */
 const place = '/ui/oidc/callback';
@@ -18,8 +19,7 @@ export async function leaveForProvider(
   transport: Transport,
   { mount, namespace, role }: { mount: string; namespace: string; role: string },
 ): Promise<void> {
-  const bytes = crypto.getRandomValues(new Uint8Array(24));
-  const nonce = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const nonce = newNonce();
   const redirect_uri = location.origin + place;
   const answer = await transport.call<{ data: { auth_url: string; state?: string } }>(
     'POST',

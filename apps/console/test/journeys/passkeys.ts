@@ -20,6 +20,19 @@ async function withAuthenticator(page: Page) {
   return { cdp, authenticatorId };
 }
 
+/** Removes the passkey, which is asked for once more, and waits until it is gone. */
+async function removeByPasskey(page: Page, service: 'secrets' | 'workspaces'): Promise<void> {
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  await forgetProofs(service);
+  await button('Remove').click();
+  await button('Remove passkey').click();
+  await page.getByRole('heading', { name: 'Confirm it is you' }).waitFor();
+  await page.getByRole('combobox', { name: 'Confirm with' }).selectOption('passkey');
+  await button('Confirm').click();
+  const section = page.getByRole('region', { name: 'Passkeys' });
+  await soon(async () => expect(await section.getByText('this laptop').count()).toBe(0));
+}
+
 describe('a passkey', () => {
   journey('of the secrets console is registered, signs in without a password, proves it again, and goes', async () => {
     const { secretsUrl } = at.installation;
@@ -50,13 +63,7 @@ describe('a passkey', () => {
     await page.getByLabel('Sign in with').selectOption({ label: 'Username and password at keys/' });
     await button('Sign in with a passkey').click();
     await button('Remove').waitFor();
-    await forgetProofs('secrets');
-    await button('Remove').click();
-    await button('Remove passkey').click();
-    await page.getByRole('heading', { name: 'Confirm it is you' }).waitFor();
-    await page.getByRole('combobox', { name: 'Confirm with' }).selectOption('passkey');
-    await button('Confirm').click();
-    await soon(async () => expect(await section.getByText('this laptop').count()).toBe(0));
+    await removeByPasskey(page, 'secrets');
     await signOut(page);
     await page.getByLabel('Sign in with').selectOption({ label: 'Username and password at keys/' });
     await button('Sign in with a passkey').click();
@@ -87,13 +94,7 @@ describe('a passkey', () => {
       await button('Remove').waitFor();
       const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId });
       expect(credentials).toMatchObject([{ rpId: 'localhost', isResidentCredential: true }]);
-      await forgetProofs('workspaces');
-      await button('Remove').click();
-      await button('Remove passkey').click();
-      await page.getByRole('heading', { name: 'Confirm it is you' }).waitFor();
-      await page.getByRole('combobox', { name: 'Confirm with' }).selectOption('passkey');
-      await button('Confirm').click();
-      await soon(async () => expect(await section.getByText('this laptop').count()).toBe(0));
+      await removeByPasskey(page, 'workspaces');
       await signOut(page);
       await button('Sign in with a passkey').click();
       await page.getByText('not registered here').waitFor();

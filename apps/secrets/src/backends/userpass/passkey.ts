@@ -284,11 +284,10 @@ const keepNewKey = (storage: Storage) =>
   });
 
 const toBase64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
-const timeText = (ms: number): string => new Date(ms).toISOString();
 const shown = ({ name, createdAtMs, usedAtMs }: UserPasskey) => ({
   name,
-  created_time: timeText(createdAtMs),
-  last_used_time: usedAtMs === undefined ? null : timeText(usedAtMs),
+  created_time: new Date(createdAtMs).toISOString(),
+  last_used_time: usedAtMs === undefined ? null : new Date(usedAtMs).toISOString(),
 });
 const tooMany = (): Refusal => new Refusal('invalid', `a user has at most ${mostPasskeys} passkeys`);
 const wrong = (field: string, message: string): Refusal =>

@@ -1,5 +1,4 @@
-import path from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { startThread } from '@keystead/auth';
 
 const readMs = 20_000;
 
@@ -13,11 +12,8 @@ export async function readInThread<T extends object>(
   texts: ReadonlyMap<string, Uint8Array>,
   what: string,
 ): Promise<T | string> {
-  const thread = `${file}${path.extname(__filename)}`;
-  const worker = new Worker(thread, {
+  const worker = startThread(file, {
     workerData: texts,
-    // When running from source, the thread needs the loader for it.
-    execArgv: thread.endsWith('.ts') ? ['--conditions=source', '--require', require.resolve('tsx/cjs')] : [],
     resourceLimits: { maxOldGenerationSizeMb: 256, stackSizeMb: 4 },
   });
   const late = setTimeout(() => void worker.terminate(), readMs);

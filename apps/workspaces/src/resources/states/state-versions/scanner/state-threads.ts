@@ -1,5 +1,6 @@
 import path from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../../kernel/database/database';
 import type { Digest } from './state-reader';
@@ -50,11 +51,7 @@ export class StateThread {
   private ended: Error | undefined;
 
   constructor(private readonly onEnd: () => void) {
-    const file = path.join(__dirname, `state-thread${path.extname(__filename)}`);
-    // When running from source, the thread needs the loader for it.
-    this.worker = new Worker(file, {
-      execArgv: file.endsWith('.ts') ? ['--conditions=source', '--require', require.resolve('tsx/cjs')] : [],
-    });
+    this.worker = startThread(path.join(__dirname, 'state-thread'));
     this.worker.on('message', ({ state, digest }: Answered) => this.waiting.get(state)?.shift()?.answered(digest));
     this.worker.on('error', (error) => this.end(error));
     this.worker.on('exit', () => this.end(new Error('it has ended')));
